@@ -149,7 +149,7 @@ impl Stack<'_> {
         match way {
             Way::Ours => {
                 command.arg(self.matchpoint);
-                command.args(["run", "--engine", &arguments.engine, "--core", self.core, "--"]);
+                command.args(["run", "--below", "--engine", &arguments.engine, "--core", self.core, "--"]);
             }
             Way::Control => {
                 command.envs(control(self.library, self.core));
