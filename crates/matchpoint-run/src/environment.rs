@@ -121,7 +121,7 @@ pub fn chosen(
                 "{name} is {value}: which one provider is to carry the messages? Unset it, and name one with --core"
             )));
         }
-        // Ours, of an environment that --dry-run printed.
+        // Ours, of an environment that --print-environment printed.
         let core = value.strip_suffix(UTILITY).and_then(|rest| rest.strip_suffix(';')).unwrap_or(&value);
         match &found {
             _ if core == CORE => {}

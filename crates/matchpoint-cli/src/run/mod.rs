@@ -59,6 +59,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         anstream::eprintln!("matchpoint: compiling the library of overflow matching for {library}, once ...");
     };
     let mut job = Job::prepare(request(arguments), &program, &mut compiles)?;
+    if arguments.quiet {
+        // Processes may report nothing, so their number is no expectation.
+        job.ranks = None;
+    }
     if arguments.print_environment {
         let text = environment(&job);
         return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
@@ -80,7 +84,11 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&job, status));
     let told = job.processes();
     let run = of(&job, &told);
-    if run.ranks.is_empty() {
+    if run.ranks.is_empty() && arguments.quiet && status.success() {
+        anstream::eprintln!(
+            "matchpoint: no process reported: nothing overflowed, or no process loaded the library"
+        );
+    } else if run.ranks.is_empty() {
         let why = match job.position {
             Position::Above(_) => nothing_above().to_owned(),
             Position::Below(_) => nothing(&run, told.is_empty()),
@@ -91,7 +99,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         anstream::eprintln!("matchpoint: the job failed ({status}), and {why}");
         return job::ended(status);
     }
-    if !news.told {
+    if !news.told && !run.ranks.is_empty() {
         anstream::eprintln!("{}", news_of(&job, &told));
     }
     if let Some(compared) = &compared {
@@ -154,13 +162,20 @@ fn finish(
 
 /// What was known before it ran, and how it ran otherwise.
 fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
-    let (mpi, below) = match &job.position {
-        Position::Above(overflow) => (overflow.mpi().to_owned(), None),
-        Position::Below(below) => (below.stack.to_string(), Some(below)),
+    let (mpi, version, below) = match &job.position {
+        Position::Above(overflow) => {
+            let (name, version) = name_and_version(overflow.mpi());
+            (name, version.map(str::to_owned), None)
+        }
+        Position::Below(below) => {
+            let version = below.stack.version.as_ref().map(ToString::to_string);
+            (below.stack.vendor.name(), version, Some(below))
+        }
     };
     let fabric = below.and_then(|below| below.fabric.as_ref());
     json!({
         "mpi": mpi,
+        "mpi_version": version,
         "position": if below.is_some() { "below" } else { "above" },
         "mpi_library": below.map(|below| &below.stack.library),
         "libfabric": fabric.map(|fabric| format!("{}.{}", fabric.version.0, fabric.version.1)),
@@ -168,6 +183,16 @@ fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
         "exit_status": status.code(),
         "compared": compared.map(Compared::document),
     })
+}
+
+/// `MPICH` and `5.0.2` of `MPICH 5.0.2`.
+fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
+    match mpi.rsplit_once(' ') {
+        Some((name, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
+            (name, Some(version))
+        }
+        _ => (mpi, None),
+    }
 }
 
 /// No process has loaded the library.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use matchpoint_run::job::Job;
+use matchpoint_run::job::{Job, Position};
 use matchpoint_run::report::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -63,7 +63,11 @@ impl Queues {
             if !fresh.is_empty() {
                 anstream::eprint!("matchpoint: {name}: queues, oldest first\n{fresh}");
             } else if process.host == own {
-                anstream::eprintln!("matchpoint: {name} has not answered: it is not waiting for messages");
+                let why = match job.position {
+                    Position::Above(_) => "it computes, or waits in the MPI library",
+                    Position::Below(_) => "it is not waiting for messages",
+                };
+                anstream::eprintln!("matchpoint: {name} has not answered: {why}");
             }
             *told = text.len();
         }

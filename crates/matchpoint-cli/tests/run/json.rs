@@ -5,7 +5,7 @@ use std::fs;
 
 use matchpoint_cli::report::run::{Run, json, terminal, verdict};
 use matchpoint_cli::verdict::Answer;
-use matchpoint_run::report::{Endpoint, Process};
+use matchpoint_run::report::{Endpoint, Overflow, Process};
 use serde_json::Value;
 
 use crate::mpi::root;
@@ -53,12 +53,13 @@ fn members(value: &Value, path: &str, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_member_is_documented() {
+fn json_members_are_documented() {
     let mut processes: Vec<Process> = (0..3).map(process).collect();
     processes.push(Process { unmatched: vec!["too old".to_owned()], ..Process::default() });
+    processes.push(Process { overflow: Some(Overflow::default()), ..process(4) });
     let run = Run::new(&processes, Some(5));
     let job = serde_json::json!({
-        "mpi": "MPICH", "mpi_version": "5.0.2", "mpi_library": "/x", "libfabric": "2.5", "core": "shm", "exit_status": 0,
+        "mpi": "MPICH", "mpi_version": "5.0.2", "position": "below", "mpi_library": "/x", "libfabric": "2.5", "core": "shm", "exit_status": 0,
         "compared": [{ "way": "ours", "seconds": [1.5], "left_out": null }]
     });
     let document = json::document(&job, &run, &verdict::verdict(&run));
@@ -80,7 +81,7 @@ fn every_member_is_documented() {
 }
 
 #[test]
-fn the_worst_rank_comes_first_and_decides() {
+fn worst_rank_is_first_row() {
     let run = Run::new(&(0..20).map(process).collect::<Vec<_>>(), Some(21));
     let verdict = verdict::verdict(&run);
     assert_eq!((verdict.answer, verdict.rank), (Answer::No, Some(19)));
@@ -94,7 +95,7 @@ fn the_worst_rank_comes_first_and_decides() {
 }
 
 #[test]
-fn worlds_are_told_apart_where_there_are_several() {
+fn several_worlds_are_told_apart() {
     let of = |ranks: [Option<u64>; 2]| {
         let processes = ranks.map(|rank| Process { rank, ..process(1) });
         let run = Run::new(&processes, None);
@@ -106,7 +107,7 @@ fn worlds_are_told_apart_where_there_are_several() {
 }
 
 #[test]
-fn a_costly_rank_is_told() {
+fn costly_rank_is_verdict() {
     let mut slow = process(1);
     slow.endpoints[0].matching_ns = 2e7;
     slow.endpoints[0].posted_sum = 1 << 30;
@@ -116,7 +117,7 @@ fn a_costly_rank_is_told() {
 }
 
 #[test]
-fn few_messages_are_not_timed() {
+fn few_messages_have_no_share() {
     let mut few = process(0);
     (few.endpoints[0].posts, few.endpoints[0].arrivals) = (3, 4);
     let verdict = verdict::verdict(&Run::new(&[few], None));
@@ -127,4 +128,33 @@ fn few_messages_are_not_timed() {
         verdict.text
     );
     assert_eq!(verdict::verdict(&Run::new(&[], None)).answer, Answer::NoMessages);
+}
+
+fn overflowing(rank: u64, overflowed: u64) -> Process {
+    let overflow = Overflow { receives: 1000, overflowed, taken: 10, ..Overflow::default() };
+    Process { overflow: Some(overflow), ..process(rank) }
+}
+
+#[test]
+fn overflow_has_separate_columns() {
+    let run = Run::new(&[overflowing(0, 10), overflowing(1, 250)], Some(2));
+    let verdict = verdict::verdict(&run);
+    assert_eq!((verdict.answer, verdict.rank), (Answer::No, Some(1)));
+    assert!(
+        verdict.text.starts_with("25 % of 1,000 receives of rank 1 overflowed to `hybrid`"),
+        "{}",
+        verdict.text
+    );
+    let text = terminal::render(&run, &verdict, false);
+    assert!(text.contains("receives  overflowed  given back  messages"), "{text}");
+    assert!(!text.contains("arrivals"), "{text}");
+}
+
+#[test]
+fn unfinished_rank_hides_no_overflow() {
+    let answer = |run: Run| verdict::verdict(&run).answer;
+    assert_eq!(answer(Run::new(&[overflowing(0, 0)], None)), Answer::No);
+    let mut open = overflowing(0, 0);
+    open.endpoints[0].open = true;
+    assert_eq!(answer(Run::new(&[open], None)), Answer::Unknown);
 }

