@@ -27,15 +27,6 @@ static bool load_core(const char *path)
     return overflow.core != NULL;
 }
 
-/* The library matches every message from now on. */
-static void stay_out(void)
-{
-    give_back_all();
-    overflow.may_watch = overflow.takes_all = false;
-    always.limit_named = always.limit_any = LONG_MAX;
-    overflow.counts.limit_named = overflow.counts.limit_any = -1;
-}
-
 #if defined(OPEN_MPI) && defined(MPI_4)
 CALL(Precv_init,
      (void *buffer, int partitions, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Info info,
@@ -76,6 +67,13 @@ static void find_thread_level(void)
     always.multiple = true;
 }
 
+static bool is_spawned(void)
+{
+    MPI_Comm parent = library.comm_null;
+    REAL(Comm_get_parent)(&parent);
+    return parent != library.comm_null;
+}
+
 /* The library is initialized. */
 static __attribute__((noinline)) void overflow_begin(bool has_world)
 {
@@ -104,7 +102,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     struct clock_pair after = clock_pair();
     if (after.ns > before.ns)
         overflow.ticks_per_ns = (double)(after.ticks - before.ticks) / (double)(after.ns - before.ns);
-    if (SETUP_IS_VISIBLE && imports.partitioned)
+    if ((SETUP_IS_VISIBLE && imports.partitioned) || (PROBE_CRASHES && has_world && is_spawned()))
         stay_out();
     else
         set_limits(has_world);
