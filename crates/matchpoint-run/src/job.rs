@@ -49,7 +49,7 @@ pub enum Way {
 #[derive(Debug)]
 pub enum Position {
     /// Above the MPI library.
-    Above(Overflow),
+    Above(Box<Overflow>),
     /// Below it.
     Below(Box<Below>),
 }
@@ -93,7 +93,13 @@ impl Job {
             Position::Below(Box::new(Below::prepare(&request.command, settings, &hosts, &folder, program)?))
         } else {
             let settings = overflow::Settings { engine, limit: request.limit, quiet: request.quiet, mpicc };
-            Position::Above(Overflow::prepare(&request.command, settings, &folder, program, compiles)?)
+            Position::Above(Box::new(Overflow::prepare(
+                &request.command,
+                settings,
+                &folder,
+                program,
+                compiles,
+            )?))
         };
         let (engine, command) = (request.engine, request.command);
         Ok(Job { command, position, hosts, engine, ranks: words.ranks, folder })

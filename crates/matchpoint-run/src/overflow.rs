@@ -54,6 +54,8 @@ impl Limit {
 #[derive(Debug)]
 pub struct Overflow {
     preload: Preload,
+    /// When receives go to the engine.
+    pub limit: Limit,
     /// The library, as the processes find it.
     library: PathBuf,
     /// What is set, but for the variable of the loader.
@@ -113,7 +115,7 @@ impl Overflow {
         if settings.quiet {
             variables.push(set("MATCHPOINT_QUIET", "1".to_owned(), "no report where nothing overflowed"));
         }
-        Ok(Overflow { preload, library, variables })
+        Ok(Overflow { preload, limit: settings.limit, library, variables })
     }
 
     /// The MPI library: `MPICH 5.0.2`.

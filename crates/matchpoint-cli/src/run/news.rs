@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use matchpoint_run::job::{Job, Position};
+use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{Overflow, Process};
 
 use crate::format;
@@ -67,6 +68,9 @@ pub fn news_of(job: &Job, told: &[Process]) -> String {
         None => format::counted(matched.len() as u64, "rank"),
     };
     match &job.position {
+        Position::Above(above) if above.limit == Limit::None => {
+            format!("matchpoint: {engine} is ready in {ranks}: no receive overflows (--limit none)")
+        }
         Position::Above(_) => {
             let overflow = first.and_then(|process| process.overflow.as_ref());
             format!("matchpoint: {engine} is ready in {ranks}: overflow begins {}", begins(overflow))

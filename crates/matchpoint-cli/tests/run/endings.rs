@@ -96,6 +96,25 @@ impl Endless {
     }
 }
 
+/// The message has the limit of the processes while they run.
+#[test]
+fn running_job_reports_limit() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        let program = mpi.program("endings");
+        for (limit, begins) in [
+            ("0", "overflow begins with the first receive"),
+            ("1000", "overflow begins beyond 1,000 receives in the MPI library"),
+            ("none", "no receive overflows (--limit none)"),
+        ] {
+            let mut job = Endless::start(&mpi, &["--limit", limit], &[program.to_str().unwrap(), "never"]);
+            let line = job.until("hybrid is ready in 2 ranks: ");
+            job.stop();
+            assert!(line.ends_with(begins), "{line}");
+        }
+    }
+}
+
 /// A batch system sends SIGTERM when the time limit is reached.
 #[test]
 fn sigterm_ends_job_with_report() {
