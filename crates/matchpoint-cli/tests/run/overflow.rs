@@ -178,6 +178,13 @@ fn transcript(mpi: &Mpi, program: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// A line without the calls of error handlers. MPICH 4.0 and Intel MPI call the handler of MPI_COMM_WORLD for some of their own
+/// receives, and that of the communicator for a receive of a matched message; which they call here is theirs to choose.
+fn compared<'a>(mpi: &Mpi, line: &'a str) -> &'a str {
+    let chooses = ["debian-mpich", "intel-wheel"].contains(&mpi.name.as_str());
+    line.split_once(" handlers ").filter(|_| chooses).map_or(line, |(before, _)| before)
+}
+
 /// Differing lines that a failed test prints.
 const SHOWN: usize = 8;
 
@@ -190,7 +197,8 @@ fn errors_are_those_of_library() {
         assert!(stock.lines().count() > 100, "{stock}");
         for limit in LIMITS {
             let ran = Job::new(&["--limit", limit]).with(mpi, 2, &program).succeed();
-            let pairs = ran.stdout.lines().zip(stock.lines()).filter(|(line, expected)| line != expected);
+            let pairs = ran.stdout.lines().zip(stock.lines());
+            let pairs = pairs.filter(|(line, expected)| compared(mpi, line) != compared(mpi, expected));
             let lines: Vec<String> =
                 pairs.map(|(line, expected)| format!("is:     {line}\nshould: {expected}")).collect();
             if !lines.is_empty() || ran.stdout.lines().count() != stock.lines().count() {

@@ -79,7 +79,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
 {
     const char *path = getenv("MATCHPOINT_OVERFLOW");
     int size = 1, rank = -1, found = 0, *bound;
-    if (path == NULL || overflow.core != NULL)
+    if (path == NULL || *path == 0 || overflow.core != NULL)
         return;
     struct clock_pair before = clock_pair();
     if (has_world) {

@@ -83,8 +83,8 @@ fn of_overflow(run: &Run) -> Verdict {
         None => String::new(),
     };
     let text = format!(
-        "{} of {} of {name} overflowed to `{}`{measured}. The longest queues there had {} and {}. {}. What that saves: run \
-         again with --compare 3.",
+        "{} of {} of {name} overflowed to `{}`{measured}. The longest queues there had {} and {}. {}. --compare 3 measures \
+         what that saves.",
         format::share(overflowed(worst) as f64 / receives(worst).max(1) as f64),
         format::counted(receives(worst), "receive"),
         run.engine,
