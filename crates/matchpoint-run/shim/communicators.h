@@ -6,6 +6,7 @@ struct communicator {
     int sources;  /* ranks that a message may come from */
     long queued;  /* receives in the engine */
     long held;    /* messages in the engine */
+    long persistent; /* requests of persistent receives */
     uint64_t messages;  /* taken from the library */
     uint64_t received;  /* number of the message that was received last */
     unsigned in_order;  /* messages received in the order in which they were taken */
@@ -35,6 +36,11 @@ static __attribute__((noinline)) struct communicator *meet_communicator(MPI_Comm
         return NULL;
     if ((inter ? REAL(Comm_remote_size)(handle, &size) : REAL(Comm_size)(handle, &size)) != MPI_SUCCESS)
         return NULL;
+    if (overflow.tag_ub == INT_MAX) { /* a program of sessions has no MPI_COMM_WORLD to ask */
+        int found = 0, *bound;
+        if (REAL(Comm_get_attr)(handle, MPI_TAG_UB, &bound, &found) == MPI_SUCCESS && found)
+            overflow.tag_ub = *bound;
+    }
     struct communicator *made = calloc(1, sizeof *made), **slot = communicator_slot(handle);
     if (made == NULL)
         return NULL;

@@ -3,8 +3,8 @@
  *
  * Each process decides alone: processes of one job may have been started without this library. */
 
-/* Sizes that every library sends eagerly where its messages go through shared memory, or through UCX: the smallest limit
- * that any of them uses by default is 4 KiB (Open MPI's shared memory, less its header). */
+/* Sizes that every library sends eagerly to another process through shared memory: the smallest limit that any of them uses
+ * by default is 4 KiB (Open MPI, less its header). */
 #define EAGER_BYTES_KNOWN 1024
 /* Where the transport is not known, but buffers messages that nobody expects. */
 #define EAGER_BYTES_UNKNOWN 256
@@ -29,7 +29,9 @@ static long processes_here(void)
 /* Every process of MPI_COMM_WORLD is on this host. */
 static bool is_on_one_host(int processes)
 {
-    return processes_here() == processes || number_of("SLURM_STEP_NUM_NODES", -1) == 1;
+    if (processes <= 0 || processes_here() > 0)
+        return processes > 0 && processes_here() == processes;
+    return number_of("SLURM_STEP_NUM_TASKS", -1) == processes && number_of("SLURM_STEP_NUM_NODES", -1) == 1;
 }
 
 /* More processes than processors: a process that polls keeps another from its turn. Otherwise MPICH's number. */
@@ -54,8 +56,9 @@ static bool matches_itself(void)
     __typeof__(&MPI_T_init_thread) init = (__typeof__(init))library_symbol(RTLD_NEXT, "MPI_T_init_thread");
     __typeof__(&MPI_T_finalize) finalize = (__typeof__(finalize))library_symbol(RTLD_NEXT, "MPI_T_finalize");
     __typeof__(&MPI_T_pvar_get_index) find = (__typeof__(find))library_symbol(RTLD_NEXT, "MPI_T_pvar_get_index");
-    int level, index;
-    if (init == NULL || finalize == NULL || find == NULL || init(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS)
+    int level = MPI_THREAD_SINGLE, provided, index;
+    REAL(Query_thread)(&level); /* Open MPI takes the level that is asked for here for that of the program */
+    if (init == NULL || finalize == NULL || find == NULL || init(level, &provided) != MPI_SUCCESS)
         return false;
     bool found = find("pml_ob1_unexpected_msgq_length", MPI_T_PVAR_CLASS_SIZE, &index) == MPI_SUCCESS;
     finalize();
@@ -80,11 +83,24 @@ static bool matches_itself(void)
 }
 #endif
 
+/* The user has set a limit of eager sends. */
+static bool is_eager_set(void)
+{
+    for (char **variable = environ; *variable != NULL; variable++)
+        if ((strncmp(*variable, "OMPI_MCA_btl_", 13) == 0 && strstr(*variable, "eager") != NULL) ||
+            (strncmp(*variable, "UCX_", 4) == 0 && strstr(*variable, "RNDV") != NULL) ||
+            (strncmp(*variable, "MPIR_CVAR_", 10) == 0 && strstr(*variable, "EAGER") != NULL))
+            return true;
+    return false;
+}
+
 /* libfabric's providers may keep few unexpected messages of a sender and then take no other from it, those of a collective
  * operation included. So no receive stays in the engine during a blocking call where libfabric may carry messages: 0. */
 static uint64_t find_eager_bytes(int processes)
 {
     bool memory_only = is_on_one_host(processes) && !is_memory_off();
+    if (is_eager_set())
+        return 0;
 #if defined(OPEN_MPI)
     if (!matches_itself())
         return 0;
@@ -110,18 +126,55 @@ static bool is_synchronous_name(const char *name)
 struct imports {
     bool synchronous;
     bool initializes; /* some object imports MPI_Init: programs that look functions up by name do not */
-    bool partitioned; /* an object other than the bindings of Python, which import every function */
-    bool of_bindings; /* the object that is read */
+    bool hidden_messages; /* an object other than the bindings of Python, which import every function: see below */
+    bool of_bindings;     /* the object that is read */
 };
 
 static bool is_part_of_mpi(const char *path)
 {
-    static const char *const names[] = {"libmpi", "libmatchpoint", "libopen-", "mca_", "libpmpi", "libmpl"};
+    static const char *const names[] = {"libmpi.so",   "libmpi_",  "libmpifort", "libmpich", "libmpicxx",
+                                        "libmatchpoint", "libopen-", "mca_",       "libpmpi",  "libmpl"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(name, names[i], strlen(names[i])) == 0)
             return true;
     return false;
+}
+
+/* Open MPI does these by messages with the program's own communicator and tag. Taken from the unexpected queue they would be
+ * lost, so overflow stays out of programs that call them. */
+#if defined(OPEN_MPI)
+static bool sends_hidden_messages(const char *name)
+{
+    static const char *const names[] = {"mpi_precv_init", "mpi_intercomm_create", "mpi_comm_create_group"};
+    const char *rest = name[0] == 'P' || name[0] == 'p' ? name + 1 : name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncasecmp(rest, names[i], strlen(names[i])) == 0 && strstr(rest, "from_group") == NULL)
+            return true;
+    return false;
+}
+#define HIDES_MESSAGES true
+#else
+static bool sends_hidden_messages(const char *name)
+{
+    (void)name;
+    return false;
+}
+#define HIDES_MESSAGES false
+#endif
+
+/* All symbols of a GNU hash table: it names the first of each chain, and marks the last. */
+static uint32_t count_symbols(const uint32_t *table)
+{
+    uint32_t buckets = table[0], first = table[1], words = table[2], last = 0;
+    const uint32_t *bucket = (const uint32_t *)((const ElfW(Addr) *)(table + 4) + words), *chain = bucket + buckets;
+    for (uint32_t i = 0; i < buckets; i++)
+        last = bucket[i] > last ? bucket[i] : last;
+    if (last < first)
+        return first;
+    while ((chain[last - first] & 1) == 0)
+        last++;
+    return last + 1;
 }
 
 static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct imports *imports)
@@ -143,14 +196,14 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
     }
     if (symbols == NULL || strings == NULL)
         return;
-    /* Undefined symbols come before those that the GNU hash table has. */
-    uint32_t count = hash != NULL ? hash[1] : gnu_hash != NULL ? gnu_hash[1] : 0;
+    /* A function whose address an executable takes is undefined, and hashed all the same. */
+    uint32_t count = hash != NULL ? hash[1] : gnu_hash != NULL ? count_symbols(gnu_hash) : 0;
     for (uint32_t i = 1; i < count; i++) {
         const char *name = strings + symbols[i].st_name;
         if (symbols[i].st_shndx != SHN_UNDEF)
             continue;
         imports->synchronous |= is_synchronous_name(name);
-        imports->partitioned |= !imports->of_bindings && strncasecmp(name, "mpi_precv_init", 14) == 0;
+        imports->hidden_messages |= !imports->of_bindings && sends_hidden_messages(name);
         imports->initializes |= strncasecmp(name, "mpi_init", 8) == 0 || strncasecmp(name, "mpi_session_init", 16) == 0;
     }
 }
@@ -185,10 +238,30 @@ static bool may_send_synchronously(const struct imports *imports)
     return imports->synchronous || !imports->initializes || number_of("OMPI_NUM_APP_CTX", 1) > 1;
 }
 
-/* Open MPI sets partitioned communication up by messages with the program's own communicator and tag. Taken from the
- * unexpected queue they would be lost, so overflow stays out of programs with partitioned receives. */
-#if defined(OPEN_MPI)
-#define SETUP_IS_VISIBLE true
-#else
-#define SETUP_IS_VISIBLE false
-#endif
+/* Objects that were loaded since the start, as the loader counts them. */
+static int count_loaded(struct dl_phdr_info *info, size_t size, void *count)
+{
+    (void)size;
+    *(unsigned long long *)count = info->dlpi_adds;
+    return 1;
+}
+
+static unsigned long long objects_loaded(void)
+{
+    unsigned long long count = 0;
+    dl_iterate_phdr(count_loaded, &count);
+    return count;
+}
+
+/* A plugin that was loaded meanwhile may send synchronously. */
+static void look_at_plugins(void)
+{
+    unsigned long long loaded = overflow.synchronous ? overflow.objects : objects_loaded();
+    if (loaded == overflow.objects)
+        return;
+    overflow.objects = loaded;
+    struct imports imports = find_imports();
+    overflow.synchronous = may_send_synchronously(&imports);
+    if (overflow.synchronous)
+        give_back_all();
+}

@@ -75,9 +75,10 @@ static void unqueue(struct receive *receive)
     receive->state = RECEIVE_STARTED;
     overflow.queued--;
     overflow.blocking -= receive->is_blocking;
+    overflow.derived -= receive->is_derived;
     if (--communicator->queued == 0)
         leave_ring(communicator);
-    if (overflow.queued == 0 || (receive->is_blocking && overflow.blocking == 0))
+    if (overflow.queued == 0)
         set_paths();
 }
 
@@ -91,8 +92,11 @@ static void finish_receive(struct receive *receive)
         receive->state = RECEIVE_IDLE;
         receive->is_counted = false;
         receive->error = MPI_SUCCESS;
-        if (receive->is_released)
+        if (receive->is_released) {
+            if (receive->is_derived)
+                REAL(Type_free)(&receive->type);
             free(receive);
+        }
     } else {
         return_receive(receive);
     }
@@ -140,6 +144,8 @@ static bool let_arrive(struct message *message)
     }
 }
 
+static void give_back_all(void);
+
 /* Takes every message of a communicator from the library's unexpected queue: how many there were. */
 static long drain(struct communicator *communicator)
 {
@@ -154,9 +160,12 @@ static long drain(struct communicator *communicator)
         struct message *message = take_message();
         if (message == NULL)
             return taken;
-        if (REAL(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator->handle, &found, &message->handle,
-                          &message->status) != MPI_SUCCESS || !found) {
+        int result = REAL(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator->handle, &found, &message->handle,
+                                   &message->status);
+        if (result != MPI_SUCCESS || !found) {
             return_message(message);
+            if (result != MPI_SUCCESS) /* a process has failed, say: the library reports that of its own receives */
+                give_back_all();
             return taken;
         }
         message->communicator = communicator;
@@ -204,6 +213,7 @@ static bool queue_receive(struct receive *receive)
     }
     overflow.active++;
     overflow.blocking += receive->is_blocking;
+    overflow.derived += receive->is_derived;
     if (communicator->queued++ == 0)
         enter_ring(communicator);
     overflow.queued++;
@@ -306,14 +316,19 @@ static inline bool is_plain(const struct communicator *communicator, MPI_Count c
     return count >= 0 && known_source && known_tag;
 }
 
-/* Sizes of datatypes that were valid in a receive, until one is freed. */
+/* Datatypes that were valid in a receive, until one is freed. */
 #define TYPES 64
-static struct {
+struct type {
     MPI_Datatype type;
     uint64_t size;
-    uint32_t generation;
-} types[TYPES];
-static uint32_t types_generation = 1;
+    bool is_known, is_derived;
+};
+static struct type types[TYPES];
+
+static inline struct type *type_slot(MPI_Datatype type)
+{
+    return &types[(AS_WORD(type) * 0x9e3779b97f4a7c15) >> 58];
+}
 
 /* Whether the library accepts buffer and datatype: a persistent receive that is never started finds out, without the
  * program's error handler. */
@@ -332,31 +347,29 @@ static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_D
     return accepted;
 }
 
-static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm, uint64_t *size)
+static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm, struct type *met)
 {
     char nothing;
-    int bytes = 0;
+    int bytes = 0, integers, addresses, datatypes, combiner = 0;
     MPI_Count large = 0;
+    met->is_known = false;
     if (!is_accepted(&nothing, 1, type, comm))
         return false;
     REAL(Type_size)(type, &bytes);
     if (bytes < 0 && REAL(Type_size_x)(type, &large) != MPI_SUCCESS) /* MPI_UNDEFINED: larger than an int */
         return false;
-    *size = bytes < 0 ? (uint64_t)large : (uint64_t)bytes;
+    REAL(Type_get_envelope)(type, &integers, &addresses, &datatypes, &combiner);
+    *met = (struct type){type, bytes < 0 ? (uint64_t)large : (uint64_t)bytes, true, combiner != MPI_COMBINER_NAMED};
     return true;
 }
 
-static inline bool is_type(MPI_Datatype type, MPI_Comm comm, uint64_t *size)
+/* NULL: the library rejects it. */
+static inline const struct type *find_type(MPI_Datatype type, MPI_Comm comm)
 {
-    size_t at = (AS_WORD(type) * 0x9e3779b97f4a7c15) >> 58;
-    if (types[at].type != type || types[at].generation != types_generation) {
-        if (!meet_type(type, comm, &types[at].size))
-            return false;
-        types[at].type = type;
-        types[at].generation = types_generation;
-    }
-    *size = types[at].size;
-    return true;
+    struct type *found = type_slot(type);
+    if (LIKELY(found->is_known && found->type == type))
+        return found;
+    return meet_type(type, comm, found) ? found : NULL;
 }
 
 /* Where a receive goes. */
@@ -393,14 +406,14 @@ static bool is_sender_blocking(uint64_t bytes)
     return overflow.synchronous || overflow.eager_bytes == 0 || bytes > overflow.eager_bytes;
 }
 
-/* The communicator of a receive that the engine may take, and the size of its datatype. NULL: the library must see the
- * receive, because it is from MPI_PROC_NULL, or because the library rejects an argument. */
+/* The communicator of a receive that the engine may take, and its datatype. NULL: the library must see the receive, because
+ * it is from MPI_PROC_NULL, or because the library rejects an argument. */
 static inline struct communicator *check_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
-                                                 MPI_Comm comm, uint64_t *size)
+                                                 MPI_Comm comm, const struct type **known)
 {
     struct communicator *communicator;
     if (source == MPI_PROC_NULL || overflow.core == NULL || (communicator = find_communicator(comm)) == NULL ||
-        !is_plain(communicator, count, source, tag) || !is_type(type, comm, size) ||
+        !is_plain(communicator, count, source, tag) || (*known = find_type(type, comm)) == NULL ||
         (buffer == NULL && count > 0 && !is_accepted(NULL, 1, type, comm)))
         return NULL;
     return communicator;
@@ -411,9 +424,9 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
                                                   MPI_Comm comm, MPI_Request *request)
 {
     struct message *message;
-    uint64_t size;
+    const struct type *known;
     always.receives++;
-    struct communicator *communicator = check_receive(buffer, count, type, source, tag, comm, &size);
+    struct communicator *communicator = check_receive(buffer, count, type, source, tag, comm, &known);
     if (communicator == NULL)
         return post_to_library(buffer, count, type, source, tag, comm, request);
     enum place place = place_receive(communicator, source, tag, &message);
@@ -425,7 +438,8 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
         return result;
     }
     struct receive *receive = NULL;
-    bool is_blocking = is_sender_blocking(size * (uint64_t)count);
+    uint64_t bytes = known->size * (uint64_t)count;
+    bool is_blocking = is_sender_blocking(bytes);
     if (place == TO_ENGINE && !(overflow.undriven > 0 && is_blocking) && (receive = take_receive()) != NULL) {
         receive->buffer = buffer;
         receive->count = count;
@@ -434,7 +448,8 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
         receive->source = source;
         receive->tag = tag;
         receive->is_blocking = is_blocking;
-        receive->bytes = size * (uint64_t)count;
+        receive->is_derived = known->is_derived;
+        receive->bytes = bytes;
         if (queue_receive(receive)) {
             overflow.counts.overflowed++;
             *request = receive->handle;

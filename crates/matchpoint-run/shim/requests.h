@@ -28,6 +28,7 @@ struct receive {
     uint8_t state;
     bool is_persistent;
     bool is_blocking; /* its sender may wait for it */
+    bool is_derived;  /* its datatype */
     bool is_counted;  /* `inner` counts among the library's receives */
     bool is_released; /* the program has freed the request */
     int error;        /* of the call that made `inner` */

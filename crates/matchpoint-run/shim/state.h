@@ -5,7 +5,7 @@ static struct {
     bool is_foreign;     /* the MPI library has other types than this header */
     bool posts_slowly;   /* a posting call or a probe must look at the engine, or take the lock */
     bool translates;     /* a request array may contain requests of ours */
-    bool drives;         /* a blocking call must make progress for the engine's receives, whose senders may wait */
+    bool drives;         /* a blocking call must make progress for the engine's receives: their sender may be this process */
     bool multiple;       /* MPI_THREAD_MULTIPLE: the slow paths take the lock */
     int ticks_source;
     int until_sample; /* posting calls until one is timed */
@@ -29,12 +29,14 @@ static struct {
     struct core_counts counts;
     long queued;   /* receives in the engine */
     long blocking; /* of these, receives whose sender may wait for them: see eager.h */
+    long derived;  /* of these, receives with a derived datatype */
     long held;     /* messages in the engine */
     long watched;  /* communicators whose unexpected queue is drained before each posting */
     long active;   /* receives of ours that are queued, or that the program has not completed yet */
     long undriven; /* threads in blocking calls during which the engine makes no progress */
     uint64_t eager_bytes;
     bool synchronous;  /* the program may send synchronously */
+    unsigned long long objects; /* loaded when that was found out */
     bool takes_all;    /* messages are taken as soon as they can be seen, so that arrival times are true */
     bool watches_always;
     bool may_watch;
@@ -62,23 +64,28 @@ static inline void unlock(void)
 /* After any change of the counts. */
 static void set_paths(void)
 {
-    always.drives = always.multiple || overflow.blocking > 0 || (overflow.takes_all && overflow.queued > 0);
+    always.drives = always.multiple || overflow.queued > 0;
     always.translates = always.multiple || overflow.active > 0;
     always.posts_slowly = always.multiple || overflow.queued > 0 || overflow.held > 0 || overflow.watched > 0 ||
                           always.limit_named == 0 || overflow.watches_always;
 }
 
-static inline void count_request(void)
+/* Threads count without the lock, too. */
+static inline long add_native(long requests)
 {
     if (LIKELY(!always.multiple))
-        always.native++;
-    else
-        __atomic_fetch_add(&always.native, 1, __ATOMIC_RELAXED);
+        return always.native += requests;
+    return __atomic_add_fetch(&always.native, requests, __ATOMIC_RELAXED);
+}
+
+static inline void count_request(void)
+{
+    add_native(1);
 }
 
 static inline void count_receive(int source)
 {
-    always.native++;
+    add_native(1);
     always.native_receives++;
     always.native_any += source == MPI_ANY_SOURCE;
 }
@@ -86,8 +93,7 @@ static inline void count_receive(int source)
 /* Requests of the library have completed, or were freed. */
 static inline void uncount(long requests)
 {
-    always.native -= requests;
-    if (always.native <= 0)
+    if (add_native(-requests) <= 0)
         always.native = always.native_receives = always.native_any = 0;
 }
 

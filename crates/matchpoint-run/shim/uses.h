@@ -17,6 +17,8 @@ USED(Pack_size);
 USED(Query_thread);
 USED(Status_set_cancelled);
 USED(Status_set_elements);
+USED(Type_dup);
+USED(Type_get_envelope);
 USED(Type_size);
 USED(Type_size_x);
 
@@ -34,6 +36,7 @@ DEFINED_BELOW(Recv_init);
 DEFINED_BELOW(Request_free);
 DEFINED_BELOW(Request_get_status);
 DEFINED_BELOW(Start);
+DEFINED_BELOW(Type_free);
 DEFINED_BELOW(Test);
 DEFINED_BELOW(Testall);
 DEFINED_BELOW(Wait);

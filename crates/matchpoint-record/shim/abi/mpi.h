@@ -12,10 +12,12 @@
 
 typedef intptr_t MPI_Aint;
 typedef int64_t MPI_Count;
+typedef int64_t MPI_Offset;
 
 typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Datatype *MPI_Datatype;
 typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
+typedef struct MPI_ABI_File *MPI_File;
 typedef struct MPI_ABI_Group *MPI_Group;
 typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Message *MPI_Message;
@@ -69,6 +71,7 @@ enum {
     MPI_THREAD_FUNNELED = 1024,
     MPI_THREAD_SERIALIZED = 2048,
     MPI_THREAD_MULTIPLE = 4096,
+    MPI_COMBINER_NAMED = 101,
     MPI_TAG_UB = 501,
     MPI_T_BIND_NO_OBJECT = 1,
     MPI_T_BIND_MPI_COMM = 2,
@@ -96,6 +99,9 @@ int MPI_Request_free(MPI_Request *request);
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 int MPI_Start(MPI_Request *request);
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
+int MPI_Type_dup(MPI_Datatype type, MPI_Datatype *made);
+int MPI_Type_free(MPI_Datatype *type);
+int MPI_Type_get_envelope(MPI_Datatype type, int *integers, int *addresses, int *datatypes, int *combiner);
 int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
 int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
 int MPI_Testsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]);

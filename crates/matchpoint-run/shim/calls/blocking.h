@@ -1,9 +1,13 @@
 /* Calls that may block while the engine makes no progress: collective operations, one-sided communication, files,
  * constructors of communicators, dynamic processes. Before each, receives whose sender might wait for them are given back. */
 
+static void look_at_plugins(void);
+
 static __attribute__((noinline)) void enter_blocking(void)
 {
     lock();
+    if (overflow.queued > 0)
+        look_at_plugins();
     give_back();
     overflow.undriven++;
     unlock();
@@ -56,8 +60,19 @@ static void stay_out(void)
 #define PROBE_CRASHES false
 #endif
 
-static inline bool meets_other_world(const char *name)
+/* Open MPI does these by messages with the program's communicator and tag: see eager.h. */
+#if defined(OPEN_MPI)
+#define LOSES_MESSAGES true
+#else
+#define LOSES_MESSAGES false
+#endif
+
+static inline bool needs_stay_out(const char *name)
 {
+    if (LOSES_MESSAGES)
+        return strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0;
+    if (!PROBE_CRASHES)
+        return false;
     return strcmp(name, "Comm_spawn") == 0 || strcmp(name, "Comm_spawn_multiple") == 0 || strcmp(name, "Comm_accept") == 0 ||
            strcmp(name, "Comm_connect") == 0 || strcmp(name, "Comm_join") == 0;
 }
@@ -65,10 +80,10 @@ static inline bool meets_other_world(const char *name)
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, P, A)                                                                                     \
     {                                                                                                    \
-        if (LIKELY(!always.drives && !(PROBE_CRASHES && meets_other_world(#NAME))))                      \
+        if (LIKELY(!always.drives && !needs_stay_out(#NAME)))                                            \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \
-        if (PROBE_CRASHES && meets_other_world(#NAME))                                                   \
+        if (needs_stay_out(#NAME))                                                                       \
             stay_out();                                                                                  \
         int result = REAL(NAME) A;                                                                       \
         leave_blocking();                                                                                \
@@ -95,11 +110,18 @@ static inline bool meets_other_world(const char *name)
 #endif
 
 BLOCKING(Buffer_detach, (void *buffer, int *size), (buffer, size))
+BLOCKING(Comm_set_info, (MPI_Comm comm, MPI_Info info), (comm, info))
+BLOCKING(Win_set_info, (MPI_Win win, MPI_Info info), (win, info))
+#if MPI_VERSION >= 4
+BLOCKING(Buffer_detach_c, (void *buffer, MPI_Count *size), (buffer, size))
+#endif
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 BLOCKING(Comm_flush_buffer, (MPI_Comm comm), (comm))
 BLOCKING(Session_flush_buffer, (MPI_Session session), (session))
 BLOCKING(Comm_detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size))
 BLOCKING(Session_detach_buffer, (MPI_Session session, void *buffer, int *size), (session, buffer, size))
+BLOCKING(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size))
+BLOCKING(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size), (session, buffer, size))
 
 /* Not by CALL, for it has no parameters. */
 FUNCTION(Buffer_flush, "MPI_Buffer_flush", NULL);
@@ -144,39 +166,48 @@ static void forget_messages(struct communicator *communicator)
     overflow.held -= communicator->held;
 }
 
-static __attribute__((noinline)) void forget_communicator(MPI_Comm comm)
+/* Nothing finds it by its handle any more. A persistent receive may still be started: then the record stays. */
+static __attribute__((noinline)) void forget_communicator(struct communicator *communicator)
 {
-    struct communicator *communicator = known_communicator(comm);
-    if (communicator == NULL || overflow.core == NULL)
-        return;
-    if (communicator->queued > 0)
-        give_back_all();
-    forget_messages(communicator);
-    overflow.functions->close_context(overflow.core, communicator->context);
-    for (size_t i = 0; i <= map.mask && map.used > 0; i++)
-        if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
-            map.slots[i]->communicator = NULL;
-    overflow.watched -= communicator->watched;
-    struct communicator **slot = communicator_slot(comm);
+    struct communicator **slot = communicator_slot(communicator->handle);
     while (*slot != communicator)
         slot = &(*slot)->chain;
     *slot = communicator->chain;
     if (communicators.last == communicator)
         communicators.last = NULL;
-    free(communicator);
+    overflow.watched -= communicator->watched;
+    communicator->watched = false;
+    if (communicator->persistent == 0) {
+        forget_messages(communicator);
+        overflow.functions->close_context(overflow.core, communicator->context);
+        for (size_t i = 0; i <= map.mask && overflow.active > 0; i++)
+            if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
+                map.slots[i]->communicator = NULL;
+        free(communicator);
+    }
     set_paths();
 }
 
+/* Attribute callbacks may receive on a communicator that is freed, and the call may fail: its record goes afterwards. */
 #define ENDS_COMMUNICATOR(NAME)                                                                          \
     CALL(NAME, (MPI_Comm * comm), (comm))                                                                \
     {                                                                                                    \
         lock();                                                                                          \
-        forget_communicator(*comm);                                                                      \
+        struct communicator *known = overflow.core != NULL ? known_communicator(*comm) : NULL;           \
+        if (known != NULL && known->queued > 0)                                                          \
+            give_back_all();                                                                             \
         give_back();                                                                                     \
         overflow.undriven++;                                                                             \
         unlock();                                                                                        \
         int result = REAL(NAME)(comm);                                                                   \
-        leave_blocking();                                                                                \
+        lock();                                                                                          \
+        overflow.undriven--;                                                                             \
+        if (known != NULL && *comm == library.comm_null) {                                               \
+            if (known->queued > 0) /* by a callback */                                                   \
+                give_back_all();                                                                         \
+            forget_communicator(known);                                                                  \
+        }                                                                                                \
+        unlock();                                                                                        \
         return result;                                                                                   \
     }
 
@@ -184,25 +215,21 @@ ENDS_COMMUNICATOR(Comm_free)
 ENDS_COMMUNICATOR(Comm_disconnect)
 
 /* A receive of the engine needs its datatype until it is matched: the library keeps those of its own receives. */
-static bool needs_type(MPI_Datatype type);
-
-CALL(Type_free, (MPI_Datatype * type), (type))
-{
-    lock();
-    types_generation++;
-    if (overflow.queued > 0 && needs_type(*type))
-        give_back_all();
-    for (size_t i = 0; i <= map.mask && map.used > 0; i++)
-        if (map.slots[i] != NULL && map.slots[i]->is_persistent && map.slots[i]->type == *type)
-            map.slots[i]->communicator = NULL; /* started in the library from now on */
-    unlock();
-    return REAL(Type_free)(type);
-}
-
 static bool needs_type(MPI_Datatype type)
 {
     for (size_t i = 0; i <= map.mask; i++)
         if (map.slots[i] != NULL && map.slots[i]->state == RECEIVE_QUEUED && map.slots[i]->type == type)
             return true;
     return false;
+}
+
+CALL(Type_free, (MPI_Datatype * type), (type))
+{
+    lock();
+    struct type *known = type_slot(*type);
+    known->is_known &= known->type != *type;
+    if (overflow.derived > 0 && needs_type(*type))
+        give_back_all();
+    unlock();
+    return REAL(Type_free)(type);
 }

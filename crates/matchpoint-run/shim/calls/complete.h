@@ -80,8 +80,10 @@ struct view {
     long pending; /* receives that the library has no request for yet */
     MPI_Request *natives;
     struct receive **owners; /* NULL: the request is the library's own */
+    bool *is_left_out;       /* pending when the library got the array */
     MPI_Request small_natives[VIEW_SMALL];
     struct receive *small_owners[VIEW_SMALL];
+    bool small_left_out[VIEW_SMALL];
 };
 
 /* Looks at receives again that had no request of the library. */
@@ -90,9 +92,10 @@ static void update_view(struct view *view, const MPI_Request requests[])
     view->pending = 0;
     for (int i = 0; i < view->count; i++) {
         struct receive *owner = view->owners[i];
+        view->is_left_out[i] = owner != NULL && is_pending(owner);
         if (owner == NULL) {
             view->natives[i] = requests[i];
-        } else if (is_pending(owner)) {
+        } else if (view->is_left_out[i]) {
             view->natives[i] = library.request_null;
             view->pending++;
         } else {
@@ -107,12 +110,14 @@ static bool open_view(struct view *view, int count, const MPI_Request requests[]
     view->count = count > 0 ? count : 0;
     view->natives = view->small_natives;
     view->owners = view->small_owners;
+    view->is_left_out = view->small_left_out;
     if (count > VIEW_SMALL) {
-        char *memory = malloc((size_t)count * (sizeof *view->natives + sizeof *view->owners));
+        char *memory = malloc((size_t)count * (sizeof *view->natives + sizeof *view->owners + sizeof(bool)));
         if (memory == NULL)
             return false;
         view->owners = (struct receive **)(void *)memory;
         view->natives = (MPI_Request *)(void *)(view->owners + count);
+        view->is_left_out = (bool *)(view->natives + count);
     }
     for (int i = 0; i < view->count; i++)
         view->owners[i] = find_receive(requests[i]);
@@ -133,7 +138,7 @@ static int settle_element(struct view *view, int at, MPI_Request requests[], int
         requests[at] = view->natives[at];
         return result;
     }
-    if (owner->state != RECEIVE_STARTED || owner->pair != NULL) /* it was pending */
+    if (view->is_left_out[at] || owner->state != RECEIVE_STARTED)
         return result;
     owner->inner = view->natives[at];
     return settle(owner, &requests[at], result);
@@ -395,7 +400,9 @@ static int start_persistent(struct receive *receive)
     struct communicator *communicator = receive->communicator;
     struct message *message;
     always.receives++;
-    if (communicator == NULL || overflow.core == NULL || receive->state != RECEIVE_IDLE)
+    if (receive->state == RECEIVE_NATIVE) /* it was started in the library, and is inactive again */
+        receive->state = RECEIVE_IDLE;
+    if (overflow.core == NULL || receive->state != RECEIVE_IDLE)
         return REAL(Start)(&receive->handle);
     enum place place = place_receive(communicator, receive->source, receive->tag, &message);
     if (place == TO_MESSAGE) {
@@ -445,7 +452,7 @@ CALL(Startall, (int count, MPI_Request requests[]), (count, requests))
     int result = MPI_SUCCESS;
     lock();
     if (map.used == 0) {
-        always.native += count > 0 ? count : 0;
+        add_native(count > 0 ? count : 0);
         result = REAL(Startall)(count, requests);
     } else {
         for (int i = 0; i < count && result == MPI_SUCCESS; i++)
@@ -496,7 +503,9 @@ static int free_receive(struct receive *receive, MPI_Request *request)
     bool is_active = receive->state == RECEIVE_QUEUED || receive->state == RECEIVE_STARTED;
     if (receive->is_persistent) {
         map_remove(receive);
-        uncount(receive->state == RECEIVE_NATIVE);
+        receive->communicator->persistent--;
+        if (receive->is_derived && receive->state != RECEIVE_STARTED)
+            REAL(Type_free)(&receive->type);
         result = REAL(Request_free)(&handle);
         if (!is_active)
             free(receive);
@@ -529,4 +538,5 @@ static void withdraw_receive(MPI_Request *request)
 {
     call_Cancel(request);
     call_Wait(request, MPI_STATUS_IGNORE);
+    *request = library.request_null;
 }

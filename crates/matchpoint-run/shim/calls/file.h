@@ -1,6 +1,7 @@
 /* Files (MPI-4.1 §14) block as collective operations do. Open MPI may do them by a component that is loaded with the first
  * of them, and that calls MPI as an application would: from then on its calls are known for what they are. */
 
+#ifndef LARGE
 #if defined(OPEN_MPI)
 static void find_components(void)
 {
@@ -39,28 +40,35 @@ BLOCKING(File_set_view,
 BLOCKING(File_set_atomicity, (MPI_File file, int flag), (file, flag))
 BLOCKING(File_sync, (MPI_File file), (file))
 BLOCKING(File_seek_shared, (MPI_File file, MPI_Offset offset, int whence), (file, offset, whence))
+BLOCKING(File_set_info, (MPI_File file, MPI_Info info), (file, info))
+BLOCKING(File_read_at_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+BLOCKING(File_write_at_all_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
+BLOCKING(File_read_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+BLOCKING(File_read_ordered_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+BLOCKING(File_write_all_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
+BLOCKING(File_write_ordered_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
 
 #define READS(NAME)                                                                                      \
-    BLOCKING(File_##NAME, (MPI_File file, void *buffer, int count, MPI_Datatype type, MPI_Status *status), \
+    BLOCKING(SIZED(File_##NAME), (MPI_File file, void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, buffer, count, type, status))
 #define WRITES(NAME)                                                                                     \
-    BLOCKING(File_##NAME, (MPI_File file, const void *buffer, int count, MPI_Datatype type, MPI_Status *status), \
+    BLOCKING(SIZED(File_##NAME), (MPI_File file, const void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, buffer, count, type, status))
 #define READS_AT(NAME)                                                                                   \
-    BLOCKING(File_##NAME,                                                                                \
-             (MPI_File file, MPI_Offset at, void *buffer, int count, MPI_Datatype type, MPI_Status *status), \
+    BLOCKING(SIZED(File_##NAME),                                                                                \
+             (MPI_File file, MPI_Offset at, void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, at, buffer, count, type, status))
 #define WRITES_AT(NAME)                                                                                  \
-    BLOCKING(File_##NAME,                                                                                \
-             (MPI_File file, MPI_Offset at, const void *buffer, int count, MPI_Datatype type, MPI_Status *status), \
+    BLOCKING(SIZED(File_##NAME),                                                                                \
+             (MPI_File file, MPI_Offset at, const void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, at, buffer, count, type, status))
 #define READ_BEGINS(NAME)                                                                                \
-    BLOCKING(File_##NAME##_begin, (MPI_File file, void *buffer, int count, MPI_Datatype type), (file, buffer, count, type)) \
-    BLOCKING(File_##NAME##_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+    BLOCKING(SIZED(File_##NAME##_begin), (MPI_File file, void *buffer, COUNT count, MPI_Datatype type), (file, buffer, count, type))
 #define WRITE_BEGINS(NAME)                                                                               \
-    BLOCKING(File_##NAME##_begin, (MPI_File file, const void *buffer, int count, MPI_Datatype type),     \
-             (file, buffer, count, type))                                                                \
-    BLOCKING(File_##NAME##_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
+    BLOCKING(SIZED(File_##NAME##_begin), (MPI_File file, const void *buffer, COUNT count, MPI_Datatype type),     \
+             (file, buffer, count, type))
+
+#endif
 
 READS(read)
 READS(read_all)
@@ -78,9 +86,7 @@ READ_BEGINS(read_all)
 READ_BEGINS(read_ordered)
 WRITE_BEGINS(write_all)
 WRITE_BEGINS(write_ordered)
-BLOCKING(File_read_at_all_begin, (MPI_File file, MPI_Offset at, void *buffer, int count, MPI_Datatype type),
+BLOCKING(SIZED(File_read_at_all_begin), (MPI_File file, MPI_Offset at, void *buffer, COUNT count, MPI_Datatype type),
          (file, at, buffer, count, type))
-BLOCKING(File_read_at_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
-BLOCKING(File_write_at_all_begin, (MPI_File file, MPI_Offset at, const void *buffer, int count, MPI_Datatype type),
+BLOCKING(SIZED(File_write_at_all_begin), (MPI_File file, MPI_Offset at, const void *buffer, COUNT count, MPI_Datatype type),
          (file, at, buffer, count, type))
-BLOCKING(File_write_at_all_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))

@@ -35,6 +35,9 @@ CALL(Precv_init,
 {
     lock();
     stay_out();
+    if (overflow.held > 0)
+        complain("warning: a message that sets partitioned communication up may be lost. hint: set MATCHPOINT_LIMIT=none for "
+                 "this program");
     unlock();
     return REAL(Precv_init)(buffer, partitions, count, type, source, tag, comm, info, request);
 }
@@ -54,11 +57,12 @@ static void set_limits(bool has_world)
     overflow.watches_always = getenv("MATCHPOINT_WATCH") != NULL;
 }
 
-static void find_thread_level(void)
+/* The level of sessions is not known here. */
+static void find_thread_level(bool has_world)
 {
     int level = MPI_THREAD_SINGLE;
     REAL(Query_thread)(&level);
-    if (level != MPI_THREAD_MULTIPLE)
+    if ((level != MPI_THREAD_MULTIPLE && has_world) || always.multiple)
         return;
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
@@ -79,7 +83,11 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
 {
     const char *path = getenv("MATCHPOINT_OVERFLOW");
     int size = 1, rank = -1, found = 0, *bound;
-    if (path == NULL || *path == 0 || overflow.core != NULL)
+    if (path == NULL || *path == 0)
+        return;
+    find_thread_level(has_world);
+    set_paths();
+    if (overflow.core != NULL)
         return;
     struct clock_pair before = clock_pair();
     if (has_world) {
@@ -94,6 +102,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     overflow.eager_bytes = find_eager_bytes(has_world ? size : -1);
     struct imports imports = find_imports();
     overflow.synchronous = may_send_synchronously(&imports);
+    overflow.objects = objects_loaded();
     overflow.polls_before_yield = find_polls_before_yield();
     overflow.counts.eager_bytes = overflow.eager_bytes;
     overflow.counts.synchronous = overflow.synchronous;
@@ -102,12 +111,12 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     struct clock_pair after = clock_pair();
     if (after.ns > before.ns)
         overflow.ticks_per_ns = (double)(after.ticks - before.ticks) / (double)(after.ns - before.ns);
-    if ((SETUP_IS_VISIBLE && imports.partitioned) || (PROBE_CRASHES && has_world && is_spawned()))
+    bool hides = HIDES_MESSAGES && (imports.hidden_messages || !imports.initializes);
+    if (hides || (PROBE_CRASHES && has_world && is_spawned()))
         stay_out();
     else
         set_limits(has_world);
     overflow.functions->report(overflow.core);
-    find_thread_level();
     listen_for_dumps();
     always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
     set_paths();
@@ -187,9 +196,14 @@ static int finalize(const void *caller, bool first)
     if (instead != NULL)
         return ((int (*)(void))instead)();
     world_open = false;
-    if (sessions_open == 0)
+    if (sessions_open == 0) {
         overflow_end();
-    return REAL(Finalize)();
+        return REAL(Finalize)();
+    }
+    enter_blocking();
+    int result = REAL(Finalize)();
+    leave_blocking();
+    return result;
 }
 
 int MPI_Finalize(void)

@@ -34,9 +34,9 @@ static __attribute__((noinline)) int receive_slowly(void *buffer, MPI_Count coun
                                                     MPI_Comm comm, MPI_Status *status)
 {
     MPI_Request request;
-    uint64_t size;
+    const struct type *known;
     lock();
-    if (check_receive(buffer, count, type, source, tag, comm, &size) == NULL) {
+    if (check_receive(buffer, count, type, source, tag, comm, &known) == NULL) {
         unlock();
         return library_recv(buffer, count, type, source, tag, comm, status);
     }
@@ -54,26 +54,28 @@ static __attribute__((noinline)) int post_slowly(void *buffer, MPI_Count count, 
     return result;
 }
 
-/* A persistent receive may be started in the engine. */
+/* A persistent receive may be started in the engine. It keeps a datatype that the program may free. */
 static __attribute__((noinline)) void note_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                       MPI_Comm comm, MPI_Request handle)
 {
-    uint64_t size = 0;
+    const struct type *known;
     if (source == MPI_PROC_NULL || overflow.core == NULL)
         return;
     lock();
     struct communicator *communicator = find_communicator(comm);
-    struct receive *receive =
-        communicator != NULL && is_type(type, comm, &size) && map_reserve() ? calloc(1, sizeof *receive) : NULL;
-    if (receive != NULL) {
+    struct receive *receive = NULL;
+    if (communicator != NULL && (known = find_type(type, comm)) != NULL && map_reserve() &&
+        (receive = calloc(1, sizeof *receive)) != NULL) {
         receive->buffer = buffer;
         receive->count = count;
         receive->type = type;
         receive->communicator = communicator;
         receive->source = source;
         receive->tag = tag;
-        receive->bytes = size * (uint64_t)count;
+        receive->bytes = known->size * (uint64_t)count;
         receive->is_blocking = is_sender_blocking(receive->bytes);
+        receive->is_derived = known->is_derived && REAL(Type_dup)(type, &receive->type) == MPI_SUCCESS;
+        communicator->persistent++;
         register_persistent(receive, handle);
     }
     unlock();

@@ -140,8 +140,9 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
     int result = pack_copy(buffer, count, type, comm, &packed, &length);
     if (result == MPI_SUCCESS)
         result = post_slowly(buffer, count, type, from, in_tag, comm, &receive);
-    if (result == MPI_SUCCESS)
-        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS &&
+        (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS)
+        withdraw_receive(&receive);
     if (result == MPI_SUCCESS)
         result = complete_both(&send, &receive, from, comm, status);
     free(packed);
@@ -157,8 +158,9 @@ CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS,
         return REAL(SIZED(Isendrecv))(PAIR_ARGUMENTS, request);
     lock();
     int result = post_receive(in, in_count, in_type, from, in_tag, comm, request);
-    if (result == MPI_SUCCESS)
-        result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS &&
+        (result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send)) != MPI_SUCCESS)
+        withdraw_receive(request);
     if (result == MPI_SUCCESS)
         result = make_pair(send, NULL, request, comm);
     unlock();
@@ -177,8 +179,9 @@ CALL(SIZED(Isendrecv_replace), (REPLACE_PARAMETERS, MPI_Request *request), (REPL
     int result = pack_copy(buffer, count, type, comm, &packed, &length);
     if (result == MPI_SUCCESS)
         result = post_receive(buffer, count, type, from, in_tag, comm, request);
-    if (result == MPI_SUCCESS)
-        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS &&
+        (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS)
+        withdraw_receive(request);
     if (result == MPI_SUCCESS)
         result = make_pair(send, packed, request, comm);
     else
