@@ -72,14 +72,14 @@ impl Way {
 fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
     match (library, transport) {
         (_, "shm") => &[],
-        (library, _) if library.contains("openmpi") => &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "tcp,self")],
-        (library, _) if library.contains("intel") => &[("I_MPI_FABRICS", "ofi"), ("I_MPI_OFI_PROVIDER", "tcp")],
+        (library, _) if library.contains("openmpi") => {
+            &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "tcp,self")]
+        }
+        (library, _) if library.contains("intel") => {
+            &[("I_MPI_FABRICS", "ofi"), ("I_MPI_OFI_PROVIDER", "tcp")]
+        }
         ("debian-mpich", _) => &[("MPIR_CVAR_NOLOCAL", "1"), ("UCX_TLS", "tcp,self")],
-        _ => &[
-            ("MPIR_CVAR_NOLOCAL", "1"),
-            ("MPIR_CVAR_CH4_NETMOD", "ofi"),
-            ("FI_PROVIDER", "tcp;ofi_rxm"),
-        ],
+        _ => &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp;ofi_rxm")],
     }
 }
 

@@ -151,6 +151,21 @@ fn objects_may_be_freed_early() {
 }
 
 #[test]
+fn intercommunicators_match() {
+    check_all(2, "intercommunicator", &[]);
+}
+
+#[test]
+fn partitioned_receives_match() {
+    check_all(2, "partitioned", &[]);
+}
+
+#[test]
+fn corners_match() {
+    check_all(2, "corners", &[]);
+}
+
+#[test]
 fn sessions_match() {
     check_where(Mpi::has_sessions, 2, "sessions", &[]);
 }

@@ -532,11 +532,3 @@ CALL(Request_free, (MPI_Request * request), (request))
     unlock();
     return result;
 }
-
-/* A combined call posted its receive, and its send failed. */
-static void withdraw_receive(MPI_Request *request)
-{
-    call_Cancel(request);
-    call_Wait(request, MPI_STATUS_IGNORE);
-    *request = library.request_null;
-}

@@ -24,8 +24,6 @@
     }
 
 #ifndef LARGE
-static void withdraw_receive(MPI_Request *request);
-
 static __attribute__((noinline)) int complete_send(MPI_Request *request)
 {
     lock();
@@ -114,17 +112,18 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
     void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm
 #define REPLACE_ARGUMENTS buffer, count, type, to, out_tag, from, in_tag, comm
 
-/* A combined call goes to the library while nothing overflows. */
+/* A combined call goes to the library while nothing overflows. Otherwise the send comes first: if the library rejects it, no
+ * receive was posted that could take a message. */
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
     MPI_Request send, receive = library.request_null;
     if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
-    int result = post_slowly(in, in_count, in_type, from, in_tag, comm, &receive);
+    int result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
     if (result != MPI_SUCCESS)
         return result;
-    if ((result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send)) != MPI_SUCCESS) {
-        withdraw_receive(&receive);
+    if ((result = post_slowly(in, in_count, in_type, from, in_tag, comm, &receive)) != MPI_SUCCESS) {
+        REAL(Request_free)(&send);
         return result;
     }
     return complete_both(&send, &receive, from, comm, status);
@@ -139,12 +138,15 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
         return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
     int result = pack_copy(buffer, count, type, comm, &packed, &length);
     if (result == MPI_SUCCESS)
+        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS) {
         result = post_slowly(buffer, count, type, from, in_tag, comm, &receive);
-    if (result == MPI_SUCCESS &&
-        (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS)
-        withdraw_receive(&receive);
-    if (result == MPI_SUCCESS)
+        if (result != MPI_SUCCESS) {
+            REAL(Request_free)(&send);
+            return result; /* the send may still read the copy */
+        }
         result = complete_both(&send, &receive, from, comm, status);
+    }
     free(packed);
     return result;
 }
@@ -157,12 +159,11 @@ CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS,
     if (LIKELY(posts_to_library(from)))
         return REAL(SIZED(Isendrecv))(PAIR_ARGUMENTS, request);
     lock();
-    int result = post_receive(in, in_count, in_type, from, in_tag, comm, request);
-    if (result == MPI_SUCCESS &&
-        (result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send)) != MPI_SUCCESS)
-        withdraw_receive(request);
-    if (result == MPI_SUCCESS)
-        result = make_pair(send, NULL, request, comm);
+    int result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS) {
+        result = post_receive(in, in_count, in_type, from, in_tag, comm, request);
+        result = result != MPI_SUCCESS ? (REAL(Request_free)(&send), result) : make_pair(send, NULL, request, comm);
+    }
     unlock();
     return result;
 }
@@ -177,15 +178,12 @@ CALL(SIZED(Isendrecv_replace), (REPLACE_PARAMETERS, MPI_Request *request), (REPL
         return REAL(SIZED(Isendrecv_replace))(REPLACE_ARGUMENTS, request);
     lock();
     int result = pack_copy(buffer, count, type, comm, &packed, &length);
-    if (result == MPI_SUCCESS)
-        result = post_receive(buffer, count, type, from, in_tag, comm, request);
-    if (result == MPI_SUCCESS &&
-        (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS)
-        withdraw_receive(request);
-    if (result == MPI_SUCCESS)
-        result = make_pair(send, packed, request, comm);
-    else
+    if (result != MPI_SUCCESS || (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS) {
         free(packed);
+    } else {
+        result = post_receive(buffer, count, type, from, in_tag, comm, request);
+        result = result != MPI_SUCCESS ? (REAL(Request_free)(&send), result) : make_pair(send, packed, request, comm);
+    }
     unlock();
     return result;
 }

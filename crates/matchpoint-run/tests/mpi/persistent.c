@@ -1,4 +1,4 @@
-// Persistent and partitioned requests with a full queue.
+// Persistent requests with a full queue.
 //
 //     mpiexec -n 1.. persistent [--fill N]
 #include "checks.h"
@@ -209,28 +209,6 @@ static void check_proc_null(void) {
     empty_queue(MPI_COMM_WORLD, &filler);
 }
 
-#if HAS_MPI4_CALLS
-static void check_partitioned(void) {
-    enum { PARTITIONS = 8, EACH = 100 };
-    static int partitions_out[PARTITIONS * EACH], partitions_in[PARTITIONS * EACH];
-    MPI_Request send, receive;
-    MPI_Precv_init(partitions_in, PARTITIONS, EACH, MPI_INT, left, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &receive);
-    MPI_Psend_init(partitions_out, PARTITIONS, EACH, MPI_INT, right, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &send);
-    for (int round = 0; round < 5; round++) {
-        filler_t filler = fill_queue(MPI_COMM_WORLD);
-        fill_payload(partitions_out, PARTITIONS * EACH, rank, round);
-        memset(partitions_in, 0, sizeof partitions_in);
-        MPI_Start(&receive), MPI_Start(&send);
-        for (int at = PARTITIONS - 1; at >= 0; at--) MPI_Pready(at, send);
-        for (int has_arrived = 0; !has_arrived;) MPI_Parrived(receive, round % PARTITIONS, &has_arrived);
-        MPI_Wait(&send, MPI_STATUS_IGNORE), MPI_Wait(&receive, MPI_STATUS_IGNORE);
-        CHECK(has_payload(partitions_in, PARTITIONS * EACH, left, round), "round %d has wrong data", round);
-        empty_queue(MPI_COMM_WORLD, &filler);
-    }
-    MPI_Request_free(&send), MPI_Request_free(&receive);
-}
-#endif
-
 int main(int argc, char **argv) {
     begin(&argc, &argv, "persistent");
     step = "rounds", run_rounds();
@@ -239,10 +217,5 @@ int main(int argc, char **argv) {
     step = "free active", check_free_active();
     step = "send modes", check_send_modes();
     step = "MPI_PROC_NULL", check_proc_null();
-#if HAS_MPI4_CALLS
-    step = "partitioned", check_partitioned();
-#else
-    report_skip("partitioned", "the library has no partitioned communication");
-#endif
     return finish();
 }
