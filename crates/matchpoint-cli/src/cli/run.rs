@@ -76,8 +76,8 @@ pub struct Run {
     #[arg(long)]
     pub print_environment: bool,
 
-    /// With --print-environment: processes in which nothing overflowed write no report
-    #[arg(long, conflicts_with = "below", requires = "print_environment")]
+    /// Let processes in which nothing overflowed write no report
+    #[arg(long, conflicts_with = "below")]
     pub quiet: bool,
 
     /// Run nothing, and report what the processes of a job with that folder have written

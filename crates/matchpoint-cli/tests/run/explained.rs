@@ -7,7 +7,7 @@ use crate::mpi;
 
 /// The end of every such message.
 fn offers_alternative(said: &str) {
-    for words in ["matchpoint record", "matchpoint analyze", "Intel MPI"] {
+    for words in ["Without --below", "above any MPI", "Intel MPI"] {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
