@@ -20,7 +20,7 @@ enum { STANDARD, SYNCHRONOUS, MODES };
 
 static int mode, *large_out, *large_in, send_cells[CELLS], receive_cells[CELLS], counts[CELLS], displacements[CELLS];
 static MPI_Datatype types[CELLS];
-static MPI_Comm work, half, graph, made;
+static MPI_Comm work, graph, made;
 static MPI_Win win, made_win;
 static MPI_File file;
 static int *window;
@@ -145,6 +145,7 @@ static void call_dist_graph_create_adjacent(void) {
     MPI_Dist_graph_create_adjacent(work, 1, &left, &weight, 1, &right, &weight, MPI_INFO_NULL, 0, &made);
 }
 #if !STAYS_OUT
+static MPI_Comm half;
 static void make_half(void) { MPI_Comm_split(work, rank % 2, rank, &half); }
 static void call_intercomm_create(void) { MPI_Intercomm_create(half, 0, work, 1 - rank % 2, 5, &made); }
 static void free_intercomm(void) { MPI_Comm_free(&made), MPI_Comm_free(&half); }
