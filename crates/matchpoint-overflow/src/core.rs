@@ -38,14 +38,23 @@ impl Core {
     pub fn new(name: &str) -> Result<Self, NameError> {
         let engine = engines::create(name)?;
         let endpoint = Endpoint::new("overflow");
-        Ok(Core { engine, fell_back: false, observer: Observer::new(), endpoint, is_reported: false })
+        Ok(Core {
+            engine,
+            fell_back: false,
+            observer: Observer::without_times(),
+            endpoint,
+            is_reported: false,
+        })
     }
 
-    /// Writes a report. `is_open`: further reports follow. The first begins the counts anew: the shim has measured until then.
+    /// Writes a report. `is_open`: further reports follow. The first begins counts and arrival times if no entry is queued: the
+    /// shim has measured until then.
     pub fn write_report(&mut self, counts: &CoreCounts, is_open: bool) {
         if !self.is_reported {
             self.is_reported = true;
-            self.observer.tally = Tally::default();
+            if self.engine.posted_len() + self.engine.unexpected_len() == 0 {
+                self.observer = Observer::new();
+            }
             let state =
                 State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back };
             self.endpoint.open(&state);

@@ -17,6 +17,11 @@ impl Observer {
         Observer { tally: Tally::default(), arrivals: Arrivals::begin() }
     }
 
+    /// A new observer that records no arrival times.
+    pub fn without_times() -> Self {
+        Observer { tally: Tally::default(), arrivals: None }
+    }
+
     /// Call before a post or an arrival; pass the result on to [`posted`](Self::posted) or [`arrived`](Self::arrived).
     #[inline(always)]
     pub fn begin(&mut self) -> u64 {

@@ -49,7 +49,7 @@ struct core_functions {
     struct core *(*open)(const struct core_counts *counts, char *error, size_t room);
     /* Writes the last report, and frees the core. */
     void (*close)(struct core *core);
-    /* Writes the report of a process that goes on. */
+    /* Writes the report of a process that goes on. The first report begins the counts of the engine anew. */
     void (*report)(struct core *core);
     /* A receive is posted. CORE_MATCHED: it takes `*message`. */
     enum core_result (*post)(struct core *core, uint64_t receive, const struct core_envelope *envelope, uint64_t *message);

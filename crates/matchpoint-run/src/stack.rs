@@ -320,10 +320,7 @@ mod tests {
     #[test]
     fn what_is_no_mpi_is_told() {
         let said = find(&["true".to_owned()], None).unwrap_err().to_string();
-        assert!(
-            said.contains("no MPI library that is known") && said.contains("matchpoint record"),
-            "{said}"
-        );
+        assert!(said.contains("no MPI library that is known") && said.contains("Without --below"), "{said}");
         let said = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
         assert!(said.contains("no such command"), "{said}");
     }
