@@ -276,12 +276,13 @@ static void make_progress(struct communicator *first)
     long taken = 0;
     if (first != NULL && first->queued > 0)
         taken += drain(first);
+    const struct communicator *start = overflow.busy;
     for (int i = 0; i < COMMUNICATORS_AT_ONCE && overflow.busy != NULL; i++) {
         struct communicator *next = overflow.busy;
         overflow.busy = next->next;
         if (next != first)
             taken += drain(next);
-        if (overflow.busy == next)
+        if (overflow.busy == start) /* once around the ring */
             break;
     }
     if (overflow.takes_all)

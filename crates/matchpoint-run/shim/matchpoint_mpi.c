@@ -47,21 +47,6 @@
 #include "calls/probe.h"
 #include "calls/complete.h"
 #include "calls/blocking.h"
-
-#define COUNT int
-#define SIZED(name) name
-#include "calls/file.h"
-#undef COUNT
-#undef SIZED
-#if MPI_VERSION >= 4
-#define LARGE
-#define COUNT MPI_Count
-#define SIZED(name) name##_c
-#include "calls/file.h"
-#undef COUNT
-#undef SIZED
-#undef LARGE
-#endif
 #include "eager.h"
 #include "measure.h"
 #include "calls/life.h"

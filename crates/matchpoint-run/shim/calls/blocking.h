@@ -96,6 +96,7 @@ static inline bool needs_stay_out(const char *name)
 #define SIZED(name) name
 #include "common/collectives.h"
 #include "common/transfers.h"
+#include "file.h"
 #undef COUNT
 #undef SIZED
 #if MPI_VERSION >= 4
@@ -104,6 +105,7 @@ static inline bool needs_stay_out(const char *name)
 #define SIZED(name) name##_c
 #include "common/collectives.h"
 #include "common/transfers.h"
+#include "file.h"
 #undef COUNT
 #undef SIZED
 #undef LARGE

@@ -62,7 +62,7 @@ pub fn verdict(run: &Run) -> Verdict {
     Verdict { answer, share, list_share, rank: worst.rank, text }
 }
 
-/// What overflowed. What that saves is not known from one run.
+/// The verdict on overflow. One run does not show what overflow saves.
 fn of_overflow(run: &Run) -> Verdict {
     let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
     let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);
