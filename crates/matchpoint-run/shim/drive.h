@@ -51,7 +51,7 @@ static inline bool is_pending(struct receive *receive)
 static void wait_while_pending(struct receive *receive)
 {
     while (is_pending(receive)) {
-        make_progress(receive->communicator);
+        make_progress(receive);
         if (!is_pending(receive))
             return;
         relax();

@@ -4,12 +4,12 @@ static void answer_if_asked(void);
 
 /* A message in the engine, taken from the library. */
 struct message {
-    MPI_Message handle;
-    MPI_Status status;
+    MPI_Message handle; /* what a receive needs comes first, in one cache line: long queues are not in the cache */
     struct communicator *communicator;
     uint64_t number; /* in the communicator, as taken from the library */
-    uint64_t since;  /* ticks */
     struct message *next; /* free list */
+    uint64_t since;       /* ticks */
+    MPI_Status status;
 };
 
 static struct message *free_messages;
@@ -146,8 +146,9 @@ static bool let_arrive(struct message *message)
 
 static void give_back_all(void);
 
-/* Takes every message of a communicator from the library's unexpected queue: how many there were. */
-static long drain(struct communicator *communicator)
+/* Takes the messages of a communicator from the library's unexpected queue, until `awaited`, if not NULL, has its message: how
+ * many there were. */
+static long drain_until(struct communicator *communicator, const struct receive *awaited)
 {
     long taken = 0;
     if (refused_message != NULL) {
@@ -177,7 +178,14 @@ static long drain(struct communicator *communicator)
             refused_message = message;
             return taken;
         }
+        if (awaited != NULL && awaited->state != RECEIVE_QUEUED)
+            return taken;
     }
+}
+
+static long drain(struct communicator *communicator)
+{
+    return drain_until(communicator, NULL);
 }
 
 /* The message that such a receive takes, out of the engine. NULL: none. */
@@ -270,12 +278,22 @@ static void give_back(void)
 /* Communicators that one poll looks at. */
 #define COMMUNICATORS_AT_ONCE 8
 
-/* Takes messages for the receives of the engine; those of `first`, if not NULL, before others. */
-static void make_progress(struct communicator *first)
+/* Polls that take no more messages than they await, before one that looks at every communicator: its senders may wait, too. */
+#define BRIEF_POLLS 16
+
+/* Takes messages for the receives of the engine. If `awaited`, a receive, is not NULL, those of its communicator come first. */
+static void make_progress(const struct receive *awaited)
 {
+    struct communicator *first = awaited != NULL ? awaited->communicator : NULL;
     long taken = 0;
-    if (first != NULL && first->queued > 0)
-        taken += drain(first);
+    if (first != NULL && first->queued > 0) {
+        bool is_brief = awaited->state == RECEIVE_QUEUED && ++overflow.brief_polls % BRIEF_POLLS != 0;
+        taken += drain_until(first, is_brief ? awaited : NULL);
+        if (is_brief && awaited->state != RECEIVE_QUEUED) {
+            overflow.idle = 0;
+            return;
+        }
+    }
     const struct communicator *start = overflow.busy;
     for (int i = 0; i < COMMUNICATORS_AT_ONCE && overflow.busy != NULL; i++) {
         struct communicator *next = overflow.busy;

@@ -41,6 +41,7 @@ static struct {
     bool watches_always;
     bool may_watch;
     int idle; /* polls without a message */
+    unsigned brief_polls;
     int polls_before_yield;
     int tag_ub;
     double ticks_per_ns;

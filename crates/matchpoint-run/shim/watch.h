@@ -10,7 +10,7 @@
 /* Postings without a long queue that end a watch. */
 #define QUIET_POSTINGS 64
 /* Messages received in the order of their arrival that end a watch: the library finds those at the front of its queue. */
-#define IN_ORDER 64
+#define IN_ORDER 32
 /* A call is slow that takes so many nanoseconds more than the fastest. A message that was copied from cold memory takes some
  * 300 more. */
 #define SLOW_NS 500

@@ -27,7 +27,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
     int result = MPI_SUCCESS;
     *flag = 0;
     if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
-        make_progress(receive != NULL ? receive->communicator : NULL);
+        make_progress(receive);
     if (receive == NULL) {
         bool live = *request != library.request_null;
         result = REAL(Test)(request, flag, status);
@@ -64,7 +64,7 @@ CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (
     int result = MPI_SUCCESS;
     *flag = 0;
     if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
-        make_progress(receive != NULL ? receive->communicator : NULL);
+        make_progress(receive);
     if (receive == NULL)
         result = REAL(Request_get_status)(request, flag, status);
     else if (!is_pending(receive))
