@@ -2,7 +2,7 @@
  * engine before each posting. */
 
 /* One posting call in so many is timed. */
-#define SAMPLE 16
+#define SAMPLE 64
 /* Slow calls in a row that make a trial drain: a process that is preempted has one. */
 #define SLOW_CALLS 4
 /* Messages in the library's unexpected queue that make a communicator watched. */
