@@ -1,5 +1,6 @@
 /* Where overflow begins: as the process starts, it measures what the library pays for an entry that it searches, and what a
- * message costs that goes through the engine. Overflow begins at the depth where both are equal.
+ * message costs that goes through the engine. Overflow begins at the depth where both are equal. Unexpected queues are watched
+ * only if their entries cost something, too.
  *
  * The messages are to the process itself, on a communicator of its own. MPICH keeps those in a list of their own; that list is
  * searched as the lists of other messages are. */
@@ -89,6 +90,34 @@ static double entry_ns(struct trial *trial, int source, double without)
     return (with - without) / SEARCHED;
 }
 
+/* One message that waits for its receive. */
+static uint64_t time_unexpected(struct trial *trial, int source)
+{
+    MPI_Request requests[2];
+    REAL(Isend)(&trial->out, 1, library.byte, 0, 0, trial->comm, &requests[1]);
+    uint64_t before = ticks();
+    REAL(Irecv)(&trial->in, 1, library.byte, source, 0, trial->comm, &requests[0]);
+    REAL(Wait)(&requests[0], MPI_STATUS_IGNORE);
+    uint64_t took = ticks() - before;
+    REAL(Wait)(&requests[1], MPI_STATUS_IGNORE);
+    return took;
+}
+
+/* What an entry costs that a receive is compared with. */
+static double unexpected_entry_ns(struct trial *trial)
+{
+    MPI_Request requests[SEARCHED];
+    double without = fastest_ns(trial, 0, time_unexpected);
+    for (int i = 0; i < SEARCHED; i++)
+        REAL(Isend)(&trial->out, 1, library.byte, 0, i + 1, trial->comm, &requests[i]);
+    double with = fastest_ns(trial, 0, time_unexpected);
+    for (int i = 0; i < SEARCHED; i++) {
+        REAL(Recv)(&trial->in, 1, library.byte, 0, i + 1, trial->comm, MPI_STATUS_IGNORE);
+        REAL(Wait)(&requests[i], MPI_STATUS_IGNORE);
+    }
+    return (with - without) / SEARCHED;
+}
+
 /* No limit where a longer queue costs nothing. */
 static long limit_of(double entry, double overflow_cost)
 {
@@ -106,6 +135,7 @@ static void measure_limits(bool has_world)
         return;
     double posted = fastest_ns(&trial, 0, time_posted), through = fastest_ns(&trial, 0, time_overflow_of);
     double named = entry_ns(&trial, 0, posted), any = entry_ns(&trial, MPI_ANY_SOURCE, posted);
+    overflow.may_watch = unexpected_entry_ns(&trial) >= NOISE_NS;
     REAL(Comm_free)(&trial.comm);
     overflow.counts.entry_named_ns = named;
     overflow.counts.entry_any_ns = any;
