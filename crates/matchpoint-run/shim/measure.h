@@ -12,6 +12,9 @@
  * finds each at the front. */
 #define LEAST_LIMIT 64
 #define MOST_LIMIT 256
+/* The result where libfabric may carry messages: there a message that overflows costs some 700 ns more, which messages to oneself
+ * do not show. */
+#define NETWORK_LIMIT 1024
 /* A message that costs so many nanoseconds less or more is noise. */
 #define NOISE_NS 0.2
 
@@ -123,6 +126,8 @@ static long limit_of(double entry, double overflow_cost)
 {
     if (entry < NOISE_NS)
         return LONG_MAX;
+    if (overflow.eager_bytes == 0)
+        return NETWORK_LIMIT;
     double limit = overflow_cost / entry;
     return limit < LEAST_LIMIT ? LEAST_LIMIT : limit > MOST_LIMIT ? MOST_LIMIT : (long)limit;
 }
