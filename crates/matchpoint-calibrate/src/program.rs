@@ -43,7 +43,7 @@ pub fn command(
             "there is no launcher; put it with its options behind --, as in -- mpiexec -n 4".to_owned(),
         ));
     };
-    let Some(launcher) = Launcher::find(first) else {
+    let Some(launcher) = Launcher::of(words) else {
         return Err(CalibrateError(Launcher::not_found(first)));
     };
     let Compiled { path, .. } = compiler::compiled(&BENCHMARK, Some(&launcher), mpicc, compiles)?;

@@ -4,13 +4,16 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What starts the processes of a job: the first word of a command.
+/// What starts the processes of a job: the first word of a command that names a launcher of an MPI library, or else its first
+/// word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// What was asked for.
     pub name: String,
     /// Where it is, and what that is a link to, and so on.
     pub path: Vec<PathBuf>,
+    /// Which word of the command it is: those before it start it (`nice`, `env A=1`, `timeout 60`).
+    pub at: usize,
 }
 
 /// Names that an `mpicc` may have a suffix of (`mpirun.openmpi` goes with `mpicc.openmpi`).
@@ -31,8 +34,19 @@ impl Launcher {
         format!("{name}: no such command; check the name and the path")
     }
 
+    /// Finds the launcher of a command. `None`: the first word is no command.
+    pub fn of(words: &[String]) -> Option<Launcher> {
+        let first = Launcher::find(words.first()?)?;
+        if first.is_of_library() {
+            return Some(first);
+        }
+        let later = words.iter().enumerate().skip(1).filter(|(_, word)| is_launcher(word.as_ref()));
+        let later = later.filter_map(|(at, word)| Some(Launcher { at, ..Launcher::find(word)? })).next();
+        Some(later.unwrap_or(first))
+    }
+
     /// Finds a command as a shell would.
-    pub fn find(name: &str) -> Option<Launcher> {
+    fn find(name: &str) -> Option<Launcher> {
         let found = in_path(name)?;
         let mut path = vec![found];
         while path.len() < LINKS {
@@ -41,13 +55,17 @@ impl Launcher {
             let next = last.parent().map_or(link.clone(), |folder| folder.join(&link));
             path.push(next);
         }
-        Some(Launcher { name: name.to_owned(), path })
+        Some(Launcher { name: name.to_owned(), path, at: 0 })
     }
 
     /// Compilers that may belong to it, the likeliest first: what a link points to knows better than the link, as in
-    /// Debian's alternatives, and a name with a suffix better than one without.
+    /// Debian's alternatives, and a name with a suffix better than one without. None of a batch system's launcher, or of
+    /// what is no launcher: what lies beside those belongs to any MPI.
     pub fn compilers(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
+        if !self.is_of_library() {
+            return found;
+        }
         for path in self.path.iter().rev() {
             found.extend(suffix(path).and_then(|suffix| sibling(path, &format!("mpicc{suffix}"))));
         }
@@ -59,15 +77,22 @@ impl Launcher {
 
     /// Folders that may hold the header of its MPI, where there is no compiler: packages keep `bin` and `include` together.
     pub fn headers(&self) -> Vec<PathBuf> {
+        if !self.is_of_library() {
+            return Vec::new();
+        }
         let beside = |path: &PathBuf| Some(path.parent()?.parent()?.join("include"));
         self.path.iter().filter_map(beside).filter(|folder| folder.join("mpi.h").is_file()).collect()
     }
 
     /// Whether it is one that MPI libraries bring, rather than a batch system's.
     pub fn is_of_library(&self) -> bool {
-        let name = self.path[0].file_name().and_then(OsStr::to_str).unwrap_or_default();
-        LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
+        is_launcher(&self.path[0])
     }
+}
+
+fn is_launcher(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
 /// `.openmpi` of `mpirun.openmpi`.
@@ -118,6 +143,22 @@ mod tests {
         let launcher = Launcher::find(bin.join("mpirun").to_str().unwrap()).unwrap();
         assert_eq!(launcher.compilers(), [bin.join("mpicc.openmpi")]);
         assert!(launcher.is_of_library());
+    }
+
+    #[test]
+    fn a_command_that_starts_the_launcher_is_passed_over() {
+        let root = tempfile::tempdir().unwrap();
+        let file = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
+        for name in ["usr/nice", "usr/mpicc", "mpi/mpiexec", "mpi/mpicc"] {
+            touch(&root.path().join(name));
+        }
+        let words =
+            [file("usr/nice"), "-n".to_owned(), "5".to_owned(), file("mpi/mpiexec"), "./app".to_owned()];
+        let launcher = Launcher::of(&words).unwrap();
+        assert_eq!((launcher.at, launcher.compilers()), (3, vec![root.path().join("mpi/mpicc")]));
+        let alone = Launcher::of(&words[..3]).unwrap();
+        assert_eq!((alone.at, alone.compilers(), alone.headers()), (0, vec![], vec![]));
+        assert_eq!(Launcher::of(&[file("usr/none")]), None);
     }
 
     #[test]

@@ -43,11 +43,11 @@ impl Preload {
             loadable(&library.path)?;
             return Ok(Preload { words: Vec::new(), launcher: None, library, before: Vec::new() });
         };
-        let Some(found) = Launcher::find(first) else {
+        let Some(found) = Launcher::of(words) else {
             return Err(RecordError(Launcher::not_found(first)));
         };
         let application = linked::application(words);
-        if application.is_none() && linked::is_without_mpi(&found.path[0]) {
+        if application.is_none() && found.at == 0 && linked::is_without_mpi(&found.path[0]) {
             return Err(RecordError(format!(
                 "{first} calls no MPI, and starts nothing that could: it is linked with the system's libraries alone; put \
                  the launcher and the application behind --"
@@ -96,10 +96,12 @@ impl Preload {
         let Merged { words, by_x } = merge(&self.words, &self.files(library));
         // Open MPI's launcher passes to processes on other hosts only what `-x` names.
         let names = variables.iter().map(|(name, _)| *name).chain((!by_x).then_some(PRELOAD));
+        let at = self.launcher.as_ref().map_or(0, |launcher| launcher.at);
+        command.args(&words[1..=at]);
         if self.needs_x() {
             command.args(names.flat_map(|name| ["-x", name]));
         }
-        command.args(&words[1..]);
+        command.args(&words[at + 1..]);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
         command.env(preload.0, preload.1);
         command

@@ -92,12 +92,27 @@ impl Library {
     }
 }
 
+/// The loader takes a list of paths with spaces or colons between them.
+fn is_unloadable(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
+}
+
+fn unloadable(path: &Path) -> RunError {
+    RunError(format!(
+        "{}: LD_PRELOAD cannot name a path with a space or a colon; name another folder with --folder",
+        path.display()
+    ))
+}
+
 impl Folder {
     /// Makes one, at `named` or in a place that will do.
     ///
     /// # Errors
     /// It cannot be made, or the loader could not be given its name.
     pub fn make(named: Option<&Path>, hosts: &Hosts) -> Result<Folder, RunError> {
+        if let Some(path) = named.filter(|path| is_unloadable(path)) {
+            return Err(unloadable(path));
+        }
         let folder = match named {
             Some(path) => {
                 fs::create_dir_all(path).map_err(|error| RunError::file(path, &error))?;
@@ -106,11 +121,8 @@ impl Folder {
             }
             None => temporary(hosts)?,
         };
-        if folder.path.to_string_lossy().contains(':') {
-            return Err(RunError(format!(
-                "{}: a colon separates paths in variables of the loader; name another folder with --folder",
-                folder.path.display()
-            )));
+        if is_unloadable(&folder.path) {
+            return Err(unloadable(&folder.path));
         }
         let reports = folder.reports();
         fs::create_dir_all(&reports).map_err(|error| RunError::file(&reports, &error))?;

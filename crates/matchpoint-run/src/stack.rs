@@ -97,7 +97,7 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     let Some(first) = command.first() else {
         return Err(RunError("there is no command to run; put it behind --".to_owned()));
     };
-    let Some(launcher) = Launcher::find(first) else {
+    let Some(launcher) = Launcher::of(command) else {
         return Err(RunError(Launcher::not_found(first)));
     };
     let application = linked::application(command).map(|(path, _)| path);

@@ -15,9 +15,9 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint run --record app.trace -- mpiexec -n 8 ./app
   matchpoint analyze --arrivals recorded app.trace
   matchpoint run --below --core 'tcp;ofi_rxm' -- mpiexec -f hosts -n 64 ./app
-  eval \"$(matchpoint run --print-environment --folder $SCRATCH/run -- srun ./app)\"
+  eval \"$(matchpoint run --print-environment --mpicc mpicc)\"
   srun -n 512 ./app
-  matchpoint run --results $SCRATCH/run
+  matchpoint run --results matchpoint.run
 
 Works above any MPI library that has a header (mpi.h). --below needs MPICH or Open MPI with libfabric, or Intel MPI.";
 
@@ -81,7 +81,7 @@ pub struct Run {
     pub quiet: bool,
 
     /// Run nothing, and report what the processes of a job with that folder have written
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["print_environment", "folder", "core"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["print_environment", "folder", "core", "command"])]
     pub results: Option<PathBuf>,
 
     /// The launcher with its options, and the application with its arguments

@@ -44,7 +44,8 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         let run = Run::new(&told, None);
         if told.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no process has reported there yet; run the job with the environment that --print-environment printed",
+                "{}: no process has reported there; run the job with the environment that --print-environment printed. \
+                 With --quiet, or MATCHPOINT_QUIET set, nothing overflowed",
                 folder.display()
             )));
         }
@@ -81,13 +82,21 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         Some(times) => compare::run(&job, times, &mut with_us, compared.insert(Compared::new(&job)))?,
         None => with_us()?,
     };
+    if compared.is_some() && !status.success() {
+        anstream::eprintln!(
+            "matchpoint: a run with {} failed ({status}), which ends the comparison",
+            job.engine
+        );
+    }
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&job, status));
     let told = job.processes();
     let run = of(&job, &told);
     if run.ranks.is_empty() && arguments.quiet && status.success() {
         anstream::eprintln!(
-            "matchpoint: no process reported: nothing overflowed, or no process loaded the library"
+            "matchpoint: no process reported: nothing overflowed, or no process loaded the library. hint: leave out --quiet \
+             to tell which"
         );
+        return recorded.and_then(|()| job::ended(status));
     } else if run.ranks.is_empty() {
         let why = match job.position {
             Position::Above(_) => nothing_above().to_owned(),
@@ -151,7 +160,10 @@ fn finish(
     about: &Value,
     run: &Run,
 ) -> Result<(), Failure> {
-    let verdict = verdict::verdict(run);
+    let mut verdict = verdict::verdict(run);
+    if arguments.compare.is_none() && verdict.share.is_some() {
+        verdict.text += " --compare 3 measures what that saves.";
+    }
     anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
     if let Some(index) = json {
         outputs.fill(index, |out| json_report::write(about, run, &verdict, out))?;

@@ -37,7 +37,7 @@ fn killed_rank_is_reported() {
             let ran = Job::new(options).with(&mpi, 2, &program).args(["kill"]).run();
             assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
             ran.says(ready);
-            ran.says("did not close");
+            ran.says("did not come to MPI_Finalize");
             let unfinished = ran.json()["processes"]["unfinished"].clone();
             assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
         }
@@ -126,7 +126,7 @@ fn sigterm_ends_job_with_report() {
         job.until(ready);
         let (rest, succeeded) = job.stop();
         assert!(!succeeded);
-        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not close")), "{rest:?}");
+        assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not come to MPI_Finalize")), "{rest:?}");
     }
 }
 
@@ -145,7 +145,7 @@ fn sigusr1_below_lists_endpoint_queues() {
         job.signal("-USR1");
         job.until("matchpoint: rank 1: queues, oldest first");
         let (rest, succeeded) = job.stop();
-        assert!(!succeeded && rest.iter().any(|line| line.contains("did not close")), "{rest:?}");
+        assert!(!succeeded && rest.iter().any(|line| line.contains("did not come to MPI_Finalize")), "{rest:?}");
     }
 }
 

@@ -46,12 +46,16 @@ CALL(Precv_init,
 static void set_limits(bool has_world)
 {
     const char *limit = getenv("MATCHPOINT_LIMIT");
+    char *end = NULL;
+    long receives = limit != NULL && *limit >= '0' && *limit <= '9' ? strtol(limit, &end, 10) : -1;
     if (limit != NULL && strcmp(limit, "none") == 0)
         overflow.may_watch = false;
-    else if (limit != NULL && *limit >= '0' && *limit <= '9')
-        always.limit_named = always.limit_any = atol(limit);
+    else if (receives >= 0 && *end == 0)
+        always.limit_named = always.limit_any = receives;
     else
         measure_limits(has_world);
+    if (limit != NULL && *limit != 0 && strcmp(limit, "none") != 0 && strcmp(limit, "auto") != 0 && (end == NULL || *end != 0))
+        complain("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
     overflow.counts.limit_named = always.limit_named == LONG_MAX ? -1 : always.limit_named;
     overflow.counts.limit_any = always.limit_any == LONG_MAX ? -1 : always.limit_any;
     overflow.watches_always = getenv("MATCHPOINT_WATCH") != NULL;

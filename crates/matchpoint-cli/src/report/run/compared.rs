@@ -28,6 +28,13 @@ impl Row {
         (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
+    /// The shortest run of each is not longer than the longest of the other.
+    fn overlaps(&self, other: &Row) -> bool {
+        let least = |row: &Row| row.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = |row: &Row| row.seconds.iter().copied().fold(0.0, f64::max);
+        least(self) <= most(other) && least(other) <= most(self)
+    }
+
     fn cells(&self, ours: Option<f64>) -> Vec<String> {
         let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), format::seconds);
         let ratio = ours.zip(self.median()).filter(|_| self.way != Way::Ours);
@@ -39,6 +46,24 @@ impl Row {
             ratio.map_or_else(|| "–".to_owned(), |(ours, other)| format::digits(ours / other)),
         ]
     }
+}
+
+fn upper(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Which way a ratio runs.
+fn in_words(ratio: f64, other: &str) -> String {
+    let digits = format::digits;
+    if ratio < 1.0 {
+        let times = digits(1.0 / ratio);
+        return format!(
+            "the command took {} × the time that it took {other}: {times} times as fast",
+            digits(ratio)
+        );
+    }
+    format!("the command took {} × the time that it took {other}: slower", digits(ratio))
 }
 
 impl Compared {
@@ -64,10 +89,18 @@ impl Compared {
         let mut page = Page::default();
         page.blank();
         page.table(&["Whole command", "median", "least", "most", "ours"], &rows);
-        page.paragraph(
-            "Starting and ending included, in turns. ours: how many times as long it took with us.",
-            Style::new().dimmed(),
-        );
+        page.paragraph("Starting and ending included, in turns.", Style::new().dimmed());
+        let first = &self.0[0].name;
+        for row in self.0.iter().filter(|row| row.way != Way::Ours) {
+            if let Some((ours, other)) = ours.zip(row.median()) {
+                let words = if self.0[0].overlaps(row) {
+                    format!("some runs took as long as runs {}: the difference may be chance", row.name)
+                } else {
+                    in_words(ours / other, &row.name)
+                };
+                page.paragraph(&format!("{} {words}.", upper(first)), Style::new());
+            }
+        }
         for row in &self.0 {
             if let Some(why) = &row.left_out {
                 page.item(&row.name, &format!("{why}."));
@@ -95,6 +128,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn words_say_which_way_a_ratio_runs() {
+        let slower = "the command took 1.25 × the time that it took as it is shipped: slower";
+        assert_eq!(in_words(1.25, "as it is shipped"), slower);
+    }
+
+    #[test]
     fn medians_are_compared_with_ours_and_what_did_not_run_is_told() {
         let mut compared = Compared::of(vec![
             (Way::Ours, "with hybrid".to_owned()),
@@ -112,6 +151,15 @@ mod tests {
         };
         assert_eq!(line("with hybrid"), "with hybrid 2.00 s 1.00 s 9.00 s –");
         assert_eq!(line("as it is shipped"), "as it is shipped 4.00 s 3.00 s 5.00 s 0.500");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("With hybrid some runs took as long as runs as it is shipped"), "{text}");
+        compared.0[0].seconds = vec![2.0, 1.0, 2.5];
+        let words = compared.render().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("took 0.500 × the time that it took as it is shipped: 2.00 times as fast."),
+            "{words}"
+        );
+        compared.0[0].seconds = vec![2.0, 1.0, 9.0];
         assert_eq!(line("- over shm"), "- over shm without us: it was ended after 60.0 s.");
         assert_eq!(compared.document()[0]["seconds"], json!([2.0, 1.0, 9.0]));
         assert_eq!(compared.document()[2]["way"], "core");

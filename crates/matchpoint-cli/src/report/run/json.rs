@@ -31,7 +31,6 @@ pub fn document(job: &Value, run: &Run, verdict: &Verdict) -> Value {
         "verdict": {
             "answer": verdict.answer.name(),
             "share": verdict.share,
-            "list_share_max": verdict.list_share,
             "rank": verdict.rank,
             "text": verdict.text,
         },

@@ -34,7 +34,8 @@ impl Run {
     pub fn new(processes: &[Process], expected: Option<u64>) -> Run {
         let mut ranks: Vec<Rank> =
             processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
-        ranks.sort_by(|a, b| verdict::cost(b).partial_cmp(&verdict::cost(a)).expect("shares are finite"));
+        let share = |rank: &Rank| rank.share().unwrap_or(0.0);
+        ranks.sort_by(|a, b| share(b).total_cmp(&share(a)));
         let engine =
             processes.iter().flat_map(|process| &process.endpoints).map(|endpoint| endpoint.engine.clone());
         let mut unmatched: Vec<(String, u64)> = Vec::new();

@@ -30,7 +30,9 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         .iter()
         .filter(|rank| rank.complete || rank.searches() > 0 || rank.overflow.is_some())
         .collect();
-    if !told.is_empty() {
+    // Where nothing overflowed every row is the same.
+    let is_empty = |rank: &&Rank| rank.overflow.as_ref().is_some_and(|overflow| overflow.overflowed == 0);
+    if !told.is_empty() && (all || !told.iter().all(is_empty)) {
         let shown = if all { told.len() } else { ROWS.min(told.len()) };
         // Those of spawned processes begin again at 0; without a launcher there are none.
         let of_several = |rank: &Rank| {
@@ -43,7 +45,7 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         let more = told.len() - shown;
         let mut more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         if several {
-            more += " There are several worlds, each with ranks from 0: pid, of which process.";
+            more += " There are several worlds, each with ranks from 0, or the reports of several jobs: pid, of which process.";
         }
         let meaning = if overflows {
             "receives: all that the program posted. overflowed: of these, matched by the engine. given back: of these, posted \
@@ -51,9 +53,9 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
              UMQ: longest queues in the engine. matching: time in the engine, from every 64th call; share of the rank's time \
              between MPI_Init and MPI_Finalize."
         } else {
-            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and messages. \
+            "Worst first: those that matching costs most. posts, arrivals: receives and messages. \
              unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives and of unexpected \
-             messages. met: entries queued, mean over searches; a list compares at most so many. matching: time in the \
+             messages. met: entries queued, mean over searches. matching: time in the \
              engine, from every 64th call; share of the rank's time between its first endpoint and its last."
         };
         page.footnote(&format!("{meaning}{more}"));
@@ -84,6 +86,9 @@ fn row(rank: &Rank, of_several: bool) -> Vec<String> {
     let matching = rank.matching_ns.map_or_else(|| "–".to_owned(), format::duration_ns);
     let share = rank.share().map_or_else(|| "–".to_owned(), format::share);
     if let Some(overflow) = &rank.overflow {
+        if !rank.complete && overflow.receives == 0 {
+            return [name].into_iter().chain((0..8).map(|_| "–".to_owned())).collect();
+        }
         let counts = [overflow.receives, overflow.overflowed, overflow.given_back, overflow.taken];
         let queues = [rank.posted_max, rank.unexpected_max];
         let counts = counts.into_iter().chain(queues).map(format::count);
@@ -113,10 +118,9 @@ fn notes(run: &Run) -> Vec<(String, String)> {
         note(
             "Not finished",
             format!(
-                "{} did not close {} endpoints: killed, aborted, or left by exit. Figures of theirs are missing, or \
-                 of the moment when they were asked.",
+                "{} did not come to MPI_Finalize: killed, aborted, or left by exit. Figures of theirs are missing, or of \
+                 the moment when they were asked.",
                 ranks(&unfinished),
-                if unfinished.len() == 1 { "its" } else { "their" },
             ),
         );
     }
