@@ -4,6 +4,7 @@ use matchpoint_replay::Measurements;
 
 use crate::derived::{times_slower, who};
 use crate::format;
+use crate::price::is_priced;
 use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, Verdict, WORTHWHILE, part_of_replay, setup_left_out};
 
 /// A share of the ranks, and of the calls, that must be in the trace for a *No*: what is not there may be worse.
@@ -55,6 +56,10 @@ fn range(verdict: &Verdict) -> Option<Doubt> {
 
 /// The run took much longer than its replay, and of the replay's time the answer would be another.
 fn waiting(measurements: &Measurements, verdict: &Verdict) -> Option<Doubt> {
+    // Where the library's own prices are known, what the run took is no riddle: the replay lacks them.
+    if measurements.engines.first().is_some_and(|engine| is_priced(measurements, engine)) {
+        return None;
+    }
     let (low, high) = verdict.range_of_replay;
     let slower = times_slower(measurements).filter(|slower| *slower >= SLOWER)?;
     let same = between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low);

@@ -26,6 +26,7 @@ pub mod load;
 pub mod output;
 pub mod places;
 pub mod predict;
+pub mod price;
 pub mod profile;
 pub mod progress;
 pub mod record;

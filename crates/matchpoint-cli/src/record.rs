@@ -24,6 +24,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
         mpicc: arguments.mpicc.clone(),
         limit_per_process: arguments.limit,
         call_sites: arguments.callsites,
+        no_search_cost: arguments.no_search_cost,
         command: arguments.command.clone(),
     };
     let mut recording = prepare(settings)?;

@@ -14,6 +14,7 @@ use crate::absent;
 use crate::derived::{between, cost_ns, matched_by, times_slower, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
+use crate::price::is_priced;
 
 /// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
@@ -190,14 +191,26 @@ impl Worst<'_> {
 
 fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Option<Worst<'a>> {
     let ranks = measurements.ranks.iter().zip(&engine.ranks);
-    ranks.filter_map(|(rank, cost)| shares(rank, cost)).max_by(|a, b| a.share().total_cmp(&b.share()))
+    let least = of_processor(measurements, engine);
+    ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share().total_cmp(&b.share()))
 }
 
-fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank) -> Option<Worst<'a>> {
+/// What matching takes a processor that several processes share, warm and cold: each of them waits while another matches.
+fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> (f64, f64) {
+    let Some(crowding) = measurements.crowding.filter(|&crowding| crowding > 1.0) else { return (0.0, 0.0) };
+    let each = crowding / engine.ranks.len().max(1) as f64;
+    (engine.match_ns * each, engine.match_cold_ns * each)
+}
+
+fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: (f64, f64)) -> Option<Worst<'a>> {
     let share = |ns: f64| ns / (rank.elapsed_s * 1e9);
-    let (warm, cold) = (share(cost.match_ns), share(cost.match_cold_ns));
+    let (warm, cold) = (share(cost.match_ns.max(least.0)), share(cost.match_cold_ns.max(least.1)));
     // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.
-    (warm.is_finite() && cold.is_finite()).then(|| Worst { rank, low: warm.min(cold), high: warm.max(cold) })
+    (warm.is_finite() && cold.is_finite()).then(|| Worst {
+        rank,
+        low: warm.min(cold).min(1.0),
+        high: warm.max(cold).min(1.0),
+    })
 }
 
 fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Worst<'_>) -> Verdict {
@@ -276,8 +289,12 @@ fn text(
     )
 }
 
-/// Of a run that was far slower than its replay: what the cost is of the latter.
+/// Of a run that was far slower than its replay: what the cost is of the latter. The replay has nothing of what the traced
+/// library took to search, so nothing is said where that is known.
 fn of_replay(measurements: &Measurements, verdict: &Verdict) -> String {
+    if measurements.engines.first().is_some_and(|engine| is_priced(measurements, engine)) {
+        return String::new();
+    }
     let Some(slower) = times_slower(measurements).filter(|slower| *slower >= SLOWER) else {
         return String::new();
     };

@@ -7,6 +7,7 @@ use std::fs;
 
 use matchpoint_cli::report::{Report, json};
 use matchpoint_replay::Measurements;
+use matchpoint_replay::library::{Curve, LibraryCost};
 use serde_json::Value;
 
 /// Objects whose members are data, not schema.
@@ -30,6 +31,9 @@ fn full() -> Measurements {
     measurements.trace.missing.push((3, "no file".to_owned()));
     measurements.trace.ended_early.push(2);
     measurements.arrivals.released.insert("a wait that never ends", 2);
+    let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 4.0)], cold_ns: 12.0 };
+    measurements.library_cost =
+        Some(LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve });
     measurements
 }
 

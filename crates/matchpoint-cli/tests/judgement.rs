@@ -3,9 +3,11 @@
 mod synthetic;
 
 use matchpoint_cli::advice::{Advice, Kind};
-use matchpoint_cli::report::Report;
+use matchpoint_cli::price::price;
+use matchpoint_cli::report::{Report, terminal};
 use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::Measurements;
+use matchpoint_replay::library::{Curve, LibraryCost, Price};
 use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
 use matchpoint_trace::Function;
 
@@ -54,6 +56,59 @@ fn the_answer_follows_from_the_share() {
         assert!((verdict.share - share).abs() < 1e-9 && verdict.low < verdict.high);
         assert!(verdict.text.starts_with(opening), "{}", verdict.text);
     }
+}
+
+/// Measured where the program ran, 1000 entries cost more than a `list` takes for them here.
+#[test]
+fn the_library_s_prices_are_those_of_its_stand_in() {
+    let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0 };
+    let cost = LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve };
+    let priced = |library: Option<&str>| {
+        let mut measurements = with(|measurements| {
+            measurements.trace.library = library.map(str::to_owned);
+            measurements.library_cost = Some(cost.clone());
+            for engine in &mut measurements.engines {
+                engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (1e3, 2e3));
+                engine.ranks[3].library = Some(Price { low_ns: 0.2e9, high_ns: 0.45e9 });
+            }
+        });
+        price(&mut measurements);
+        measurements
+    };
+    let measurements = priced(Some("MPICH Version: 5.0.2"));
+    let [list, rank_array] = [&measurements.engines[0], &measurements.engines[1]];
+    assert_eq!((list.ranks[3].match_ns, list.ranks[3].match_cold_ns), (0.2e9, 0.45e9));
+    assert_eq!((list.ranks[0].match_ns, rank_array.ranks[3].match_ns), (1e3, 1e3));
+    assert_eq!(list.match_ns, 0.2e9 + 7e3);
+    let report = Report::new(&measurements);
+    assert_eq!((report.verdict.answer, report.verdict.rank), (Answer::Yes, 3));
+    assert!((report.verdict.share - 0.25).abs() < 0.01, "{}", report.verdict.share);
+    let text = terminal::render(&report);
+    assert!(text.contains("between 4 pairs of ranks on one host"), "{text}");
+
+    let of_another = priced(Some("Open MPI v5.0.11"));
+    assert_eq!(of_another.engines[0].ranks[3].match_ns, 1e3);
+    assert_eq!(of_another.engines[1].ranks[3].match_ns, 0.2e9);
+    assert_eq!(priced(None).engines[0].ranks[3].match_ns, 1e3);
+}
+
+/// Each waits while another matches.
+#[test]
+fn ranks_that_share_a_processor_share_their_costs() {
+    let share = |crowding| {
+        let measurements = with(|measurements| {
+            measurements.crowding = crowding;
+            let engine = &mut measurements.engines[0];
+            engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (12e6, 12e6));
+            (engine.match_ns, engine.match_cold_ns) = (8.0 * 12e6, 8.0 * 12e6);
+        });
+        Report::new(&measurements).verdict.share
+    };
+    let alone = share(None);
+    assert!((0.009..0.011).contains(&alone), "{alone}");
+    assert!((share(Some(1.0)) - alone).abs() < 1e-9);
+    assert!((share(Some(4.0)) - 4.0 * alone).abs() < 1e-3);
+    assert!(share(Some(1000.0)) <= 1.0);
 }
 
 /// What a card did not do is not said of it.

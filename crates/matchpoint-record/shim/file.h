@@ -1,6 +1,6 @@
 /* The rank file: blocks, their checksums, and compression where the system has the library for it. */
 
-enum block_kind { BLOCK_HEAD = 1, BLOCK_CLOCK = 3, BLOCK_OFFSET, BLOCK_END, BLOCK_MODULES, BLOCK_CALLS, BLOCK_WITHIN };
+enum block_kind { BLOCK_HEAD = 1, BLOCK_CLOCK = 3, BLOCK_OFFSET, BLOCK_END, BLOCK_MODULES, BLOCK_CALLS, BLOCK_WITHIN, BLOCK_SEARCH = 10 };
 enum codec { CODEC_STORED, CODEC_ZSTD };
 
 #define BLOCK_RAW_MAX ((size_t)16 << 20) /* readers refuse more */

@@ -58,7 +58,7 @@ static void write_head(void)
     text_add_string(&head, world.host);
     text_add(&head, ",\"boot\":");
     text_add_string(&head, world.boot);
-    text_add(&head, ",\"pid\":%ld,\"library\":", (long)getpid());
+    text_add(&head, ",\"pid\":%ld,\"processors\":%ld,\"library\":", (long)getpid(), sysconf(_SC_NPROCESSORS_ONLN));
     text_add_string(&head, library_version);
     text_add(&head, ",\"standard\":\"%d.%d\",\"thread_level\":\"%s\",\"program\":", version, subversion, thread_level());
     text_add_string(&head, program);
@@ -147,6 +147,8 @@ static void recording_begin(bool has_world)
     pthread_atfork(NULL, NULL, in_child);
     if (has_world)
         offset_begin();
+    if (has_world && !spawned)
+        search_note(ticks_per_second(&loaded_at) / 1e9);
     if (has_world && !spawned) /* processes that were spawned have a communicator with those that did it */
         queues_open();
     bool runs = drain_start();

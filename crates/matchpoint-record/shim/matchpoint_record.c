@@ -13,6 +13,7 @@
 
 #include "always.h"
 #include "common/ticks.h"
+#include "common/transport.h"
 #include "site.h"
 #include "common/library.h"
 #include "call.h"
@@ -62,5 +63,6 @@ static void offset_end(void);
 #include "calls/process.h"
 #include "job.h"
 #include "offset.h"
+#include "search.h"
 #include "modules.h"
 #include "life.h"

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use matchpoint_trace::SearchCost;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 use matchpoint_trace::native::{self, Summary};
 
@@ -125,6 +126,8 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     manifest.ended = Some(time(SystemTime::now()));
     manifest.ranks = first.map(|file| file.head.size);
     manifest.mpi = first.and_then(|file| file.head.library_line()).unwrap_or_default();
+    let searches: Vec<SearchCost> = files.iter().flat_map(|file| file.searches.iter().cloned()).collect();
+    manifest.search = SearchCost::medians(&searches);
     manifest.files = files
         .iter()
         .map(|file| RankFile {

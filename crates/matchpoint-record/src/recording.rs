@@ -28,6 +28,8 @@ pub struct Settings {
     pub limit_per_process: Option<u64>,
     /// Where in the application calls were made is kept.
     pub call_sites: bool,
+    /// What the library pays for an entry that it compares is not measured.
+    pub no_search_cost: bool,
     /// The launcher, its options, the application and its arguments.
     pub command: Vec<String>,
 }
@@ -45,6 +47,7 @@ pub struct Recording {
 /// The variable that tells a process where to write.
 pub const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
+const SEARCH: &str = "MATCHPOINT_RECORD_SEARCH";
 const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 
 impl Recording {
@@ -107,6 +110,7 @@ impl Recording {
     pub fn settings_of_recorder(&self) -> Vec<(&'static str, OsString)> {
         let mut variables = vec![(FOLDER, self.settings.output.clone().into_os_string())];
         variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
+        variables.extend(self.settings.no_search_cost.then(|| (SEARCH, "0".into())));
         variables.extend(self.settings.limit_per_process.map(|limit| (LIMIT, limit.to_string().into())));
         variables
     }

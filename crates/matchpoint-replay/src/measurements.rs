@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use matchpoint_trace::Function;
 
 use crate::arrivals::Arrivals;
+use crate::library::{LibraryCost, Price};
 use crate::loggp::LogGp;
 
 /// All of it.
@@ -36,6 +37,10 @@ pub struct Measurements {
     pub ranks: Vec<RankMeasurements>,
     /// Who sends how much to whom.
     pub matrix: CommunicationMatrix,
+    /// What the traced MPI library paid for an entry that it compared; `None`: the trace does not tell.
+    pub library_cost: Option<LibraryCost>,
+    /// Processes that shared a processor when the trace was taken, at least 1; `None`: the trace does not tell.
+    pub crowding: Option<f64>,
     /// The machine that the engines were timed on: processor, cores, operating system.
     pub host: String,
     /// How the timing went there.
@@ -383,6 +388,8 @@ pub struct EngineAtRank {
     pub match_cold_ns: f64,
     /// Entries compared, in both queues.
     pub attempts: u64,
+    /// What so many comparisons took the traced MPI library; `None`: the trace does not tell its prices.
+    pub library: Option<Price>,
     /// Peak footprint.
     pub bytes: u64,
 }

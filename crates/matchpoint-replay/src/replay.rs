@@ -13,6 +13,7 @@ use crate::batch::{Batcher, chunks_in_flight};
 use crate::bits::Bits;
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
+use crate::library::LibraryCost;
 use crate::loggp::Delays;
 use crate::loggp::LogGp;
 use crate::measure::Measurer;
@@ -229,6 +230,9 @@ impl Found<'_> {
         for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
             *calls.entry(function).or_insert(0) += count;
         }
+        let any_source = totals.wildcards.any_source + totals.wildcards.both;
+        let any_source = any_source as f64 / totals.receives.max(1) as f64;
+        let library_cost = LibraryCost::of(&self.trace.searches(), any_source);
         Measurements {
             trace: self.facts(),
             calls,
@@ -249,7 +253,9 @@ impl Found<'_> {
             setup_s: seconds(self.surveys.iter().map(|survey| survey.setup_ns).min().unwrap_or(0)),
             replayed_s: seconds(tally.end_ns),
             communicators: self.used_communicators(&tally.messages_by_context),
-            engines: measurer.engines(),
+            engines: measurer.engines(library_cost.as_ref()),
+            library_cost,
+            crowding: self.trace.crowding(),
             ranks,
             matrix: tally.matrix,
             host: crate::host::host(),

@@ -9,12 +9,6 @@
 /* Where the transport is not known, but buffers messages that nobody expects. */
 #define EAGER_BYTES_UNKNOWN 256
 
-static long number_of(const char *variable, long otherwise)
-{
-    const char *value = getenv(variable);
-    return value != NULL && *value != 0 ? atol(value) : otherwise;
-}
-
 /* Processes of this job on this host, as launchers say; -1: not known. */
 static long processes_here(void)
 {
@@ -42,13 +36,6 @@ static int find_polls_before_yield(void)
     return processes_here() > processors ? 4 : 1000;
 }
 
-/* Shared memory is switched off by a setting. */
-static bool is_memory_off(void)
-{
-    const char *fabrics = getenv("I_MPI_FABRICS");
-    return number_of("MPIR_CVAR_NOLOCAL", 0) != 0 || (fabrics != NULL && strstr(fabrics, "shm") == NULL);
-}
-
 #if defined(OPEN_MPI)
 /* Open MPI's own matching (ob1) is in use: the library has its performance variables only then. */
 static bool matches_itself(void)
@@ -65,17 +52,6 @@ static bool matches_itself(void)
     return found;
 }
 #else
-static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
-{
-    (void)size;
-    return strstr(info->dlpi_name, part) != NULL;
-}
-
-static bool is_loaded(const char *part)
-{
-    return dl_iterate_phdr(find_loaded, (void *)part) != 0;
-}
-
 /* MPICH and its relatives match messages through shared memory, and leave the others to UCX or libfabric. */
 static bool matches_itself(void)
 {

@@ -47,6 +47,7 @@
 #include "calls/probe.h"
 #include "calls/complete.h"
 #include "calls/blocking.h"
+#include "common/transport.h"
 #include "eager.h"
 #include "measure.h"
 #include "calls/life.h"

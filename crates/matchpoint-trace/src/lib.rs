@@ -9,10 +9,12 @@ pub mod error;
 pub mod function;
 pub mod native;
 pub mod readers;
+mod search;
 mod trace;
 
 pub use call::Call;
 pub use error::TraceError;
 pub use function::{Class, Function};
 pub use readers::open;
+pub use search::{EntryCost, SearchCost};
 pub use trace::{Arrival, Arrivals, Description, Missing, Nanoseconds, RankReader, Trace};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::call::Call;
 use crate::error::TraceError;
+use crate::search::SearchCost;
 
 /// What is known of a trace before its streams are read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,6 +89,16 @@ pub trait Trace: Send + Sync {
     fn arrivals(&self, rank: u32) -> Result<Option<Arrivals<'_>>, TraceError> {
         let _ = rank;
         Ok(None)
+    }
+
+    /// What pairs of ranks measured of the MPI library that they ran with; empty: nothing.
+    fn searches(&self) -> Vec<SearchCost> {
+        Vec::new()
+    }
+
+    /// Processes that shared a processor, at the host with most of them: at least 1. `None`: the trace does not tell.
+    fn crowding(&self) -> Option<f64> {
+        None
     }
 
     /// What turns ticks of a rank that is present, as its recorder counted them, into the times of its calls; `None`: its

@@ -38,6 +38,10 @@ pub struct Record {
     #[arg(long)]
     pub callsites: bool,
 
+    /// Do not measure in MPI_Init what the MPI library pays for an entry that it compares
+    #[arg(long)]
+    pub no_search_cost: bool,
+
     /// Show the queues of all ranks while the job runs, as `matchpoint top` does: below what the job prints, or, where
     /// standard error is no terminal, as a line every ten seconds
     #[arg(long, conflicts_with = "dry_run")]

@@ -44,6 +44,8 @@ pub struct Document<'a> {
     arrivals: String,
     elapsed_s: f64,
     setup_s: f64,
+    crowding: Option<f64>,
+    library_cost: Option<LibraryCost>,
     verdict: Verdict<'a>,
     engines: Vec<Engine<'a>>,
     ranks: Vec<Rank<'a>>,
@@ -101,6 +103,21 @@ struct Trace<'a> {
     path: &'a str,
     missing: Vec<Missing<'a>>,
     notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct LibraryCost {
+    pairs: u32,
+    same_host: bool,
+    posted: EntryCost,
+    unexpected: EntryCost,
+}
+
+#[derive(Serialize)]
+struct EntryCost {
+    lengths: Vec<f64>,
+    warm_ns: Vec<f64>,
+    cold_ns: f64,
 }
 
 #[derive(Serialize)]

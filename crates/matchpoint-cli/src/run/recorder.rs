@@ -33,6 +33,8 @@ impl Recorder {
             output: output.clone(),
             replace: arguments.replace,
             mpicc: arguments.mpicc.clone(),
+            // The library does not search alone here.
+            no_search_cost: true,
             command: arguments.command.clone(),
             ..Settings::default()
         })?;

@@ -16,6 +16,7 @@ mod hazards;
 mod hosts;
 mod job;
 mod mpi;
+mod search;
 mod stress;
 mod table;
 mod top;

@@ -29,6 +29,8 @@ pub fn run(ranks: u32) -> Measurements {
         arrivals: arrivals(),
         elapsed_s: 1.2,
         setup_s: 0.0,
+        crowding: None,
+        library_cost: None,
         replayed_s: REPLAYED_S,
         communicators: communicators(ranks, messages),
         engines: vec![engine("list", 1.0, &all), engine("rank_array", 0.4, &all), engine("bins", 0.3, &all)],
@@ -267,6 +269,7 @@ fn engine_at(rank: &RankMeasurements, factor: f64) -> EngineAtRank {
         match_ns,
         match_cold_ns: match_ns * 2.6,
         attempts: attempts as u64,
+        library: None,
         bytes: (2048.0 + rank.worst_length as f64 * 24.0 / factor) as u64,
     }
 }

@@ -12,6 +12,7 @@ use super::cold::{Phases, Sample, Surcharge};
 use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
+use crate::library::LibraryCost;
 use crate::measurements::{
     Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Statistic, Substitute,
 };
@@ -373,8 +374,13 @@ impl MeasuredEngine {
     }
 
     /// Its measurements, once all was played.
-    pub fn measurements(&self, observers: &[Observer], phases: &[Phases]) -> EngineMeasurements {
-        let ranks = self.at_ranks(observers, phases);
+    pub fn measurements(
+        &self,
+        observers: &[Observer],
+        phases: &[Phases],
+        cost: Option<&LibraryCost>,
+    ) -> EngineMeasurements {
+        let ranks = self.at_ranks(observers, phases, cost);
         let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
         let (mut posted_searched, mut unexpected_searched) = (Searched::default(), Searched::default());
         for (rank, observer) in self.ranks.iter().zip(observers) {
@@ -441,7 +447,12 @@ impl MeasuredEngine {
         (sum(|counted| counted.posted_len()), sum(|counted| counted.unexpected_len()))
     }
 
-    fn at_ranks(&self, observers: &[Observer], phases: &[Phases]) -> Vec<EngineAtRank> {
+    fn at_ranks(
+        &self,
+        observers: &[Observer],
+        phases: &[Phases],
+        cost: Option<&LibraryCost>,
+    ) -> Vec<EngineAtRank> {
         let warm_ns = self.warm.per_step().unwrap_or(0.0);
         let per_step = |process: u32| self.ranks[process as usize].warm.per_step().unwrap_or(warm_ns);
         let surcharge = Surcharge::of(&self.cold, per_step);
@@ -463,6 +474,8 @@ impl MeasuredEngine {
                 match_ns,
                 match_cold_ns: match_ns + surcharge.sum(&phases[process]),
                 attempts: attempts as u64,
+                library: cost
+                    .map(|cost| cost.price(&rank.counts()).times(attempts / rank.attempts().max(1) as f64)),
                 bytes: rank.peak_bytes().max(self.empty_bytes),
             }
         };

@@ -27,6 +27,7 @@ use matchpoint::engines::NameError;
 
 use crate::batch::Sorted;
 use crate::flush::Flush;
+use crate::library::LibraryCost;
 use crate::measurements::{Compared, EngineMeasurements, Timings};
 use crate::observer::{Observer, Shared};
 use crate::step::{Brief, Step};
@@ -221,8 +222,9 @@ impl Measurer {
     }
 
     /// The measurements of every engine.
-    pub fn engines(&self) -> Vec<EngineMeasurements> {
-        self.engines.iter().map(|engine| engine.measurements(&self.observers, &self.phases)).collect()
+    pub fn engines(&self, cost: Option<&LibraryCost>) -> Vec<EngineMeasurements> {
+        let one = |engine: &MeasuredEngine| engine.measurements(&self.observers, &self.phases, cost);
+        self.engines.iter().map(one).collect()
     }
 
     /// What the first engine compared for receives posted at each site.

@@ -39,6 +39,8 @@ pub mod kind {
     pub const WITHIN: u8 = 8;
     /// When messages arrived, in a file of their own.
     pub const ARRIVALS: u8 = 9;
+    /// What the library pays for an entry that it compares.
+    pub const SEARCH: u8 = 10;
 }
 
 /// How what follows is packed.

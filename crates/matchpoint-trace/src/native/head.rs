@@ -20,6 +20,9 @@ pub struct Head {
     /// Its number there.
     #[serde(default)]
     pub pid: u64,
+    /// Processors of the host; 0: not known.
+    #[serde(default)]
+    pub processors: u32,
     /// What `MPI_Get_library_version` says.
     #[serde(default)]
     pub library: String,

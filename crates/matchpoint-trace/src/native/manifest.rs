@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::search::SearchCost;
+
 /// The name of its file.
 pub const FILE: &str = "manifest.json";
 
@@ -11,7 +13,7 @@ pub const FILE: &str = "manifest.json";
 pub const FORMAT: &str = "matchpoint trace";
 
 /// What `manifest.json` holds.
-#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT`].
     pub format: String,
@@ -29,6 +31,9 @@ pub struct Manifest {
     /// First line of what `MPI_Get_library_version` says.
     #[serde(default)]
     pub mpi: String,
+    /// What that library paid for an entry that it compared, within a host and between hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<SearchCost>,
     /// RFC 3339.
     #[serde(default)]
     pub started: Option<String>,

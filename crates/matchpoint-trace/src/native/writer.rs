@@ -177,6 +177,7 @@ fn head(settings: &Settings) -> Head {
         host: settings.host.clone(),
         boot: String::new(),
         pid: 0,
+        processors: 0,
         library: String::new(),
         standard: String::new(),
         thread_level: String::new(),

@@ -6,13 +6,13 @@ use matchpoint_replay::measurements::{
     CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, PlaceMeasurements, QueueMeasurements,
     RankMeasurements,
 };
-use matchpoint_replay::{Measurements, measurements};
+use matchpoint_replay::{Measurements, library, measurements};
 use matchpoint_trace::{Class, Function};
 
 use super::{
     Advice, Calls, Communicator, CompatibleRuns, Conflicts, Counts, Document, Engine, EngineAtRank,
-    HeaderBits, Messages, Missing, Other, Peers, Place, Probes, Queue, Rank, RankQueue, Replay, SCHEMA,
-    Statistic, Tags, Timings, Trace, Verdict, Wildcards,
+    EntryCost, HeaderBits, LibraryCost, Messages, Missing, Other, Peers, Place, Probes, Queue, Rank,
+    RankQueue, Replay, SCHEMA, Statistic, Tags, Timings, Trace, Verdict, Wildcards,
 };
 use crate::advice::Kind;
 use crate::derived;
@@ -34,6 +34,8 @@ pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
         arrivals: measurements.arrivals.mode.to_string(),
         elapsed_s: measurements.elapsed_s,
         setup_s: measurements.setup_s,
+        crowding: measurements.crowding,
+        library_cost: measurements.library_cost.as_ref().map(library_cost),
         verdict: verdict(report),
         engines: measurements.engines.iter().map(engine).collect(),
         ranks: (0..measurements.ranks.len()).map(|index| rank(measurements, index)).collect(),
@@ -90,6 +92,20 @@ fn trace(measurements: &Measurements) -> Trace<'_> {
         path: &facts.path,
         missing: facts.missing.iter().map(|(rank, why)| Missing { rank: *rank, why }).collect(),
         notes: &facts.notes,
+    }
+}
+
+fn library_cost(of: &library::LibraryCost) -> LibraryCost {
+    let entry = |curve: &library::Curve| EntryCost {
+        lengths: curve.warm.iter().map(|point| point.0).collect(),
+        warm_ns: curve.warm.iter().map(|point| point.1).collect(),
+        cold_ns: curve.cold_ns,
+    };
+    LibraryCost {
+        pairs: of.pairs,
+        same_host: of.same_host,
+        posted: entry(&of.posted),
+        unexpected: entry(&of.unexpected),
     }
 }
 

@@ -8,6 +8,7 @@ use super::survey::Facts;
 use crate::error::TraceError;
 use crate::native::head::{End, Head, Module};
 use crate::readers::map::Map;
+use crate::search::SearchCost;
 
 /// The file of one rank.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,8 @@ pub struct Summary {
     pub within: Vec<String>,
     /// Where its code lies; empty where call sites were not kept.
     pub modules: Vec<Module>,
+    /// What it measured of its library.
+    pub searches: Vec<SearchCost>,
 }
 
 /// All files of a folder that have a head, by rank. Those of processes that died before they wrote one are left out.
@@ -58,5 +61,6 @@ fn summary(path: PathBuf) -> Result<Option<Summary>, TraceError> {
         head: facts.head,
         end: facts.end,
         modules: facts.modules,
+        searches: facts.searches,
     }))
 }

@@ -11,6 +11,7 @@ use crate::error::TraceError;
 use crate::native::block::{HEADER, Header, MAGIC, kind};
 use crate::native::head::{End, Head, Module};
 use crate::native::{MOST_RANKS, VERSION};
+use crate::search::SearchCost;
 
 /// What a file says.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Facts {
     pub end: Option<End>,
     /// Where its code lies, as the last of such blocks says.
     pub modules: Vec<Module>,
+    /// What this rank measured of its library.
+    pub searches: Vec<SearchCost>,
     /// Behind the last block that is whole.
     pub good: usize,
     /// What stands there is no block: neither one that was cut short, nor the zeros that a crashed host leaves.
@@ -58,6 +61,7 @@ impl Facts {
             within: BTreeMap::new(),
             end: None,
             modules: Vec::new(),
+            searches: Vec::new(),
             good: behind,
             damage: false,
             calls: 0,
@@ -166,7 +170,7 @@ impl Facts {
                 self.within.remove(&header.thread);
                 self.calls = self.calls.saturating_add(header.calls);
             }
-            kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES => {
+            kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES | kind::SEARCH => {
                 let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
                 self.note(header.kind, &content);
             }
@@ -196,6 +200,7 @@ impl Facts {
                 self.disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
             }
             kind::MODULES => self.modules = serde_json::from_str(&lenient(content)).unwrap_or_default(),
+            kind::SEARCH => self.searches.extend(serde_json::from_str::<SearchCost>(&lenient(content))),
             kind::END => self.end = Some(serde_json::from_str(&lenient(content)).unwrap_or_default()),
             _ => {}
         }

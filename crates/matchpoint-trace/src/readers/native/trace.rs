@@ -14,6 +14,7 @@ use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
 use crate::native::{VERSION, arrivals, file_name};
 use crate::readers::map::Map;
+use crate::search::SearchCost;
 use crate::trace::{Arrivals, Description, Missing, Nanoseconds, RankReader, Trace};
 
 struct Ranks {
@@ -46,6 +47,22 @@ impl Trace for Ranks {
 
     fn present(&self) -> &[u32] {
         &self.present
+    }
+
+    fn crowding(&self) -> Option<f64> {
+        let mut hosts: BTreeMap<(&str, &str), (u32, u32)> = BTreeMap::new();
+        for facts in self.files.iter().flat_map(|file| &file.facts) {
+            let (processes, processors) = hosts.entry(facts.host()).or_default();
+            (*processes, *processors) = (*processes + 1, facts.head.processors.max(*processors));
+        }
+        let known = hosts.into_values().filter(|&(_, processors)| processors > 0);
+        let crowding = known.map(|(processes, processors)| f64::from(processes) / f64::from(processors));
+        crowding.map(|crowding| crowding.max(1.0)).reduce(f64::max)
+    }
+
+    fn searches(&self) -> Vec<SearchCost> {
+        let facts = self.files.iter().flat_map(|file| &file.facts);
+        facts.flat_map(|facts| facts.searches.iter().cloned()).collect()
     }
 
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {

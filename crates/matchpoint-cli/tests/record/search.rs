@@ -1,0 +1,37 @@
+//! What an entry costs the MPI library: measured while the program starts, in the manifest and the report.
+
+use serde_json::Value;
+
+use crate::job::Job;
+use crate::mpi::each;
+
+const QUEUES: [&str; 4] = ["posted", "posted_any", "unexpected", "unexpected_any"];
+
+#[test]
+fn the_price_of_an_entry_is_measured_and_used() {
+    each(|mpi| {
+        let ran = Job::of(mpi, 4, &mpi.example("alltoall_reverse")).succeed();
+        let search = ran.manifest()["search"].clone();
+        assert_eq!((&search[0]["pairs"], &search[0]["same_host"]), (&2.into(), &true.into()), "{search}");
+        for queue in QUEUES {
+            let prices = search[0][queue]["warm_ns"].as_array().map_or(0, Vec::len);
+            assert_eq!(prices, 3, "{queue}: {search}");
+        }
+        // A thousand receives cannot be compared for nothing.
+        let longest = search[0]["posted"]["warm_ns"][2].as_f64().unwrap();
+        assert!(longest > 0.1, "{search}");
+        let report = ran.report();
+        let cost = &report["library_cost"];
+        assert_eq!(cost["posted"]["lengths"], serde_json::json!([16.0, 128.0, 1024.0]));
+        assert!(report["crowding"].as_f64().unwrap() >= 1.0);
+    });
+}
+
+#[test]
+fn nothing_is_measured_if_nobody_wants_it() {
+    each(|mpi| {
+        let ran = Job::new(&["--no-search-cost"]).with(mpi, 2, &mpi.example("halo27")).succeed();
+        assert_eq!(ran.manifest()["search"], Value::Null);
+        assert_eq!(ran.report()["library_cost"], Value::Null);
+    });
+}

@@ -1,0 +1,26 @@
+/* What the environment and the loaded libraries tell of the transport. */
+
+static long number_of(const char *variable, long otherwise)
+{
+    const char *value = getenv(variable);
+    return value != NULL && *value != 0 ? atol(value) : otherwise;
+}
+
+/* Shared memory is switched off by a setting. */
+static bool is_memory_off(void)
+{
+    const char *fabrics = getenv("I_MPI_FABRICS");
+    return number_of("MPIR_CVAR_NOLOCAL", 0) != 0 || (fabrics != NULL && strstr(fabrics, "shm") == NULL);
+}
+
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
+{
+    (void)size;
+    return strstr(info->dlpi_name, part) != NULL;
+}
+
+/* A library is loaded whose path contains this. */
+static inline bool is_loaded(const char *part)
+{
+    return dl_iterate_phdr(find_loaded, (void *)part) != 0;
+}

@@ -1,0 +1,115 @@
+//! What an MPI library paid for an entry that it compared, as the recorder measured it while the traced program started.
+
+use serde::{Deserialize, Serialize};
+
+/// What one pair of ranks measured, or the medians of several pairs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SearchCost {
+    /// Pairs that measured.
+    #[serde(default = "one")]
+    pub pairs: u32,
+    /// Both ranks of a pair were on one host.
+    pub same_host: bool,
+    /// The lengths of the queues that were searched to their end.
+    pub lengths: Vec<u32>,
+    /// Of posted receives with a source.
+    pub posted: Option<EntryCost>,
+    /// Of posted receives from any source.
+    pub posted_any: Option<EntryCost>,
+    /// Of unexpected messages, by a receive with a source. `None`: the network may not hold so many.
+    pub unexpected: Option<EntryCost>,
+    /// The same, by a receive from any source.
+    pub unexpected_any: Option<EntryCost>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl SearchCost {
+    /// The medians of what pairs measured within hosts, then of what pairs measured between hosts: of each at most one.
+    pub fn medians(measured: &[SearchCost]) -> Vec<SearchCost> {
+        let among = |same_host: bool| {
+            let first = measured.iter().find(|pair| pair.same_host == same_host)?;
+            let is_alike = |pair: &&SearchCost| pair.same_host == same_host && pair.lengths == first.lengths;
+            let pairs: Vec<&SearchCost> = measured.iter().filter(is_alike).collect();
+            let of = |which: fn(&SearchCost) -> &Option<EntryCost>| {
+                EntryCost::median(pairs.iter().filter_map(|pair| which(pair).as_ref()), first.lengths.len())
+            };
+            Some(SearchCost {
+                pairs: pairs.iter().map(|pair| pair.pairs).sum(),
+                same_host,
+                lengths: first.lengths.clone(),
+                posted: of(|pair| &pair.posted),
+                posted_any: of(|pair| &pair.posted_any),
+                unexpected: of(|pair| &pair.unexpected),
+                unexpected_any: of(|pair| &pair.unexpected_any),
+            })
+        };
+        [true, false].into_iter().filter_map(among).collect()
+    }
+}
+
+/// What an entry costs.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct EntryCost {
+    /// With warm caches, in a queue of each length of [`SearchCost::lengths`], in nanoseconds. Noise may make it negative.
+    pub warm_ns: Vec<f64>,
+    /// In a queue of the last length, after the caches were used.
+    pub cold_ns: f64,
+}
+
+impl EntryCost {
+    fn median<'a>(costs: impl Iterator<Item = &'a EntryCost>, lengths: usize) -> Option<EntryCost> {
+        let costs: Vec<&EntryCost> = costs.filter(|cost| cost.warm_ns.len() == lengths).collect();
+        let median = |of: &dyn Fn(&EntryCost) -> f64| {
+            let mut values: Vec<f64> = costs.iter().map(|cost| of(cost)).collect();
+            values.sort_by(f64::total_cmp);
+            values.get(values.len() / 2).copied()
+        };
+        let cold_ns = median(&|cost| cost.cold_ns)?;
+        let warm_ns = (0..lengths).filter_map(|at| median(&|cost| cost.warm_ns[at])).collect();
+        Some(EntryCost { warm_ns, cold_ns })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(same_host: bool, ns: f64) -> SearchCost {
+        let cost = Some(EntryCost { warm_ns: vec![ns, 2.0 * ns], cold_ns: 10.0 * ns });
+        SearchCost {
+            pairs: 1,
+            same_host,
+            lengths: vec![16, 128],
+            posted: cost.clone(),
+            posted_any: cost,
+            unexpected: None,
+            unexpected_any: None,
+        }
+    }
+
+    #[test]
+    fn one_disturbed_pair_changes_nothing() {
+        let measured = [pair(false, 7.0), pair(true, 1.0), pair(true, 300.0), pair(true, 1.5)];
+        let medians = SearchCost::medians(&measured);
+        let posted = |at: usize| medians[at].posted.clone();
+        assert_eq!(
+            medians.iter().map(|of| (of.pairs, of.same_host)).collect::<Vec<_>>(),
+            [(3, true), (1, false)]
+        );
+        assert_eq!(posted(0), Some(EntryCost { warm_ns: vec![1.5, 3.0], cold_ns: 15.0 }));
+        assert_eq!(posted(1), pair(false, 7.0).posted);
+        assert_eq!(medians[0].unexpected, None);
+    }
+
+    #[test]
+    fn what_is_of_other_lengths_is_left_out() {
+        let odd = SearchCost { lengths: vec![16], ..pair(true, 9.0) };
+        assert_eq!(SearchCost::medians(&[pair(true, 1.0), odd])[0].pairs, 1);
+        let broken = SearchCost { lengths: vec![16, 128, 1024], ..pair(true, 9.0) };
+        assert_eq!(SearchCost::medians(&[broken])[0].posted, None);
+        assert_eq!(SearchCost::medians(&[]), []);
+    }
+}
