@@ -96,7 +96,6 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
             "matchpoint: no process reported: nothing overflowed, or no process loaded the library. hint: leave out --quiet \
              to tell which"
         );
-        return recorded.and_then(|()| job::ended(status));
     } else if run.ranks.is_empty() {
         let why = match job.position {
             Position::Above(_) => nothing_above().to_owned(),
@@ -164,7 +163,9 @@ fn finish(
     if arguments.compare.is_none() && verdict.share.is_some() {
         verdict.text += " --compare 3 measures what that saves.";
     }
-    anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
+    if !run.ranks.is_empty() || !arguments.quiet {
+        anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
+    }
     if let Some(index) = json {
         outputs.fill(index, |out| json_report::write(about, run, &verdict, out))?;
     }

@@ -145,7 +145,10 @@ fn sigusr1_below_lists_endpoint_queues() {
         job.signal("-USR1");
         job.until("matchpoint: rank 1: queues, oldest first");
         let (rest, succeeded) = job.stop();
-        assert!(!succeeded && rest.iter().any(|line| line.contains("did not come to MPI_Finalize")), "{rest:?}");
+        assert!(
+            !succeeded && rest.iter().any(|line| line.contains("did not come to MPI_Finalize")),
+            "{rest:?}"
+        );
     }
 }
 

@@ -59,6 +59,7 @@ pub fn head() -> Head {
         host: "here".into(),
         boot: String::new(),
         pid: 1,
+        processors: 0,
         library: String::new(),
         standard: "4.1".into(),
         thread_level: "multiple".into(),
