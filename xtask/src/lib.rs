@@ -9,6 +9,7 @@ pub mod record;
 pub mod repository;
 pub mod run;
 pub mod tidy;
+pub mod truth;
 
 /// Why a chore did not finish.
 pub type Failure = Box<dyn std::error::Error>;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, engines, instructions, licenses, record, run, tidy};
+use xtask::{Failure, amplify, bench, engines, instructions, licenses, record, run, tidy, truth};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -32,6 +32,8 @@ enum Chore {
     Instructions(instructions::Arguments),
     /// Check that every dependency has a licence that we may pass on.
     Licenses,
+    /// Compare what `matchpoint analyze` says that matching costs with what is saved without the searches.
+    TestVerdict(truth::Arguments),
     /// Check what no compiler checks: links, file sizes, the import table, where `unsafe` is.
     Tidy,
 }
@@ -46,6 +48,7 @@ fn main() -> Result<(), Failure> {
         Chore::EngineTable(arguments) => engines::table(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),
+        Chore::TestVerdict(arguments) => truth::run(&arguments),
         Chore::Tidy => verdict(tidy::complaints()?),
     }
 }

@@ -148,7 +148,7 @@ static uint64_t search_time(struct search_pair *pair, enum search_kind kind, boo
 static void search_measure(struct search_pair *pair, enum search_kind kind, double ticks_per_ns, double *entry_ns)
 {
     search_time(pair, kind, false); /* the code itself is warm from here on */
-    uint64_t without = search_time(pair, kind, false), without_cold = search_time(pair, kind, true);
+    uint64_t without = search_time(pair, kind, false);
     search_fill(pair, kind, SEARCH_MOST);
     search_empty(pair, kind, SEARCH_MOST);
     for (size_t i = 0; i < SEARCH_LENGTHS; i++) {
@@ -156,7 +156,7 @@ static void search_measure(struct search_pair *pair, enum search_kind kind, doub
         search_fill(pair, kind, length);
         entry_ns[i] = ((double)search_time(pair, kind, false) - (double)without) / length / ticks_per_ns;
         if (i + 1 == SEARCH_LENGTHS)
-            entry_ns[i + 1] = ((double)search_time(pair, kind, true) - (double)without_cold) / length / ticks_per_ns;
+            entry_ns[i + 1] = ((double)search_time(pair, kind, true) - (double)without) / length / ticks_per_ns;
         search_empty(pair, kind, length);
     }
 }
