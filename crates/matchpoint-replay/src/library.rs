@@ -3,14 +3,11 @@
 //!
 //! The price of an entry depends on the length of the search, for long queues outgrow caches. It was measured for a few
 //! lengths with warm caches, and for the longest with cold ones. Between two lengths it changes with the logarithm of the
-//! length. A search of many more entries than the longest pushes its own entries out of the caches: from [`OUTGROWN`]
-//! times that length on, an entry has the cold price.
+//! length. Beyond the longest it goes on as between the last two, and never above the cold price: on an EPYC MPICH's
+//! entries cost 4.9 ns in queues of 1024 and 6.2 in queues of 4096.
 
 use matchpoint::wrap::counted::{Counts, Depths, QueueCounts};
 use matchpoint_trace::{EntryCost, SearchCost};
-
-/// So many times the longest length outgrow the private caches of a core: 8192 requests of some hundred bytes.
-const OUTGROWN: f64 = 8.0;
 
 /// A price range in nanoseconds: with warm caches, and with cold ones.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -94,10 +91,6 @@ impl Curve {
 
     fn warm(&self, length: f64) -> f64 {
         let (Some(&first), Some(&last)) = (self.warm.first(), self.warm.last()) else { return 0.0 };
-        if length > last.0 {
-            let outgrown = ((length / last.0).log2() / OUTGROWN.log2()).min(1.0);
-            return last.1 + (self.cold_ns - last.1) * outgrown;
-        }
         if length <= first.0 {
             return first.1;
         }
@@ -106,6 +99,7 @@ impl Curve {
             return last.1;
         };
         let slope = (to.1 - from.1) / (to.0 / from.0).log2();
+        let slope = if length > last.0 { slope.max(0.0) } else { slope };
         from.1 + slope * (length / from.0).log2()
     }
 
@@ -159,7 +153,7 @@ mod tests {
         let low = |length| cost.posted.entry(length).low_ns;
         assert_eq!([low(1.0), low(16.0), low(128.0), low(1024.0)], [1.0, 1.0, 4.0, 7.0]);
         assert!((low(2048.0) - 8.0).abs() < 1e-9, "{}", low(2048.0));
-        assert_eq!([low(8192.0), low(1e6)], [10.0, 10.0]);
+        assert_eq!(low(1e6), 10.0);
         assert_eq!(cost.posted.entry(16.0).high_ns, 10.0);
         assert_eq!(cost.unexpected, cost.posted);
     }
