@@ -1,8 +1,9 @@
 /* What the MPI library pays for an entry that it compares, measured where the application runs: within MPI_Init, between pairs
  * of ranks on a communicator of their own. The upper rank of a pair receives and measures, the lower one sends.
  *
- * Entries lie in memory as they do in a program that has run for a while: those of the queues before were freed in another
- * order than they were made in. The searches are timed with warm caches, and once more after the caches were used. */
+ * The searches are timed at their best and at their worst. At best, entries lie in memory one after the other, and caches are
+ * warm. At worst, entries lie in a random order, as where those before them were freed in another order than they were made
+ * in, and caches were used for something else. */
 
 #define SEARCH_MOST 1024
 #define SEARCH_REPEATS 5
@@ -59,12 +60,12 @@ static void search_fill(struct search_pair *pair, enum search_kind kind, int len
             search_send(pair, SEARCH_FIRST + i);
 }
 
-static void search_empty(struct search_pair *pair, enum search_kind kind, int length)
+static void search_empty(struct search_pair *pair, enum search_kind kind, int length, bool shuffles)
 {
     if (!pair->receives)
         return;
     for (int i = 0; i < SEARCH_MOST; i++) {
-        int at = pair->order[i];
+        int at = shuffles ? pair->order[i] : i;
         if (at >= length)
             continue;
         if (is_posted(kind)) {
@@ -145,21 +146,29 @@ static uint64_t search_time(struct search_pair *pair, enum search_kind kind, boo
     return shortest;
 }
 
-/* Nanoseconds for an entry, for each length, and last for the longest with cold caches. */
-static void search_measure(struct search_pair *pair, enum search_kind kind, double ticks_per_ns, double *entry_ns)
+/* Nanoseconds for an entry at best, for each length. */
+static void search_measure_best(struct search_pair *pair, enum search_kind kind, double ticks_per_ns, double *entry_ns)
 {
     search_time(pair, kind, false); /* the code itself is warm from here on */
     uint64_t without = search_time(pair, kind, false);
-    search_fill(pair, kind, SEARCH_MOST);
-    search_empty(pair, kind, SEARCH_MOST);
     for (size_t i = 0; i < SEARCH_LENGTHS; i++) {
         int length = search_lengths[i];
         search_fill(pair, kind, length);
         entry_ns[i] = ((double)search_time(pair, kind, false) - (double)without) / length / ticks_per_ns;
-        if (i + 1 == SEARCH_LENGTHS)
-            entry_ns[i + 1] = ((double)search_time(pair, kind, true) - (double)without) / length / ticks_per_ns;
-        search_empty(pair, kind, length);
+        search_empty(pair, kind, length, false);
     }
+}
+
+/* Nanoseconds for an entry at worst, for the longest length. */
+static double search_measure_worst(struct search_pair *pair, enum search_kind kind, double ticks_per_ns)
+{
+    uint64_t without = search_time(pair, kind, false);
+    search_fill(pair, kind, SEARCH_MOST);
+    search_empty(pair, kind, SEARCH_MOST, true);
+    search_fill(pair, kind, SEARCH_MOST);
+    double entry_ns = ((double)search_time(pair, kind, true) - (double)without) / SEARCH_MOST / ticks_per_ns;
+    search_empty(pair, kind, SEARCH_MOST, false);
+    return entry_ns;
 }
 
 static void search_order(int *order)
@@ -211,7 +220,9 @@ static void search_of_pair(struct search_pair *pair, bool unless_same_host, doub
         return;
     int kinds = may_hold_messages(own == other) ? SEARCH_KINDS : SEARCH_UNEXPECTED;
     for (int kind = 0; kind < kinds; kind++)
-        search_measure(pair, (enum search_kind)kind, ticks_per_ns, entry_ns[kind]);
+        search_measure_best(pair, (enum search_kind)kind, ticks_per_ns, entry_ns[kind]);
+    for (int kind = 0; kind < kinds; kind++)
+        entry_ns[kind][SEARCH_LENGTHS] = search_measure_worst(pair, (enum search_kind)kind, ticks_per_ns);
     if (pair->receives)
         search_write(own == other, entry_ns, kinds);
 }

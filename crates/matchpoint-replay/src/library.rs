@@ -3,8 +3,7 @@
 //!
 //! The price of an entry depends on the length of the search, for long queues outgrow caches. It was measured for a few
 //! lengths with warm caches, and for the longest with cold ones. Between two lengths it changes with the logarithm of the
-//! length. Beyond the longest it goes on as between the last two, and never above the cold price: on an EPYC MPICH's
-//! entries cost 4.9 ns in queues of 1024 and 6.2 in queues of 4096.
+//! length. Beyond the longest it goes on as between the last two, and never above the cold price.
 
 use matchpoint::wrap::counted::{Counts, Depths, QueueCounts};
 use matchpoint_trace::{EntryCost, SearchCost};

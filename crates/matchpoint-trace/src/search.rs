@@ -53,9 +53,10 @@ impl SearchCost {
 /// What an entry costs.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct EntryCost {
-    /// With warm caches, in a queue of each length of [`SearchCost::lengths`], in nanoseconds. Noise may make it negative.
+    /// At best, in a queue of each length of [`SearchCost::lengths`], in nanoseconds: entries lie one after the other, and caches
+    /// are warm. Noise may make it negative.
     pub warm_ns: Vec<f64>,
-    /// In a queue of the last length, after the caches were used.
+    /// At worst, in a queue of the last length: entries lie in a random order, and the caches were used.
     pub cold_ns: f64,
 }
 

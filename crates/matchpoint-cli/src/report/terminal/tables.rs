@@ -180,7 +180,7 @@ fn prices(measurements: &Measurements) -> Option<String> {
             .iter()
             .map(|&(length, ns)| format!("{} of {}", digits(ns.max(0.0)), count(length as u64)))
             .collect();
-        format!("{name} {}; {} with cold caches", points.join(", "), digits(curve.cold_ns.max(0.0)))
+        format!("{name} at best {}; {} at worst", points.join(", "), digits(curve.cold_ns.max(0.0)))
     };
     Some(format!(
         "Time of `{}` is what its comparisons took the MPI library, as measured in this run between {} of {}, ns an entry: {}. {}.",
