@@ -60,7 +60,7 @@ fn the_answer_follows_from_the_share() {
 
 /// Measured where the program ran, 1000 entries cost more than a `list` takes for them here.
 #[test]
-fn the_library_s_prices_are_those_of_its_stand_in() {
+fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0 };
     let cost = LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve };
     let priced = |library: Option<&str>| {
@@ -94,7 +94,7 @@ fn the_library_s_prices_are_those_of_its_stand_in() {
 
 /// Each waits while another matches.
 #[test]
-fn ranks_that_share_a_processor_share_their_costs() {
+fn crowded_ranks_share_matching_cost() {
     let share = |crowding| {
         let measurements = with(|measurements| {
             measurements.crowding = crowding;

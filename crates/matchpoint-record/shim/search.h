@@ -208,7 +208,7 @@ static void search_write(bool same_host, double entry_ns[][SEARCH_LENGTHS + 1], 
     free(text.bytes);
 }
 
-/* Both ranks of a pair call it. */
+/* Measures with the peer, which calls this too. */
 static void search_of_pair(struct search_pair *pair, bool unless_same_host, double ticks_per_ns)
 {
     double entry_ns[SEARCH_KINDS][SEARCH_LENGTHS + 1];
@@ -240,7 +240,7 @@ static void search_note(double ticks_per_ns)
     struct search_pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL || (pair->walked = calloc(1, SEARCH_WALKED)) == NULL) {
         complain("no memory to measure what a search costs");
-        REAL(Abort)(library.comm_world, 1); /* nobody may leave the others alone */
+        REAL(Abort)(library.comm_world, 1); /* the other ranks wait for this one */
     }
     pair->comm = comm;
     search_order(pair->order);

@@ -59,8 +59,8 @@ impl Launcher {
     }
 
     /// Compilers that may belong to it, the likeliest first: what a link points to knows better than the link, as in
-    /// Debian's alternatives, and a name with a suffix better than one without. None of a batch system's launcher, or of
-    /// what is no launcher: what lies beside those belongs to any MPI.
+    /// Debian's alternatives, and a name with a suffix better than one without. A batch
+    /// system's launcher, or a command that is no launcher, has none: an `mpicc` in its folder may be of any MPI.
     pub fn compilers(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         if !self.is_of_library() {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_starts_the_launcher_is_passed_over() {
+    fn wrapper_before_launcher_is_skipped() {
         let root = tempfile::tempdir().unwrap();
         let file = |name: &str| root.path().join(name).to_str().unwrap().to_owned();
         for name in ["usr/nice", "usr/mpicc", "mpi/mpiexec", "mpi/mpicc"] {

@@ -49,7 +49,7 @@ impl Price {
 impl LibraryCost {
     /// What pairs have measured; `None`: nothing. Of the receives, the share `any_source` leaves the source open.
     ///
-    /// Pairs within a host count, unless there are none: they are neighbours, who exchange most messages.
+    /// Pairs within a host count if there are any: neighbours exchange most messages.
     pub fn of(measured: &[SearchCost], any_source: f64) -> Option<LibraryCost> {
         let medians = SearchCost::medians(measured);
         let cost = medians.first()?;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_price_of_an_entry_grows_with_the_length_up_to_the_cold_price() {
+    fn entry_cost_grows_to_cold_cost() {
         let cost = LibraryCost::of(&[measured([1.0, 4.0, 7.0], 10.0)], 0.0).unwrap();
         let low = |length| cost.posted.entry(length).low_ns;
         assert_eq!([low(1.0), low(16.0), low(128.0), low(1024.0)], [1.0, 1.0, 4.0, 7.0]);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hashed_queue_costs_nothing_whatever_the_noise() {
+    fn hashed_queue_costs_nothing() {
         let cost = LibraryCost::of(&[measured([-0.4, 0.1, -0.02], -3.0)], 0.0).unwrap();
         for length in [1.0, 16.0, 500.0, 1e5] {
             let price = cost.posted.entry(length);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_costs_its_comparisons() {
+    fn cost_follows_entries_compared() {
         let cost = LibraryCost::of(&[measured([2.0; 3], 8.0)], 0.0).unwrap();
         let mut counts = Counts::default();
         counts.unexpected.attempts_hit = 3000;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_no_price() {
+    fn no_measurement_gives_no_cost() {
         assert_eq!(LibraryCost::of(&[], 0.0), None);
     }
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_disturbed_pair_changes_nothing() {
+    fn median_ignores_disturbed_pair() {
         let measured = [pair(false, 7.0), pair(true, 1.0), pair(true, 300.0), pair(true, 1.5)];
         let medians = SearchCost::medians(&measured);
         let posted = |at: usize| medians[at].posted.clone();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_other_lengths_is_left_out() {
+    fn pairs_with_other_lengths_are_ignored() {
         let odd = SearchCost { lengths: vec![16], ..pair(true, 9.0) };
         assert_eq!(SearchCost::medians(&[pair(true, 1.0), odd])[0].pairs, 1);
         let broken = SearchCost { lengths: vec![16, 128, 1024], ..pair(true, 9.0) };

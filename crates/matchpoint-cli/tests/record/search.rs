@@ -8,7 +8,7 @@ use crate::mpi::each;
 const QUEUES: [&str; 4] = ["posted", "posted_any", "unexpected", "unexpected_any"];
 
 #[test]
-fn the_price_of_an_entry_is_measured_and_used() {
+fn entry_cost_is_measured_and_used() {
     each(|mpi| {
         let ran = Job::of(mpi, 4, &mpi.example("alltoall_reverse")).succeed();
         let search = ran.manifest()["search"].clone();
@@ -28,7 +28,7 @@ fn the_price_of_an_entry_is_measured_and_used() {
 }
 
 #[test]
-fn nothing_is_measured_if_nobody_wants_it() {
+fn no_search_cost_measures_nothing() {
     each(|mpi| {
         let ran = Job::new(&["--no-search-cost"]).with(mpi, 2, &mpi.example("halo27")).succeed();
         assert_eq!(ran.manifest()["search"], Value::Null);

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_say_which_way_a_ratio_runs() {
+    fn ratio_above_one_is_slower() {
         let slower = "the command took 1.25 × the time that it took as it is shipped: slower";
         assert_eq!(in_words(1.25, "as it is shipped"), slower);
     }
