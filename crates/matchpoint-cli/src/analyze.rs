@@ -10,8 +10,8 @@ use matchpoint_trace::Trace;
 use crate::cli::Analyze;
 use crate::delivery::{self, Delivery};
 use crate::failure::Failure;
+use crate::library_cost;
 use crate::places;
-use crate::price;
 use crate::progress;
 use crate::report::{Report, json, terminal};
 
@@ -25,7 +25,7 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     stop_on_interrupt(&progress);
     let mut measurements = measure(arguments, &progress)?;
     places::name(&mut measurements)?;
-    price::price(&mut measurements);
+    library_cost::apply(&mut measurements);
     let report = Report::new(&measurements);
     delivery.fill(&report)?;
     if progress.stopped() {

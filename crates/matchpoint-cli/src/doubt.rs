@@ -4,7 +4,7 @@ use matchpoint_replay::Measurements;
 
 use crate::derived::{times_slower, who};
 use crate::format;
-use crate::price::is_priced;
+use crate::library_cost::has_library_cost;
 use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, Verdict, WORTHWHILE, part_of_replay, setup_left_out};
 
 /// A share of the ranks, and of the calls, that must be in the trace for a *No*: what is not there may be worse.
@@ -56,8 +56,8 @@ fn range(verdict: &Verdict) -> Option<Doubt> {
 
 /// The run took much longer than its replay, and of the replay's time the answer would be another.
 fn waiting(measurements: &Measurements, verdict: &Verdict) -> Option<Doubt> {
-    // Where the library's own prices are known, what the run took is no riddle: the replay lacks them.
-    if measurements.engines.first().is_some_and(|engine| is_priced(measurements, engine)) {
+    // The replay has no matching time of the library, so the run may be much longer than the replay.
+    if measurements.engines.first().is_some_and(|engine| has_library_cost(measurements, engine)) {
         return None;
     }
     let (low, high) = verdict.range_of_replay;

@@ -14,7 +14,7 @@ use crate::absent;
 use crate::derived::{between, cost_ns, matched_by, times_slower, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
-use crate::price::is_priced;
+use crate::library_cost::has_library_cost;
 
 /// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
@@ -292,7 +292,7 @@ fn text(
 /// Of a run that was far slower than its replay: what the cost is of the latter. The replay has nothing of what the traced
 /// library took to search, so nothing is said where that is known.
 fn of_replay(measurements: &Measurements, verdict: &Verdict) -> String {
-    if measurements.engines.first().is_some_and(|engine| is_priced(measurements, engine)) {
+    if measurements.engines.first().is_some_and(|engine| has_library_cost(measurements, engine)) {
         return String::new();
     }
     let Some(slower) = times_slower(measurements).filter(|slower| *slower >= SLOWER) else {

@@ -7,7 +7,7 @@ use std::fs;
 
 use matchpoint_cli::report::{Report, json};
 use matchpoint_replay::Measurements;
-use matchpoint_replay::library::{Curve, LibraryCost};
+use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use serde_json::Value;
 
 /// Objects whose members are data, not schema.

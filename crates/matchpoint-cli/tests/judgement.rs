@@ -3,11 +3,11 @@
 mod synthetic;
 
 use matchpoint_cli::advice::{Advice, Kind};
-use matchpoint_cli::price::price;
+use matchpoint_cli::library_cost::apply;
 use matchpoint_cli::report::{Report, terminal};
 use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::Measurements;
-use matchpoint_replay::library::{Curve, LibraryCost, Price};
+use matchpoint_replay::library_cost::{CostRange, Curve, LibraryCost};
 use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
 use matchpoint_trace::Function;
 
@@ -63,19 +63,19 @@ fn the_answer_follows_from_the_share() {
 fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0 };
     let cost = LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve };
-    let priced = |library: Option<&str>| {
+    let with_cost = |library: Option<&str>| {
         let mut measurements = with(|measurements| {
             measurements.trace.library = library.map(str::to_owned);
             measurements.library_cost = Some(cost.clone());
             for engine in &mut measurements.engines {
                 engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (1e3, 2e3));
-                engine.ranks[3].library = Some(Price { low_ns: 0.2e9, high_ns: 0.45e9 });
+                engine.ranks[3].library = Some(CostRange { low_ns: 0.2e9, high_ns: 0.45e9 });
             }
         });
-        price(&mut measurements);
+        apply(&mut measurements);
         measurements
     };
-    let measurements = priced(Some("MPICH Version: 5.0.2"));
+    let measurements = with_cost(Some("MPICH Version: 5.0.2"));
     let [list, rank_array] = [&measurements.engines[0], &measurements.engines[1]];
     assert_eq!((list.ranks[3].match_ns, list.ranks[3].match_cold_ns), (0.2e9, 0.45e9));
     assert_eq!((list.ranks[0].match_ns, rank_array.ranks[3].match_ns), (1e3, 1e3));
@@ -86,10 +86,10 @@ fn stand_in_has_cost_of_library() {
     let text = terminal::render(&report);
     assert!(text.contains("between 4 pairs of ranks on one host"), "{text}");
 
-    let of_another = priced(Some("Open MPI v5.0.11"));
+    let of_another = with_cost(Some("Open MPI v5.0.11"));
     assert_eq!(of_another.engines[0].ranks[3].match_ns, 1e3);
     assert_eq!(of_another.engines[1].ranks[3].match_ns, 0.2e9);
-    assert_eq!(priced(None).engines[0].ranks[3].match_ns, 1e3);
+    assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 1e3);
 }
 
 /// Each waits while another matches.

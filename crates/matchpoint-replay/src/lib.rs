@@ -18,7 +18,7 @@ pub mod host;
 mod in_order;
 mod inbox;
 mod label;
-pub mod library;
+pub mod library_cost;
 pub mod loggp;
 mod matcher;
 mod measure;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use matchpoint_trace::Function;
 
 use crate::arrivals::Arrivals;
-use crate::library::{LibraryCost, Price};
+use crate::library_cost::{CostRange, LibraryCost};
 use crate::loggp::LogGp;
 
 /// All of it.
@@ -388,8 +388,8 @@ pub struct EngineAtRank {
     pub match_cold_ns: f64,
     /// Entries compared, in both queues.
     pub attempts: u64,
-    /// What so many comparisons took the traced MPI library; `None`: the trace does not tell its prices.
-    pub library: Option<Price>,
+    /// What so many comparisons took the traced MPI library; `None`: the trace does not tell its costs.
+    pub library: Option<CostRange>,
     /// Peak footprint.
     pub bytes: u64,
 }

@@ -13,7 +13,7 @@ use crate::batch::{Batcher, chunks_in_flight};
 use crate::bits::Bits;
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
-use crate::library::LibraryCost;
+use crate::library_cost::LibraryCost;
 use crate::loggp::Delays;
 use crate::loggp::LogGp;
 use crate::measure::Measurer;

@@ -12,7 +12,7 @@ use super::cold::{Phases, Sample, Surcharge};
 use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
-use crate::library::LibraryCost;
+use crate::library_cost::LibraryCost;
 use crate::measurements::{
     Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Statistic, Substitute,
 };
@@ -475,7 +475,7 @@ impl MeasuredEngine {
                 match_cold_ns: match_ns + surcharge.sum(&phases[process]),
                 attempts: attempts as u64,
                 library: cost
-                    .map(|cost| cost.price(&rank.counts()).times(attempts / rank.attempts().max(1) as f64)),
+                    .map(|cost| cost.cost(&rank.counts()).times(attempts / rank.attempts().max(1) as f64)),
                 bytes: rank.peak_bytes().max(self.empty_bytes),
             }
         };

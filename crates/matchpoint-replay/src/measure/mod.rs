@@ -27,7 +27,7 @@ use matchpoint::engines::NameError;
 
 use crate::batch::Sorted;
 use crate::flush::Flush;
-use crate::library::LibraryCost;
+use crate::library_cost::LibraryCost;
 use crate::measurements::{Compared, EngineMeasurements, Timings};
 use crate::observer::{Observer, Shared};
 use crate::step::{Brief, Step};

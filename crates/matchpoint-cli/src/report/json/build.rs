@@ -6,7 +6,7 @@ use matchpoint_replay::measurements::{
     CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, PlaceMeasurements, QueueMeasurements,
     RankMeasurements,
 };
-use matchpoint_replay::{Measurements, library, measurements};
+use matchpoint_replay::{Measurements, library_cost as replayed, measurements};
 use matchpoint_trace::{Class, Function};
 
 use super::{
@@ -95,8 +95,8 @@ fn trace(measurements: &Measurements) -> Trace<'_> {
     }
 }
 
-fn library_cost(of: &library::LibraryCost) -> LibraryCost {
-    let entry = |curve: &library::Curve| EntryCost {
+fn library_cost(of: &replayed::LibraryCost) -> LibraryCost {
+    let entry = |curve: &replayed::Curve| EntryCost {
         lengths: curve.warm.iter().map(|point| point.0).collect(),
         warm_ns: curve.warm.iter().map(|point| point.1).collect(),
         cold_ns: curve.cold_ns,

@@ -2,7 +2,7 @@
 
 use matchpoint::engines::REGISTRY;
 use matchpoint_replay::Measurements;
-use matchpoint_replay::library::Curve;
+use matchpoint_replay::library_cost::Curve;
 use matchpoint_replay::measurements::{
     EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
 };
@@ -11,8 +11,8 @@ use super::layout::Page;
 use super::statistics::statistics;
 use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, counted, depth_bin, digits, duration_ns, seconds, share};
+use crate::library_cost::has_library_cost;
 use crate::places::{compared, short};
-use crate::price::is_priced;
 use crate::report::Report;
 use crate::verdict::stands_for;
 
@@ -157,7 +157,7 @@ fn engines(report: &Report<'_>, page: &mut Page) {
     let estimated =
         if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
     page.footnote(&format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
-    if let Some(text) = prices(report.measurements) {
+    if let Some(text) = costs(report.measurements) {
         page.footnote(&text);
     }
     // Who named engines wants to know more of them; of all of them it would be a page.
@@ -171,8 +171,8 @@ fn engines(report: &Report<'_>, page: &mut Page) {
 }
 
 /// Where the time of the engine that stands in for the library comes from.
-fn prices(measurements: &Measurements) -> Option<String> {
-    let engine = measurements.engines.iter().find(|engine| is_priced(measurements, engine))?;
+fn costs(measurements: &Measurements) -> Option<String> {
+    let engine = measurements.engines.iter().find(|engine| has_library_cost(measurements, engine))?;
     let cost = measurements.library_cost.as_ref()?;
     let queue = |name: &str, curve: &Curve| {
         let points: Vec<String> = curve

@@ -1,8 +1,8 @@
-//! What searching took the traced MPI library: the comparisons of the engine that stands in for it, at the prices that the
-//! recorder measured where the program ran.
+//! The cost of searching in the traced MPI library: entries compared by the engine that stands in for the library × the cost
+//! of an entry that the recorder measured in the traced run.
 //!
 //! Timed on this machine, a `list` compares in 0.6 ns what MPICH's list of request objects compares in 5 ns and more. So
-//! the prices replace the times of the stand-in, wherever they are higher. Other engines keep their times: they are what
+//! the costs replace the times of the stand-in, wherever they are higher. Other engines keep their times: they are what
 //! could be, not what was.
 
 use matchpoint_replay::Measurements;
@@ -12,7 +12,7 @@ use crate::derived::matched_by;
 use crate::verdict::{stand_in, stands_for};
 
 /// Whether the times of an engine are those of the traced library.
-pub fn is_priced(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
+pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     let library = measurements.trace.library.as_deref();
     measurements.library_cost.is_some()
         && library.is_some()
@@ -21,16 +21,16 @@ pub fn is_priced(measurements: &Measurements, engine: &EngineMeasurements) -> bo
 }
 
 /// Gives the stand-in the times of the library.
-pub fn price(measurements: &mut Measurements) {
+pub fn apply(measurements: &mut Measurements) {
     for at in 0..measurements.engines.len() {
-        if !is_priced(measurements, &measurements.engines[at]) {
+        if !has_library_cost(measurements, &measurements.engines[at]) {
             continue;
         }
         let engine = &mut measurements.engines[at];
         for rank in &mut engine.ranks {
-            let Some(price) = rank.library else { continue };
-            rank.match_ns = rank.match_ns.max(price.low_ns);
-            rank.match_cold_ns = rank.match_cold_ns.max(price.high_ns).max(rank.match_ns);
+            let Some(cost) = rank.library else { continue };
+            rank.match_ns = rank.match_ns.max(cost.low_ns);
+            rank.match_cold_ns = rank.match_cold_ns.max(cost.high_ns).max(rank.match_ns);
         }
         engine.match_ns = engine.ranks.iter().map(|rank| rank.match_ns).sum();
         engine.match_cold_ns = engine.ranks.iter().map(|rank| rank.match_cold_ns).sum();

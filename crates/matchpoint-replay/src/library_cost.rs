@@ -1,23 +1,23 @@
-//! What the traced MPI library pays for the entries that an engine compares: as many comparisons as the engine makes, at
-//! the price that was measured where the program ran.
+//! The cost of searching in the traced MPI library: entries that an engine compares × the cost of an entry that was measured
+//! in the traced run.
 //!
-//! The price of an entry depends on the length of the search, for long queues outgrow caches. It was measured for a few
+//! The cost of an entry depends on the length of the search, for long queues outgrow caches. It was measured for a few
 //! lengths with warm caches, and for the longest with cold ones. Between two lengths it changes with the logarithm of the
-//! length. Beyond the longest it goes on as between the last two, and never above the cold price.
+//! length. Beyond the longest it goes on as between the last two, and never above the cold cost.
 
 use matchpoint::wrap::counted::{Counts, Depths, QueueCounts};
 use matchpoint_trace::{EntryCost, SearchCost};
 
-/// A price range in nanoseconds: with warm caches, and with cold ones.
+/// A cost range in nanoseconds: with warm caches, and with cold ones.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Price {
+pub struct CostRange {
     /// Warm.
     pub low_ns: f64,
     /// Cold.
     pub high_ns: f64,
 }
 
-/// Prices of entries, over the pairs of ranks that measured them: medians.
+/// Costs of entries, over the pairs of ranks that measured them: medians.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
     /// Pairs of ranks that measured.
@@ -30,19 +30,19 @@ pub struct LibraryCost {
     pub unexpected: Curve,
 }
 
-/// The price of an entry by the length of the search.
+/// The cost of an entry by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
-    /// Lengths, ascending, and the price of an entry with warm caches, in nanoseconds.
+    /// Lengths, ascending, and the cost of an entry with warm caches, in nanoseconds.
     pub warm: Vec<(f64, f64)>,
-    /// The price of an entry with cold caches.
+    /// The cost of an entry with cold caches.
     pub cold_ns: f64,
 }
 
-impl Price {
-    /// The price of so many times as many.
-    pub(crate) fn times(self, factor: f64) -> Price {
-        Price { low_ns: self.low_ns * factor, high_ns: self.high_ns * factor }
+impl CostRange {
+    /// The cost of so many times as many.
+    pub(crate) fn times(self, factor: f64) -> CostRange {
+        CostRange { low_ns: self.low_ns * factor, high_ns: self.high_ns * factor }
     }
 }
 
@@ -64,28 +64,28 @@ impl LibraryCost {
     }
 
     /// What the comparisons of an engine would take there.
-    pub fn price(&self, counts: &Counts) -> Price {
-        let posted = self.posted.price(&counts.posted);
-        let unexpected = self.unexpected.price(&counts.unexpected);
+    pub fn cost(&self, counts: &Counts) -> CostRange {
+        let posted = self.posted.cost(&counts.posted);
+        let unexpected = self.unexpected.cost(&counts.unexpected);
         let probes = self.unexpected.of_searches(counts.probes.probes, counts.probes.attempts);
-        let sum = |of: fn(&Price) -> f64| [posted, unexpected, probes].iter().map(of).sum();
-        Price { low_ns: sum(|price| price.low_ns), high_ns: sum(|price| price.high_ns) }
+        let sum = |of: fn(&CostRange) -> f64| [posted, unexpected, probes].iter().map(of).sum();
+        CostRange { low_ns: sum(|cost| cost.low_ns), high_ns: sum(|cost| cost.high_ns) }
     }
 }
 
 impl Curve {
     fn of(lengths: &[u32], named: &EntryCost, any: &EntryCost, any_source: f64) -> Curve {
         let mixed = |named: f64, any: f64| named * (1.0 - any_source) + any * any_source;
-        let prices = named.warm_ns.iter().zip(&any.warm_ns).map(|(&named, &any)| mixed(named, any));
-        let warm: Vec<(f64, f64)> = lengths.iter().map(|&length| f64::from(length)).zip(prices).collect();
+        let costs = named.warm_ns.iter().zip(&any.warm_ns).map(|(&named, &any)| mixed(named, any));
+        let warm: Vec<(f64, f64)> = lengths.iter().map(|&length| f64::from(length)).zip(costs).collect();
         let longest = warm.last().map_or(0.0, |&(_, ns)| ns);
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm }
     }
 
     /// What an entry costs in a search of so many.
-    pub fn entry(&self, length: f64) -> Price {
+    pub fn entry(&self, length: f64) -> CostRange {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
-        Price { low_ns, high_ns: self.cold_ns.max(low_ns) }
+        CostRange { low_ns, high_ns: self.cold_ns.max(low_ns) }
     }
 
     fn warm(&self, length: f64) -> f64 {
@@ -102,18 +102,18 @@ impl Curve {
         from.1 + slope * (length / from.0).log2()
     }
 
-    fn price(&self, counts: &QueueCounts) -> Price {
+    fn cost(&self, counts: &QueueCounts) -> CostRange {
         let hits = self.of_depths(&counts.depth_hit, counts.attempts_hit);
         let misses = self.of_depths(&counts.depth_miss, counts.attempts_miss);
-        Price { low_ns: hits.low_ns + misses.low_ns, high_ns: hits.high_ns + misses.high_ns }
+        CostRange { low_ns: hits.low_ns + misses.low_ns, high_ns: hits.high_ns + misses.high_ns }
     }
 
     /// Searches by powers of two of the entries compared, of which there were so many in all.
-    fn of_depths(&self, depths: &Depths, attempts: u64) -> Price {
+    fn of_depths(&self, depths: &Depths, attempts: u64) -> CostRange {
         let middle = |bucket: usize| if bucket == 0 { 0.0 } else { 0.75 * f64::from(1u32 << bucket) };
         let of_bucket = |bucket: usize| f64::from(depths[bucket]) * middle(bucket);
         let all: f64 = (0..depths.len()).map(of_bucket).sum();
-        let mut sum = Price::default();
+        let mut sum = CostRange::default();
         for bucket in (1..depths.len()).filter(|&bucket| depths[bucket] > 0) {
             let entries = attempts as f64 * of_bucket(bucket) / all;
             let entry = self.entry(entries / f64::from(depths[bucket]));
@@ -123,9 +123,9 @@ impl Curve {
         sum
     }
 
-    fn of_searches(&self, searches: u64, attempts: u64) -> Price {
+    fn of_searches(&self, searches: u64, attempts: u64) -> CostRange {
         let entry = self.entry(attempts as f64 / searches.max(1) as f64);
-        Price { low_ns: attempts as f64 * entry.low_ns, high_ns: attempts as f64 * entry.high_ns }
+        CostRange { low_ns: attempts as f64 * entry.low_ns, high_ns: attempts as f64 * entry.high_ns }
     }
 }
 
@@ -161,8 +161,8 @@ mod tests {
     fn hashed_queue_costs_nothing() {
         let cost = LibraryCost::of(&[measured([-0.4, 0.1, -0.02], -3.0)], 0.0).unwrap();
         for length in [1.0, 16.0, 500.0, 1e5] {
-            let price = cost.posted.entry(length);
-            assert!((0.0..0.1).contains(&price.low_ns) && price.high_ns < 0.1, "{price:?}");
+            let cost = cost.posted.entry(length);
+            assert!((0.0..0.1).contains(&cost.low_ns) && cost.high_ns < 0.1, "{cost:?}");
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
         counts.unexpected.depth_hit[10] = 4;
         counts.probes.probes = 10;
         counts.probes.attempts = 100;
-        assert_eq!(cost.price(&counts), Price { low_ns: 6200.0, high_ns: 24800.0 });
+        assert_eq!(cost.cost(&counts), CostRange { low_ns: 6200.0, high_ns: 24800.0 });
     }
 
     #[test]
