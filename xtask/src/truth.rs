@@ -1,8 +1,8 @@
 //! Is the verdict true? What `analyze` says that matching costs, next to what is saved when the searches are taken away.
 //!
 //! The truth is 1 − (time with overflow matching ÷ time as shipped), of the best of several runs in turns, with the time of
-//! the same program with nothing to do taken off both. The prediction is the share of a recorded run, without `MPI_Init`
-//! and `MPI_Finalize`.
+//! the same program with nothing to do taken off both. The prediction is the share of the shortest recorded run, without
+//! `MPI_Init` and `MPI_Finalize`. A program that runs for less than 0.2 s of its own is shown and not judged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,15 +48,17 @@ const PROGRAMS: &[Program] = &[
         words: "alltoall_reverse --blocks 2000 --rounds 5",
         nothing: "alltoall_reverse --blocks 1 --rounds 1",
     },
-    Program { words: "halo27 --steps 1000", nothing: "halo27 --steps 1" },
-    Program { words: "master_worker --bound 1000000", nothing: "master_worker --bound 100" },
-    Program { words: "sweep --sweeps 500", nothing: "sweep --sweeps 1" },
+    Program { words: "halo27 --steps 2000", nothing: "halo27 --steps 1" },
+    Program { words: "master_worker --bound 3000000", nothing: "master_worker --bound 100" },
+    Program { words: "sweep --sweeps 1000", nothing: "sweep --sweeps 1" },
 ];
 
 /// The bound on the difference of a share of 5 % or more, as a part of the true one.
 const BOUND: f64 = 0.3;
 /// Shares from here on have that bound.
 const MATTERS: f64 = 0.05;
+/// A program that has less to do says nothing: starting it varies by as much.
+const SHORTEST_S: f64 = 0.2;
 
 /// Compares, and prints a table.
 ///
@@ -119,19 +121,31 @@ struct Row {
 }
 
 impl Row {
+    fn own_s(&self) -> f64 {
+        (self.shipped_s - self.nothing_s).max(1e-9)
+    }
+
     fn truth(&self) -> f64 {
-        let own = (self.shipped_s - self.nothing_s).max(1e-9);
-        ((self.shipped_s - self.ours_s) / own).clamp(0.0, 1.0)
+        ((self.shipped_s - self.ours_s) / self.own_s()).clamp(0.0, 1.0)
     }
 
     /// Near the truth where that matters, and on its side of *Yes* and *No*.
     fn is_right(&self) -> bool {
         let truth = self.truth();
+        if self.own_s() < SHORTEST_S {
+            return true;
+        }
         if truth < MATTERS {
             return self.answer != "yes";
         }
         (self.share - truth).abs() <= BOUND * truth && self.answer != "no"
     }
+}
+
+/// Run time without `MPI_Init` and `MPI_Finalize`, in seconds.
+fn own_s(analyzed: &Value) -> f64 {
+    let number = |name: &str| analyzed[name].as_f64().unwrap_or(f64::MAX);
+    number("elapsed_s") - number("setup_s")
 }
 
 struct Stack<'a> {
@@ -144,18 +158,19 @@ struct Stack<'a> {
 impl Stack<'_> {
     fn compare(&self, program: &Program, runs: usize) -> Result<Row, Failure> {
         let (mut shipped_s, mut ours_s, mut nothing_s) = (f64::MAX, f64::MAX, f64::MAX);
+        let mut recorded: Option<Value> = None;
         for _ in 0..runs.max(1) {
             shipped_s = shipped_s.min(self.time(&[], program.words)?);
             ours_s = ours_s.min(self.time(&["run", "--"], program.words)?);
             nothing_s = nothing_s.min(self.time(&[], program.nothing)?);
+            let analyzed = self.analyze(program)?;
+            let is_shorter = |of: &Value| own_s(&analyzed) < own_s(of);
+            if recorded.as_ref().is_none_or(is_shorter) {
+                recorded = Some(analyzed);
+            }
         }
-        let trace = self.work.join("truth.trace");
-        let file = trace.display().to_string();
-        self.time(&["record", "--replace", "-o", &file, "--"], program.words)?;
-        let json = said(Command::new(self.matchpoint).args(["analyze", "--json", "-"]).arg(&trace));
-        let verdict: Value = serde_json::from_str(&json)?;
-        let verdict = &verdict["verdict"];
-        let number = |name: &str| verdict[name].as_f64().unwrap_or(f64::NAN).min(1.0);
+        let verdict = recorded.map(|analyzed| analyzed["verdict"].clone()).unwrap_or_default();
+        let number = |name: &str| verdict[name].as_f64().unwrap_or(f64::NAN);
         Ok(Row {
             shipped_s,
             ours_s,
@@ -164,6 +179,15 @@ impl Stack<'_> {
             range: (number("share_without_setup_low"), number("share_without_setup_high")),
             answer: verdict["answer"].as_str().unwrap_or_default().to_owned(),
         })
+    }
+
+    /// What `analyze` says of a recorded run.
+    fn analyze(&self, program: &Program) -> Result<Value, Failure> {
+        let trace = self.work.join("truth.trace");
+        let file = trace.display().to_string();
+        self.time(&["record", "--replace", "-o", &file, "--"], program.words)?;
+        let json = said(Command::new(self.matchpoint).args(["analyze", "--json", "-"]).arg(&trace));
+        Ok(serde_json::from_str(&json)?)
     }
 
     /// Seconds of a job, under a command of ours or alone.

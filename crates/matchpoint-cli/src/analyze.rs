@@ -37,9 +37,7 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
 
 fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
-    Ok(progress::shown(progress, || {
-        replay(trace.as_ref(), &arguments.options(trace.description()), progress)
-    })?)
+    Ok(progress::shown(progress, || replay(trace.as_ref(), &arguments.options(trace.as_ref()), progress))?)
 }
 
 /// Opens a trace.

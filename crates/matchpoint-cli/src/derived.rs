@@ -41,13 +41,6 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// Recorded run time ÷ replayed run time, `MPI_Init` and `MPI_Finalize` left out, which the replay does not have; `None`
-/// if either is not known.
-pub fn times_slower(measurements: &Measurements) -> Option<f64> {
-    let slower = (measurements.elapsed_s - measurements.setup_s) / measurements.replayed_s;
-    (slower.is_finite() && slower > 0.0).then_some(slower)
-}
-
 /// Receives that found their message waiting.
 pub fn late(totals: &Totals) -> u64 {
     totals.late_by_function.values().sum()
@@ -128,9 +121,9 @@ pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
     (warm_ns * cold_ns).sqrt()
 }
 
-/// What an engine's operations at one rank take.
+/// What an engine's operations at one rank take: as the calls of the traced run show it, else between both ends.
 pub fn cost_ns(at: &EngineAtRank) -> f64 {
-    between(at.match_ns, at.match_cold_ns)
+    at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
 /// The same at one rank.

@@ -2,10 +2,9 @@
 
 use matchpoint_replay::Measurements;
 
-use crate::derived::{times_slower, who};
+use crate::derived::who;
 use crate::format;
-use crate::library_cost::has_library_cost;
-use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, Verdict, WORTHWHILE, part_of_replay, setup_left_out};
+use crate::verdict::{Answer, NEGLIGIBLE, Verdict, WORTHWHILE};
 
 /// A share of the ranks, and of the calls, that must be in the trace for a *No*: what is not there may be worse.
 const SEEN: f64 = 0.5;
@@ -27,7 +26,6 @@ pub fn doubt(measurements: &Measurements, verdict: &Verdict) -> Option<Doubt> {
     full(measurements)
         .or_else(|| unseen(measurements, verdict))
         .or_else(|| setup(verdict))
-        .or_else(|| waiting(measurements, verdict))
         .or_else(|| range(verdict))
 }
 
@@ -50,29 +48,6 @@ fn range(verdict: &Verdict) -> Option<Doubt> {
              much memory the program works through there decides.",
             format::share(verdict.low),
             format::share(verdict.high)
-        ),
-    })
-}
-
-/// The run took much longer than its replay, and of the replay's time the answer would be another.
-fn waiting(measurements: &Measurements, verdict: &Verdict) -> Option<Doubt> {
-    // The replay has no matching time of the library, so the run may be much longer than the replay.
-    if measurements.engines.first().is_some_and(|engine| has_library_cost(measurements, engine)) {
-        return None;
-    }
-    let (low, high) = verdict.range_of_replay;
-    let slower = times_slower(measurements).filter(|slower| *slower >= SLOWER)?;
-    let same = between(low, high).is_none() && Answer::to(low) == Answer::to(verdict.low);
-    (!same).then(|| Doubt {
-        why: format!(
-            "the traced run took {} times as long as its replay{}.",
-            format::digits(slower),
-            setup_left_out(measurements)
-        ),
-        decides: format!(
-            "Of the replay's time it is {}. A trace taken with a core for each process, on the network that you mean, \
-             would decide.",
-            part_of_replay(verdict)
         ),
     })
 }

@@ -1,21 +1,22 @@
 //! The cost of searching in the traced MPI library: entries compared by the engine that stands in for the library × the cost
-//! of an entry that the recorder measured in the traced run.
+//! of an entry that the recorder measured in the traced run, or of a table if the trace has none.
 //!
 //! Timed on this machine, a `list` compares in 0.6 ns what MPICH's list of request objects compares in 5 ns and more. So
 //! the costs replace the times of the stand-in, wherever they are higher. Other engines keep their times: they are what
 //! could be, not what was.
 
 use matchpoint_replay::Measurements;
+use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use crate::derived::matched_by;
+use crate::format;
 use crate::verdict::{stand_in, stands_for};
 
 /// Whether the times of an engine are those of the traced library.
 pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
     let library = measurements.trace.library.as_deref();
     measurements.library_cost.is_some()
-        && library.is_some()
         && stands_for(matched_by(engine)).is_some()
         && stands_for(matched_by(engine)) == stands_for(stand_in(library))
 }
@@ -23,16 +24,60 @@ pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements
 /// Gives the stand-in the times of the library.
 pub fn apply(measurements: &mut Measurements) {
     for at in 0..measurements.engines.len() {
-        if !has_library_cost(measurements, &measurements.engines[at]) {
+        let applies = has_library_cost(measurements, &measurements.engines[at]);
+        let engine = &mut measurements.engines[at];
+        if !applies {
+            engine.ranks.iter_mut().for_each(|rank| rank.library = None);
             continue;
         }
-        let engine = &mut measurements.engines[at];
         for rank in &mut engine.ranks {
-            let Some(cost) = rank.library else { continue };
+            let Some(cost) = &mut rank.library else { continue };
             rank.match_ns = rank.match_ns.max(cost.low_ns);
             rank.match_cold_ns = rank.match_cold_ns.max(cost.high_ns).max(rank.match_ns);
+            cost.likely_ns = cost.likely_ns.clamp(rank.match_ns, rank.match_cold_ns);
         }
         engine.match_ns = engine.ranks.iter().map(|rank| rank.match_ns).sum();
         engine.match_cold_ns = engine.ranks.iter().map(|rank| rank.match_cold_ns).sum();
     }
 }
+
+/// Where the time of the engine that stands in for the library comes from.
+pub fn describe(measurements: &Measurements) -> Option<String> {
+    let engine = measurements.engines.iter().find(|engine| has_library_cost(measurements, engine))?;
+    let cost = measurements.library_cost.as_ref()?;
+    let queue = |name: &str, curve: &Curve| {
+        let points: Vec<String> = curve
+            .warm
+            .iter()
+            .map(|&(length, ns)| {
+                format!("{} of {}", format::digits(ns.max(0.0)), format::count(length as u64))
+            })
+            .collect();
+        format!("{name} at best {}; {} at worst", points.join(", "), format::digits(curve.cold_ns.max(0.0)))
+    };
+    let source = match cost.pairs {
+        0 => format!("as such libraries take ({TYPICAL_OF}): the trace has no costs"),
+        pairs => format!(
+            "as measured in this run between {} of {}",
+            format::counted(pairs.into(), "pair"),
+            if cost.same_host { "ranks on one host" } else { "ranks on two hosts" }
+        ),
+    };
+    Some(format!(
+        "Time of `{}` is what its comparisons take the MPI library, {source}. In ns an entry, {}. {}. Where the cost lies \
+         between both, the times of the traced calls show.",
+        engine.name,
+        queue("posted", &cost.posted),
+        queue("Unexpected", &cost.unexpected)
+    ))
+}
+
+/// Outstanding receives from which on overflow matching pays: what it costs a message ÷ what an entry of a queue of 128 costs
+/// this library, within what `matchpoint run` chooses. `None`: the library has no cost.
+pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
+    let (entry_ns, _) = measurements.library_cost.as_ref()?.posted.entry(128.0);
+    (entry_ns > 0.0).then(|| (OVERFLOW_NS / entry_ns).clamp(64.0, 256.0) as u64)
+}
+
+/// What a message costs that goes through the engine of `matchpoint run`, at most, in nanoseconds.
+const OVERFLOW_NS: f64 = 150.0;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use matchpoint_replay::Progress;
+use matchpoint_replay::{Arrivals, Progress};
 
 use crate::absent::tell_missing;
 use crate::analyze::{open, stop_on_interrupt};
@@ -25,7 +25,8 @@ pub fn run(arguments: &Profile) -> Result<(), Failure> {
     stop_on_interrupt(&progress);
     let trace = open(&arguments.trace)?;
     let profile = progress::shown(&progress, || {
-        matchpoint_replay::profile(trace.as_ref(), arguments.arrivals, arguments.loggp, &progress)
+        let arrivals = arguments.arrivals.unwrap_or_else(|| Arrivals::best_of(trace.as_ref()));
+        matchpoint_replay::profile(trace.as_ref(), arrivals, arguments.loggp, &progress)
     })?;
     match file {
         Some(file) => outputs.fill(file, |out| profile.write(out))?,

@@ -2,19 +2,19 @@
 //!
 //! The cost is that of the first engine's own operations, replayed on this host: on warm caches (the low end) and on
 //! cold ones (the high end). A rank's share is its cost ÷ its recorded run time, and the verdict is about the rank
-//! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor.
+//! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor; or what
+//! the calls of the traced run show, where an entry's cost in its library is known.
 //!
-//! An answer is given where both ends, and the replay's time beside the recorded one, lead to the same. Else it is
+//! An answer is given where both ends lead to the same. Else it is
 //! *Cannot tell*, with the reason and what would decide ([`doubt`]).
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{between, cost_ns, matched_by, times_slower, who};
+use crate::derived::{cost_ns, matched_by, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
-use crate::library_cost::has_library_cost;
 
 /// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
@@ -28,10 +28,6 @@ pub const FASTER: f64 = 1.25;
 
 /// The engine that stands for what could be: ours.
 pub const REFERENCE: &str = "hybrid";
-
-/// Recorded run time ÷ replayed run time from which on the share of the former says little: the run was mostly
-/// waiting, on shared cores or in polling, and what it waited for is not what a user would run on.
-pub const SLOWER: f64 = 4.0;
 
 /// The answer in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,35 +176,34 @@ fn silent(measurements: &Measurements) -> Verdict {
 struct Worst<'a> {
     rank: &'a RankMeasurements,
     low: f64,
+    share: f64,
     high: f64,
-}
-
-impl Worst<'_> {
-    fn share(&self) -> f64 {
-        between(self.low, self.high)
-    }
 }
 
 fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Option<Worst<'a>> {
     let ranks = measurements.ranks.iter().zip(&engine.ranks);
     let least = of_processor(measurements, engine);
-    ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share().total_cmp(&b.share()))
+    ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// What matching takes a processor that several processes share, warm and cold: each of them waits while another matches.
-fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> (f64, f64) {
-    let Some(crowding) = measurements.crowding.filter(|&crowding| crowding > 1.0) else { return (0.0, 0.0) };
+/// What matching takes a processor that several processes share, as [`Worst`] has it: each of them waits while another
+/// matches.
+fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
+    let Some(crowding) = measurements.crowding.filter(|&crowding| crowding > 1.0) else { return [0.0; 3] };
     let each = crowding / engine.ranks.len().max(1) as f64;
-    (engine.match_ns * each, engine.match_cold_ns * each)
+    let likely_ns: f64 = engine.ranks.iter().map(cost_ns).sum();
+    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * each)
 }
 
-fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: (f64, f64)) -> Option<Worst<'a>> {
-    let share = |ns: f64| ns / (rank.elapsed_s * 1e9);
-    let (warm, cold) = (share(cost.match_ns.max(least.0)), share(cost.match_cold_ns.max(least.1)));
+fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
+    let share = |ns: f64, least: f64| ns.max(least) / (rank.elapsed_s * 1e9);
+    let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
+    let likely = share(cost_ns(cost), least[1]);
     // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
         low: warm.min(cold).min(1.0),
+        share: likely.min(1.0),
         high: warm.max(cold).min(1.0),
     })
 }
@@ -217,15 +212,16 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
     let of_replay = worst.rank.elapsed_s / measurements.replayed_s;
     let of_replay = |share: f64| if of_replay.is_finite() { (share * of_replay).min(1.0) } else { 0.0 };
     let longer = worst.rank.elapsed_s / (worst.rank.elapsed_s - worst.rank.setup_s);
-    let without_setup = |share: f64| if longer.is_finite() && longer > 1.0 { share * longer } else { share };
+    let longer = if longer.is_finite() { longer.max(1.0) } else { 1.0 };
+    let without_setup = |share: f64| (share * longer).min(1.0);
     let mut verdict = Verdict {
-        answer: Answer::to(worst.share()),
-        share: worst.share(),
+        answer: Answer::to(worst.share),
+        share: worst.share,
         low: worst.low,
         high: worst.high,
-        share_of_replay: of_replay(worst.share()),
+        share_of_replay: of_replay(worst.share),
         range_of_replay: (of_replay(worst.low), of_replay(worst.high)),
-        share_without_setup: without_setup(worst.share()),
+        share_without_setup: without_setup(worst.share),
         range_without_setup: (without_setup(worst.low), without_setup(worst.high)),
         others: others(measurements, worst),
         rank: worst.rank.rank,
@@ -255,7 +251,7 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
     let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
     let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
-    let bar = reference.map_or(worst.share(), |reference| reference.share.min(worst.share()));
+    let bar = reference.map_or(worst.share, |reference| reference.share.min(worst.share));
     let cheaper = cheapest.filter(|cheapest| cheapest.share * FASTER < bar);
     reference.into_iter().chain(cheaper).cloned().collect()
 }
@@ -278,46 +274,14 @@ fn text(
     let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
     format!(
         "{}: {why}{with} engine {}{way}, matching costs {share}{range} of the run time of the worst rank, \
-         {}{}{}.{decides}{}{}",
+         {}{}{}.{decides}{}",
         verdict.answer.word(),
         who(engine),
         worst.rank.rank,
         instead(verdict),
         longest_search(worst.rank),
-        if doubt.is_none() { of_replay(measurements, verdict) } else { String::new() },
         caveat(measurements)
     )
-}
-
-/// Of a run that was far slower than its replay: what the cost is of the latter. The replay has nothing of what the traced
-/// library took to search, so nothing is said where that is known.
-fn of_replay(measurements: &Measurements, verdict: &Verdict) -> String {
-    if measurements.engines.first().is_some_and(|engine| has_library_cost(measurements, engine)) {
-        return String::new();
-    }
-    let Some(slower) = times_slower(measurements).filter(|slower| *slower >= SLOWER) else {
-        return String::new();
-    };
-    format!(
-        " The traced run took {} times as long as its replay{}, of whose time it is {}.",
-        format::digits(slower),
-        setup_left_out(measurements),
-        part_of_replay(verdict)
-    )
-}
-
-/// What the cost is of the replay's time, in words.
-pub fn part_of_replay(verdict: &Verdict) -> String {
-    if verdict.share_of_replay >= 1.0 {
-        return "all, or more".to_owned();
-    }
-    let (low, high) = verdict.range_of_replay;
-    format!("{} ({})", format::share(verdict.share_of_replay), format::share_range(low, high))
-}
-
-/// Said where run times are compared.
-pub fn setup_left_out(measurements: &Measurements) -> &'static str {
-    if measurements.setup_s > 0.0 { " (MPI_Init and MPI_Finalize left out)" } else { "" }
 }
 
 fn instead(verdict: &Verdict) -> String {

@@ -11,12 +11,13 @@ use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use serde_json::Value;
 
 /// Objects whose members are data, not schema.
-const MAPS: [&str; 6] = [
+const MAPS: [&str; 7] = [
     "advice[].numbers",
     "calls.by_function",
     "messages.late_by_function",
     "messages.posted_by_function",
     "replay.released",
+    "replay.unexpected_longest",
     "replay.unexpected_share",
 ];
 
@@ -31,7 +32,7 @@ fn full() -> Measurements {
     measurements.trace.missing.push((3, "no file".to_owned()));
     measurements.trace.ended_early.push(2);
     measurements.arrivals.released.insert("a wait that never ends", 2);
-    let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 4.0)], cold_ns: 12.0 };
+    let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 4.0)], cold_ns: 12.0, empty_ns: 100.0 };
     measurements.library_cost =
         Some(LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve });
     measurements

@@ -19,6 +19,13 @@ static const char *const search_names[SEARCH_KINDS] = {"posted", "posted_any", "
 static const int search_lengths[] = {16, 128, SEARCH_MOST};
 #define SEARCH_LENGTHS (sizeof search_lengths / sizeof *search_lengths)
 
+/* Of one kind of search, in nanoseconds. */
+struct search_cost {
+    double empty_ns;                 /* of the call, with an empty queue */
+    double best_ns[SEARCH_LENGTHS];  /* of an entry */
+    double worst_ns;                 /* of an entry of the longest queue */
+};
+
 struct search_pair {
     MPI_Comm comm;
     int peer;
@@ -146,29 +153,31 @@ static uint64_t search_time(struct search_pair *pair, enum search_kind kind, boo
     return shortest;
 }
 
-/* Nanoseconds for an entry at best, for each length. */
-static void search_measure_best(struct search_pair *pair, enum search_kind kind, double ticks_per_ns, double *entry_ns)
+/* At best, for each length. */
+static void search_measure_best(struct search_pair *pair, enum search_kind kind, double ticks_per_ns,
+                                struct search_cost *cost)
 {
     search_time(pair, kind, false); /* the code itself is warm from here on */
     uint64_t without = search_time(pair, kind, false);
+    cost->empty_ns = (double)without / ticks_per_ns;
     for (size_t i = 0; i < SEARCH_LENGTHS; i++) {
         int length = search_lengths[i];
         search_fill(pair, kind, length);
-        entry_ns[i] = ((double)search_time(pair, kind, false) - (double)without) / length / ticks_per_ns;
+        cost->best_ns[i] = ((double)search_time(pair, kind, false) - (double)without) / length / ticks_per_ns;
         search_empty(pair, kind, length, false);
     }
 }
 
-/* Nanoseconds for an entry at worst, for the longest length. */
-static double search_measure_worst(struct search_pair *pair, enum search_kind kind, double ticks_per_ns)
+/* At worst, for the longest. */
+static void search_measure_worst(struct search_pair *pair, enum search_kind kind, double ticks_per_ns,
+                                 struct search_cost *cost)
 {
     uint64_t without = search_time(pair, kind, false);
     search_fill(pair, kind, SEARCH_MOST);
     search_empty(pair, kind, SEARCH_MOST, true);
     search_fill(pair, kind, SEARCH_MOST);
-    double entry_ns = ((double)search_time(pair, kind, true) - (double)without) / SEARCH_MOST / ticks_per_ns;
+    cost->worst_ns = ((double)search_time(pair, kind, true) - (double)without) / SEARCH_MOST / ticks_per_ns;
     search_empty(pair, kind, SEARCH_MOST, false);
-    return entry_ns;
 }
 
 static void search_order(int *order)
@@ -190,7 +199,7 @@ static bool may_hold_messages(bool same_host)
     return (same_host && !is_memory_off()) || !is_loaded("/libfabric");
 }
 
-static void search_write(bool same_host, double entry_ns[][SEARCH_LENGTHS + 1], int kinds)
+static void search_write(bool same_host, const struct search_cost *costs, int kinds)
 {
     struct text text = {0};
     text_add(&text, "{\"same_host\":%s,\"lengths\":[", same_host ? "true" : "false");
@@ -200,8 +209,8 @@ static void search_write(bool same_host, double entry_ns[][SEARCH_LENGTHS + 1], 
     for (int kind = 0; kind < kinds; kind++) {
         text_add(&text, ",\"%s\":{\"warm_ns\":[", search_names[kind]);
         for (size_t i = 0; i < SEARCH_LENGTHS; i++)
-            text_add(&text, "%s%.3f", i == 0 ? "" : ",", entry_ns[kind][i]);
-        text_add(&text, "],\"cold_ns\":%.3f}", entry_ns[kind][SEARCH_LENGTHS]);
+            text_add(&text, "%s%.3f", i == 0 ? "" : ",", costs[kind].best_ns[i]);
+        text_add(&text, "],\"cold_ns\":%.3f,\"empty_ns\":%.1f}", costs[kind].worst_ns, costs[kind].empty_ns);
     }
     text_add(&text, "}");
     file_block(BLOCK_SEARCH, 0, 0, text.bytes, text.length);
@@ -211,7 +220,7 @@ static void search_write(bool same_host, double entry_ns[][SEARCH_LENGTHS + 1], 
 /* Measures with the peer, which calls this too. */
 static void search_of_pair(struct search_pair *pair, bool unless_same_host, double ticks_per_ns)
 {
-    double entry_ns[SEARCH_KINDS][SEARCH_LENGTHS + 1];
+    struct search_cost costs[SEARCH_KINDS];
     uint64_t own = host_hash(), other = 0;
     pair->receives = world.rank > pair->peer;
     if (FAILED(REAL(Sendrecv)(&own, sizeof own, library.byte, pair->peer, SEARCH_GO, &other, sizeof other, library.byte,
@@ -220,11 +229,11 @@ static void search_of_pair(struct search_pair *pair, bool unless_same_host, doub
         return;
     int kinds = may_hold_messages(own == other) ? SEARCH_KINDS : SEARCH_UNEXPECTED;
     for (int kind = 0; kind < kinds; kind++)
-        search_measure_best(pair, (enum search_kind)kind, ticks_per_ns, entry_ns[kind]);
+        search_measure_best(pair, (enum search_kind)kind, ticks_per_ns, &costs[kind]);
     for (int kind = 0; kind < kinds; kind++)
-        entry_ns[kind][SEARCH_LENGTHS] = search_measure_worst(pair, (enum search_kind)kind, ticks_per_ns);
+        search_measure_worst(pair, (enum search_kind)kind, ticks_per_ns, &costs[kind]);
     if (pair->receives)
-        search_write(own == other, entry_ns, kinds);
+        search_write(own == other, costs, kinds);
 }
 
 /* Collective over the world: neighbours, and ranks that are half the world apart, if they are on different hosts. */

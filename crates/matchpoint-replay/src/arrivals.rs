@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
+use matchpoint_trace::Trace;
+
 /// How the order of arrivals is found.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
@@ -29,10 +31,25 @@ impl Arrivals {
     /// Those that are assumed: any trace can be replayed under them.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
+    /// The mode that says most of the traced run: as recorded, else by recorded times if they are of one clock, else
+    /// simulated.
+    pub fn best_of(trace: &dyn Trace) -> Arrivals {
+        match trace.description().clock_error_ns {
+            _ if has_arrivals(trace) => Arrivals::Recorded,
+            Some(_) => Arrivals::Timestamps,
+            None => Arrivals::Simulated,
+        }
+    }
+
     /// Calls are made at the times recorded.
     pub(crate) fn by_clock(self) -> bool {
         matches!(self, Arrivals::Timestamps | Arrivals::Recorded)
     }
+}
+
+/// Whether it was recorded when messages arrived, at all ranks.
+pub(crate) fn has_arrivals(trace: &dyn Trace) -> bool {
+    trace.present().iter().all(|&rank| matches!(trace.arrivals(rank), Ok(Some(_))))
 }
 
 impl Display for Arrivals {

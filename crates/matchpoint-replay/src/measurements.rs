@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use matchpoint_trace::Function;
 
 use crate::arrivals::Arrivals;
-use crate::library_cost::{CostRange, LibraryCost};
+use crate::library_cost::{LibraryCost, SearchTime};
 use crate::loggp::LogGp;
 
 /// All of it.
@@ -37,7 +37,7 @@ pub struct Measurements {
     pub ranks: Vec<RankMeasurements>,
     /// Who sends how much to whom.
     pub matrix: CommunicationMatrix,
-    /// What the traced MPI library paid for an entry that it compared; `None`: the trace does not tell.
+    /// What the traced MPI library paid for an entry that it compared; `None`: there is nothing to tell it by.
     pub library_cost: Option<LibraryCost>,
     /// Processes that shared a processor when the trace was taken, at least 1; `None`: the trace does not tell.
     pub crowding: Option<f64>,
@@ -294,8 +294,19 @@ pub struct ArrivalFacts {
     /// Ranks that use a communicator whose making the trace does not show (by an extension of MPI, or in a callback). Its
     /// messages are taken for ones of `MPI_COMM_WORLD`.
     pub unexplained_ranks: u64,
-    /// Unexpected share under the other modes, if asked for: how far the choice moves the result.
-    pub compared: Vec<(Arrivals, f64)>,
+    /// The same replay under the other modes, if asked for: how far the choice moves the result.
+    pub compared: Vec<UnderArrivals>,
+}
+
+/// What the order of arrivals decides.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct UnderArrivals {
+    /// The mode.
+    pub mode: Arrivals,
+    /// Receives that found their message waiting ÷ receives.
+    pub unexpected_share: f64,
+    /// The longest unexpected queue of any rank, in messages.
+    pub unexpected_longest: u64,
 }
 
 /// A communicator that messages used.
@@ -388,8 +399,8 @@ pub struct EngineAtRank {
     pub match_cold_ns: f64,
     /// Entries compared, in both queues.
     pub attempts: u64,
-    /// What so many comparisons took the traced MPI library; `None`: the trace does not tell its costs.
-    pub library: Option<CostRange>,
+    /// What so many comparisons took the traced MPI library, of the first engine; `None`: its costs are not known.
+    pub library: Option<SearchTime>,
     /// Peak footprint.
     pub bytes: u64,
 }

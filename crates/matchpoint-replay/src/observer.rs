@@ -133,9 +133,14 @@ impl Observer {
                     None => self.unexpected.change(step.at_ns, 1),
                 }
             }
-            Kind::MatchedProbe { took: Some(_), .. } | Kind::Retract { .. } => {
-                self.unexpected.change(step.at_ns, -1)
+            Kind::Probe { .. } => self.searched(self.unexpected.length(), step.at_ns),
+            Kind::MatchedProbe { took, .. } => {
+                self.searched(self.unexpected.length(), step.at_ns);
+                if took.is_some() {
+                    self.unexpected.change(step.at_ns, -1);
+                }
             }
+            Kind::Retract { .. } => self.unexpected.change(step.at_ns, -1),
             Kind::Cancel { was_posted: true, .. } => self.posted.change(step.at_ns, -1),
             _ => {}
         }

@@ -15,6 +15,7 @@ use crate::matcher::{Linked, Matcher, NIL};
 use crate::reported::{Completed, Reported};
 use crate::requests::RequestTable;
 use crate::slab::Slab;
+use crate::step::CallEnd;
 
 /// Calls of other threads that are read ahead in search of one thread's next call. A thread that has none within so
 /// many is left aside until one turns up.
@@ -61,6 +62,8 @@ pub(crate) struct Process<'t> {
     pub nic_free_ns: i64,
     /// When it last made a call.
     pub clock_ns: i64,
+    /// That call, if it is an only thread's, until the process steps beyond its end.
+    pub open_call: Option<CallEnd>,
     pub calls: u64,
 }
 
@@ -281,6 +284,7 @@ impl<'t> Process<'t> {
             lanes: Vec::new(),
             nic_free_ns: 0,
             clock_ns: i64::MIN,
+            open_call: None,
             calls: 0,
         }
     }

@@ -8,12 +8,12 @@ use matchpoint_trace::Trace;
 
 use rustc_hash::FxHashMap;
 
-use crate::arrivals::Arrivals;
+use crate::arrivals::{Arrivals, has_arrivals};
 use crate::batch::{Batcher, chunks_in_flight};
 use crate::bits::Bits;
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
-use crate::library_cost::LibraryCost;
+use crate::library_cost::{self, LibraryCost};
 use crate::loggp::Delays;
 use crate::loggp::LogGp;
 use crate::measure::Measurer;
@@ -21,7 +21,7 @@ use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
 use crate::progress::Progress;
 use crate::simulation::{Setting, Simulation};
-use crate::step::{Brief, Sent, Sink};
+use crate::step::{Brief, CallEnd, Sent, Sink};
 use crate::survey::{RankSurvey, survey};
 use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
@@ -58,14 +58,18 @@ pub(crate) fn replayed<S: Sink>(
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64 + more), Relaxed);
     let prepared = Prepared::new(trace, progress)?;
     measurer.expect(prepared.surveys.iter().map(|survey| survey.calls).sum());
+    measurer.know_costs(&library_cost::costs_of(trace));
     let setting = |arrivals| prepared.setting(arrivals, options.loggp);
     let (measurer, beside, tally) = measured(trace, &setting(options.arrivals), measurer, beside, progress)?;
-    let mut compared = vec![(options.arrivals, unexpected_share(&tally))];
-    for mode in others {
-        let ((), tally) = run(trace, &setting(mode), Ignore, progress).map(|(_, tally)| ((), tally))?;
-        compared.push((mode, unexpected_share(&tally)));
+    let mut compared = Vec::new();
+    if options.compare_arrivals {
+        let longest = measurer.observers.iter().map(|of| of.unexpected.longest()).max().unwrap_or(0);
+        compared.push(under(options.arrivals, &tally, longest));
     }
-    compared.truncate(if options.compare_arrivals { compared.len() } else { 0 });
+    for mode in others {
+        let (lengths, tally) = run(trace, &setting(mode), Lengths::new(trace), progress)?;
+        compared.push(under(mode, &tally, lengths.longest));
+    }
     let Prepared { surveys, communicators, clocks, null_receives, undecided, .. } = &prepared;
     let proc_null = (null_receives.iter().map(NullReceives::len).sum(), *undecided);
     let found = Found { trace, options, surveys, communicators, clocks, proc_null };
@@ -153,6 +157,12 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
         self.0.sent(sent);
         self.1.sent(sent);
     }
+
+    #[inline(always)]
+    fn ended(&mut self, end: CallEnd) {
+        self.0.ended(end);
+        self.1.ended(end);
+    }
 }
 
 /// The second pass.
@@ -170,12 +180,7 @@ pub(crate) fn run<S: Sink>(
     }
 }
 
-/// Whether it was recorded when messages arrived, at all ranks.
-fn has_arrivals(trace: &dyn Trace) -> bool {
-    trace.present().iter().all(|&rank| matches!(trace.arrivals(rank), Ok(Some(_))))
-}
-
-/// For a run that only counts.
+/// Nobody else is told what happens.
 struct Ignore;
 
 impl Sink for Ignore {
@@ -183,15 +188,36 @@ impl Sink for Ignore {
     fn step(&mut self, _: Brief) {}
 }
 
+/// Lengths of the unexpected queues, for a run that only counts.
+struct Lengths {
+    now: Vec<u32>,
+    longest: u32,
+}
+
+impl Lengths {
+    fn new(trace: &dyn Trace) -> Self {
+        Lengths { now: vec![0; trace.present().len()], longest: 0 }
+    }
+}
+
+impl Sink for Lengths {
+    #[inline(always)]
+    fn step(&mut self, step: Brief) {
+        let now = &mut self.now[step.process as usize];
+        *now = now.saturating_add_signed(step.unexpected_change());
+        self.longest = self.longest.max(*now);
+    }
+}
+
 /// Whether arrivals are kept within what recorded times allow.
 fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
     arrivals.by_clock() && trace.description().clock_error_ns.is_some()
 }
 
-/// Receives that found their message waiting ÷ receives.
-fn unexpected_share(tally: &Tally) -> f64 {
+fn under(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
     let late: u64 = tally.totals.late_by_function.values().sum();
-    late as f64 / tally.totals.receives.max(1) as f64
+    let unexpected_share = late as f64 / tally.totals.receives.max(1) as f64;
+    UnderArrivals { mode, unexpected_share, unexpected_longest: longest.into() }
 }
 
 /// What is known once everything has run.
@@ -210,7 +236,7 @@ impl Found<'_> {
         &self,
         measurer: &Measurer,
         mut tally: Tally,
-        compared: Vec<(Arrivals, f64)>,
+        compared: Vec<UnderArrivals>,
     ) -> Measurements {
         let shared = &measurer.shared;
         let totals = Totals {
@@ -232,7 +258,7 @@ impl Found<'_> {
         }
         let any_source = totals.wildcards.any_source + totals.wildcards.both;
         let any_source = any_source as f64 / totals.receives.max(1) as f64;
-        let library_cost = LibraryCost::of(&self.trace.searches(), any_source);
+        let library_cost = LibraryCost::of(&library_cost::costs_of(self.trace), any_source);
         Measurements {
             trace: self.facts(),
             calls,
@@ -253,7 +279,7 @@ impl Found<'_> {
             setup_s: seconds(self.surveys.iter().map(|survey| survey.setup_ns).min().unwrap_or(0)),
             replayed_s: seconds(tally.end_ns),
             communicators: self.used_communicators(&tally.messages_by_context),
-            engines: measurer.engines(library_cost.as_ref()),
+            engines: measurer.engines(),
             library_cost,
             crowding: self.trace.crowding(),
             ranks,

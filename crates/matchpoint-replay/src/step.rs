@@ -135,6 +135,17 @@ impl Brief {
         Brief { site, ..self }
     }
 
+    /// Messages that the unexpected queue gains.
+    #[inline]
+    pub fn unexpected_change(&self) -> i32 {
+        match self.what {
+            What::Arrive => i32::from(!self.found),
+            What::Post | What::MatchedProbe => -i32::from(self.found),
+            What::Retract => -1,
+            What::Probe | What::Cancel => 0,
+        }
+    }
+
     /// The step, in the engines' types.
     #[inline]
     pub fn step(&self) -> Step {
@@ -168,6 +179,23 @@ pub(crate) trait Sink {
     /// A message was started, between ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
     fn sent(&mut self, _sent: Sent) {}
+
+    /// A call has ended: the steps of its process since the last such call belong to it.
+    #[inline(always)]
+    fn ended(&mut self, _end: CallEnd) {}
+}
+
+/// The end of a call of a process with one thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallEnd {
+    /// At which rank: counts those that have a stream.
+    pub process: u32,
+    /// When the call ended in the traced run, in nanoseconds of the replay; `None`: the replay has times of its own.
+    pub left_ns: Option<i64>,
+    /// How long the call took in the traced run.
+    pub took_ns: i64,
+    /// It waited for messages.
+    pub waits: bool,
 }
 
 /// A message that was started.

@@ -58,6 +58,9 @@ pub struct EntryCost {
     pub warm_ns: Vec<f64>,
     /// At worst, in a queue of the last length: entries lie in a random order, and the caches were used.
     pub cold_ns: f64,
+    /// The time of the call that searches, where the queue is empty, in nanoseconds; 0: not measured.
+    #[serde(default)]
+    pub empty_ns: f64,
 }
 
 impl EntryCost {
@@ -70,8 +73,9 @@ impl EntryCost {
             values.get(values.len().saturating_sub(1) / 2).copied()
         };
         let cold_ns = median(&|cost| cost.cold_ns)?;
+        let empty_ns = median(&|cost| cost.empty_ns)?;
         let warm_ns = (0..lengths).filter_map(|at| median(&|cost| cost.warm_ns[at])).collect();
-        Some(EntryCost { warm_ns, cold_ns })
+        Some(EntryCost { warm_ns, cold_ns, empty_ns })
     }
 }
 
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     fn pair(same_host: bool, ns: f64) -> SearchCost {
-        let cost = Some(EntryCost { warm_ns: vec![ns, 2.0 * ns], cold_ns: 10.0 * ns });
+        let cost = Some(EntryCost { warm_ns: vec![ns, 2.0 * ns], cold_ns: 10.0 * ns, empty_ns: 50.0 * ns });
         SearchCost {
             pairs: 1,
             same_host,
@@ -101,7 +105,7 @@ mod tests {
             medians.iter().map(|of| (of.pairs, of.same_host)).collect::<Vec<_>>(),
             [(3, true), (1, false)]
         );
-        assert_eq!(posted(0), Some(EntryCost { warm_ns: vec![1.5, 3.0], cold_ns: 15.0 }));
+        assert_eq!(posted(0), Some(EntryCost { warm_ns: vec![1.5, 3.0], cold_ns: 15.0, empty_ns: 75.0 }));
         assert_eq!(posted(1), pair(false, 7.0).posted);
         assert_eq!(medians[0].unexpected, None);
     }

@@ -5,6 +5,7 @@ use matchpoint_replay::measurements::EngineMeasurements;
 use super::{Advice, Case, change};
 use crate::derived::{cost_ns, who};
 use crate::format;
+use crate::library_cost;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
 
 pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
@@ -46,7 +47,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
         "Another engine would help",
         format!(
             "At rank {} {} spends {} on the same messages where {} spends {} ({} times less): it would save {} of \
-             the run time. Its largest table there is {}, against {}.",
+             the run time. Its largest table there is {}, against {}.{}",
             case.verdict.rank,
             who(best),
             format::duration_ns(cost(best)),
@@ -55,9 +56,25 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
             format::digits(factor),
             format::share(saved),
             format::bytes(best.ranks[index].bytes),
-            format::bytes(first.ranks[index].bytes)
+            format::bytes(first.ranks[index].bytes),
+            by_run(case)
         ),
         vec![("times_faster", factor), ("share_saved", saved), ("best_ns", cost(best))],
+    )
+}
+
+/// How `matchpoint run` would bring it.
+fn by_run(case: &Case<'_>) -> String {
+    let Some(limit) = library_cost::overflow_limit(case.measurements) else { return String::new() };
+    let longest = case.measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);
+    if longest <= limit {
+        return format!(
+            " `matchpoint run` would not: no queue is longer than the {limit} entries that it leaves to the MPI library."
+        );
+    }
+    format!(
+        " `matchpoint run` brings it to the unchanged program: the MPI library keeps some {limit} receives, and the engine \
+         takes the others (--limit)."
     )
 }
 

@@ -77,7 +77,6 @@ const CHECKS: &[Check] = &[
     trust::unmatched,
     trust::wildcards_differ,
     trust::mostly_setup,
-    trust::slower_than_replayed,
     trust::sensitive,
 ];
 

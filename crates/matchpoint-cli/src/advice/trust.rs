@@ -1,18 +1,22 @@
 //! How far the results can be trusted.
 
 use matchpoint_replay::Arrivals;
+use matchpoint_replay::measurements::UnderArrivals;
 
 use super::{Advice, Case, trust};
-use crate::derived::{late_share, ratio, times_slower, who};
+use crate::derived::{ratio, who};
 use crate::doubt::{if_all_searched, is_mostly_setup};
 use crate::format;
-use crate::verdict::{SLOWER, setup_left_out};
 
 /// Recorded wildcard receives that the replay should give the same message; fewer, and its order is not the run's.
 const REPRODUCED: f64 = 0.9;
 
 /// A difference between the orders of arrival, in receives that are late, that changes what one would do.
 const SENSITIVE: f64 = 0.1;
+
+/// The same in the longest unexpected queue: so many times as long, and at least so long.
+const TIMES_LONGER: u64 = 4;
+const LONG_QUEUE: u64 = 64;
 
 /// Time that the measuring thread spent waiting for a processor, as a share, and how far repetitions of the same burst
 /// may be apart, on a machine that does nothing else.
@@ -394,31 +398,6 @@ pub fn wildcards_differ(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-pub fn slower_than_replayed(case: &Case<'_>) -> Option<Advice> {
-    let measurements = case.measurements;
-    let factor = times_slower(measurements).filter(|factor| *factor >= SLOWER)?;
-    let share = case.verdict.share_of_replay;
-    if share == 0.0 {
-        return None;
-    }
-    let there = if share < 1.0 {
-        format!("matching would cost {} of the run time", format::share(share))
-    } else {
-        "matching alone would take as long as the replay, or longer".to_owned()
-    };
-    trust(
-        "The traced run was far slower than its replay",
-        format!(
-            "It took {}{}, the replay {}: time that the processes spent in MPI without need, on cores they shared, \
-             say. On a machine that runs it as fast as the replay, {there}.",
-            format::seconds(measurements.elapsed_s - measurements.setup_s),
-            setup_left_out(measurements),
-            format::seconds(measurements.replayed_s),
-        ),
-        vec![("slower_factor", factor), ("share_of_replay", share)],
-    )
-}
-
 pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
     let verdict = case.verdict;
     if !is_mostly_setup(verdict) {
@@ -439,22 +418,41 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
 }
 
 pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
-    let measurements = case.measurements;
-    let own = late_share(&measurements.totals);
+    let arrivals = &case.measurements.arrivals;
+    let (own, others) = arrivals.compared.split_first()?;
+    let differs = |of: &&UnderArrivals| {
+        let (short, long) = (
+            own.unexpected_longest.min(of.unexpected_longest),
+            own.unexpected_longest.max(of.unexpected_longest),
+        );
+        let is_longer = long >= LONG_QUEUE && long >= TIMES_LONGER * short.max(1);
+        is_longer || (of.unexpected_share - own.unexpected_share).abs() >= SENSITIVE
+    };
     // At wait nothing is ever late: that says nothing about the order.
-    let others = measurements.arrivals.compared.iter().filter(|(mode, _)| *mode != Arrivals::AtWait);
-    let (mode, other) = others.max_by(|a, b| (a.1 - own).abs().total_cmp(&(b.1 - own).abs()))?;
-    if (other - own).abs() < SENSITIVE {
-        return None;
-    }
+    let others = others.iter().filter(|of| of.mode != Arrivals::AtWait).filter(differs);
+    let other = others.max_by_key(|of| of.unexpected_longest.abs_diff(own.unexpected_longest))?;
+    let trusted = if arrivals.mode == Arrivals::Recorded || arrivals.intervals_known {
+        format!("Only `{}` keeps to the recorded times.", arrivals.mode)
+    } else {
+        "Which is nearer to the traced run is not known.".to_owned()
+    };
     trust(
         "The order of arrivals decides",
         format!(
-            "Under `{}` {} of the receives are late, under `{mode}` {}: what depends on it is a guess.",
-            measurements.arrivals.mode,
-            format::share(own),
-            format::share(*other)
+            "Under `{}` {} of the receives are late, and the longest unexpected queue has {}. Under `{}` it is {} and {}. \
+             {trusted}",
+            own.mode,
+            format::share(own.unexpected_share),
+            format::counted(own.unexpected_longest, "message"),
+            other.mode,
+            format::share(other.unexpected_share),
+            format::counted(other.unexpected_longest, "message"),
         ),
-        vec![("unexpected_share", own), ("unexpected_share_other", *other)],
+        vec![
+            ("unexpected_share", own.unexpected_share),
+            ("unexpected_share_other", other.unexpected_share),
+            ("unexpected_longest", own.unexpected_longest as f64),
+            ("unexpected_longest_other", other.unexpected_longest as f64),
+        ],
     )
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use matchpoint_replay::{Arrivals, LogGp, Options};
-use matchpoint_trace::Description;
+use matchpoint_trace::Trace;
 
 use super::{ALL, engine_or_all, engines_meant};
 use crate::verdict::stand_in;
@@ -28,9 +28,10 @@ pub struct Analyze {
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
-    /// How the order of arrivals is found: simulated, timestamps, at_wait, or recorded (only traces of run --record)
-    #[arg(short, long, value_name = "MODE", default_value_t)]
-    pub arrivals: Arrivals,
+    /// How the order of arrivals is found: recorded (traces of run --record), timestamps, simulated or at_wait [default:
+    /// recorded, else timestamps if all ranks have one clock, else simulated]
+    #[arg(short, long, value_name = "MODE")]
+    pub arrivals: Option<Arrivals>,
 
     /// Find out how far the choice of --arrivals moves the result (three replays instead of one): done anyway for
     /// traces under 32 MiB
@@ -59,13 +60,14 @@ const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
 
 impl Analyze {
     /// What to ask the replay for.
-    pub fn options(&self, trace: &Description) -> Options {
+    pub fn options(&self, trace: &dyn Trace) -> Options {
+        let description = trace.description();
         Options {
-            engines: self.named(trace.library.as_deref()),
+            engines: self.named(description.library.as_deref()),
             sampled: self.wants_all(),
-            arrivals: self.arrivals,
+            arrivals: self.arrivals.unwrap_or_else(|| Arrivals::best_of(trace)),
             loggp: self.loggp,
-            compare_arrivals: self.compare_arrivals || trace.bytes < COMPARED_ANYWAY_BYTES,
+            compare_arrivals: self.compare_arrivals || description.bytes < COMPARED_ANYWAY_BYTES,
         }
     }
 

@@ -22,9 +22,10 @@ pub struct Profile {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// How the order of arrivals is found: simulated, timestamps, at_wait, or recorded (only traces of run --record)
-    #[arg(short, long, value_name = "MODE", default_value_t)]
-    pub arrivals: Arrivals,
+    /// How the order of arrivals is found: recorded (traces of run --record), timestamps, simulated or at_wait [default:
+    /// recorded, else timestamps if all ranks have one clock, else simulated]
+    #[arg(short, long, value_name = "MODE")]
+    pub arrivals: Option<Arrivals>,
 
     /// The network: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
     #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]

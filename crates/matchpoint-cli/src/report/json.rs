@@ -118,6 +118,7 @@ struct EntryCost {
     lengths: Vec<f64>,
     warm_ns: Vec<f64>,
     cold_ns: f64,
+    empty_ns: f64,
 }
 
 #[derive(Serialize)]
@@ -339,4 +340,5 @@ struct Replay<'a> {
     unmatched_receives: u64,
     unmatched_messages: u64,
     unexpected_share: BTreeMap<String, f64>,
+    unexpected_longest: BTreeMap<String, u64>,
 }

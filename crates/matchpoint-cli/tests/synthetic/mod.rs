@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use matchpoint_replay::measurements::{
     ArrivalFacts, CommunicationMatrix, CommunicatorFacts, Compared, EngineAtRank, EngineMeasurements,
     Measurements, OddTimes, PlaceMeasurements, PostedThere, QueueMeasurements, RankMeasurements, RankQueue,
-    Statistic, Timings, Totals, TraceFacts, Wildcards,
+    Statistic, Timings, Totals, TraceFacts, UnderArrivals, Wildcards,
 };
 use matchpoint_replay::{Arrivals, LogGp};
 use matchpoint_trace::Function;
@@ -163,7 +163,11 @@ fn arrivals() -> ArrivalFacts {
         arrivals_moved: 0,
         arrivals_outside: 0,
         unexplained_ranks: 0,
-        compared: vec![(Arrivals::Timestamps, 0.31), (Arrivals::AtWait, 0.0)],
+        compared: vec![
+            under(Arrivals::Simulated, 0.25),
+            under(Arrivals::Timestamps, 0.31),
+            under(Arrivals::AtWait, 0.0),
+        ],
     }
 }
 
@@ -309,4 +313,8 @@ fn traffic(from: u32, to: u32, cells: u32) -> u64 {
         8 => 120,
         _ => gathered,
     }
+}
+
+fn under(mode: Arrivals, unexpected_share: f64) -> UnderArrivals {
+    UnderArrivals { mode, unexpected_share, unexpected_longest: 3 }
 }

@@ -7,12 +7,13 @@ use matchpoint::wrap::Counted;
 use matchpoint::wrap::counted::{Counts, QueueCounts};
 use matchpoint::{Engine, Refused};
 
+use super::calls::CallCosts;
 use super::clock::{Lap, Laps};
 use super::cold::{Phases, Sample, Surcharge};
 use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
+use crate::batch::Sorted;
 use crate::budget::{self, Stopped};
-use crate::library_cost::LibraryCost;
 use crate::measurements::{
     Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Statistic, Substitute,
 };
@@ -56,6 +57,8 @@ pub(crate) struct MeasuredEngine {
     /// Of the first engine: what it compared for receives posted at one site, by [`Step::site`]: searches of the posted queue
     /// that ended at one of them, and of the unexpected queue for one of them.
     pub sites: Vec<(Compared, Compared)>,
+    /// Of the first engine: what its searches cost the traced library, if an entry's cost is known.
+    pub costs: Option<CallCosts>,
 }
 
 /// How many engines of a kind there are at each rank. What is in the queues is in each of them.
@@ -157,7 +160,15 @@ impl MeasuredEngine {
             cold: Vec::new(),
             spread: Spread::default(),
             sites: Vec::new(),
+            costs: None,
         })
+    }
+
+    /// The ends of calls among steps that will be played.
+    pub fn receive_call_ends(&mut self, chunk: &Sorted) {
+        if let Some(costs) = &mut self.costs {
+            costs.receive(chunk);
+        }
     }
 
     /// Plays a burst on caches as they are.
@@ -261,11 +272,13 @@ impl MeasuredEngine {
     /// Plays a burst to the engine that counts, and compares. False: it was stopped.
     fn count(&mut self, process: usize, steps: &[Step]) -> bool {
         let Some(live) = &mut self.ranks[process].live else { return false };
+        let mut before = compared(live.counted.counts());
         for step in steps {
-            let before = (step.site != 0 && self.is_first).then(|| attempts(live.counted.counts()));
             let answered = answer(&mut live.counted, step);
-            if let Some(before) = before {
-                note_site(&mut self.sites, step, attempts(live.counted.counts()) - before);
+            if self.is_first {
+                let now = compared(live.counted.counts());
+                note(&mut self.sites, self.costs.as_mut(), process, step, now - before);
+                before = now;
             }
             match answered {
                 // Its caller would go on with another engine, so nothing that it answers from here on counts.
@@ -286,12 +299,12 @@ impl MeasuredEngine {
             counting_ns(&name, clock_ns).unwrap_or(0.0)
         });
         let Some(live) = &mut self.ranks[process].live else { return 0.0 };
-        let mut before = attempts(live.counted.counts());
+        let mut before = compared(live.counted.counts());
         let ns = time_counted(&mut live.counted, steps, clock_ns, &mut self.answers);
         self.timed_counting += steps.len() as u64;
         for (step, answered) in steps.iter().zip(&self.answers) {
-            if step.site != 0 && self.is_first {
-                note_site(&mut self.sites, step, answered.attempts - before);
+            if self.is_first {
+                note(&mut self.sites, self.costs.as_mut(), process, step, answered.attempts - before);
             }
             before = answered.attempts;
             if answered.answer == Err(Refused::Full) {
@@ -374,13 +387,8 @@ impl MeasuredEngine {
     }
 
     /// Its measurements, once all was played.
-    pub fn measurements(
-        &self,
-        observers: &[Observer],
-        phases: &[Phases],
-        cost: Option<&LibraryCost>,
-    ) -> EngineMeasurements {
-        let ranks = self.at_ranks(observers, phases, cost);
+    pub fn measurements(&self, observers: &[Observer], phases: &[Phases]) -> EngineMeasurements {
+        let ranks = self.at_ranks(observers, phases);
         let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
         let (mut posted_searched, mut unexpected_searched) = (Searched::default(), Searched::default());
         for (rank, observer) in self.ranks.iter().zip(observers) {
@@ -447,12 +455,7 @@ impl MeasuredEngine {
         (sum(|counted| counted.posted_len()), sum(|counted| counted.unexpected_len()))
     }
 
-    fn at_ranks(
-        &self,
-        observers: &[Observer],
-        phases: &[Phases],
-        cost: Option<&LibraryCost>,
-    ) -> Vec<EngineAtRank> {
+    fn at_ranks(&self, observers: &[Observer], phases: &[Phases]) -> Vec<EngineAtRank> {
         let warm_ns = self.warm.per_step().unwrap_or(0.0);
         let per_step = |process: u32| self.ranks[process as usize].warm.per_step().unwrap_or(warm_ns);
         let surcharge = Surcharge::of(&self.cold, per_step);
@@ -474,8 +477,8 @@ impl MeasuredEngine {
                 match_ns,
                 match_cold_ns: match_ns + surcharge.sum(&phases[process]),
                 attempts: attempts as u64,
-                library: cost
-                    .map(|cost| cost.cost(&rank.counts()).times(attempts / rank.attempts().max(1) as f64)),
+                library: (self.costs.as_ref())
+                    .map(|costs| costs.of(process).times(attempts / rank.attempts().max(1) as f64)),
                 bytes: rank.peak_bytes().max(self.empty_bytes),
             }
         };
@@ -483,9 +486,30 @@ impl MeasuredEngine {
     }
 }
 
-/// Entries compared so far, in both queues.
+/// Entries compared so far, in both queues, probes included.
+pub(super) fn compared(counts: &Counts) -> u64 {
+    attempts(counts) + counts.probes.attempts
+}
+
+/// Entries compared so far, in both queues, by arrivals and posts.
 fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
+}
+
+/// Notes what a step compared, for the site where its receive was posted and for the call that made it.
+fn note(
+    sites: &mut Vec<(Compared, Compared)>,
+    costs: Option<&mut CallCosts>,
+    process: usize,
+    step: &Step,
+    attempts: u64,
+) {
+    if let Some(costs) = costs {
+        costs.add(process, step, attempts);
+    }
+    if step.site != 0 {
+        note_site(sites, step, attempts);
+    }
 }
 
 fn note_site(sites: &mut Vec<(Compared, Compared)>, step: &Step, attempts: u64) {

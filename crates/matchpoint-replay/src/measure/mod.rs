@@ -10,9 +10,11 @@
 //! kinds alike, so that they compare. Thousands of ranks, each with engines of its own, are as much.
 //!
 //! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps on one of them.
+//! * [`calls`]: what the searches of the first engine took the library that it stands for.
 //! * [`warm`], [`cold`]: what bursts on warm caches, and phases on cold ones, amount to.
 //! * [`clock`]: the time that passed, and what this thread had of it.
 
+mod calls;
 mod clock;
 mod cold;
 mod engine;
@@ -24,13 +26,14 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use matchpoint::engines::NameError;
+use matchpoint_trace::SearchCost;
 
-use crate::batch::Sorted;
+use crate::batch::{Chunk, Sorted};
 use crate::flush::Flush;
-use crate::library_cost::LibraryCost;
 use crate::measurements::{Compared, EngineMeasurements, Timings};
 use crate::observer::{Observer, Shared};
-use crate::step::{Brief, Step};
+use crate::step::Step;
+use calls::CallCosts;
 use clock::{Lap, Laps, Passed};
 use cold::{Draw, Phases, same_phase};
 use engine::{Copies, MeasuredEngine};
@@ -112,19 +115,29 @@ impl Measurer {
         Ok(measurer)
     }
 
+    /// What an entry cost the traced library, which the first engine stands for.
+    pub fn know_costs(&mut self, measured: &[SearchCost]) {
+        if let Some(first) = self.engines.first_mut() {
+            first.costs = CallCosts::new(measured, self.observers.len());
+        }
+    }
+
     /// What the first pass found: how many calls there are.
     pub fn expect(&mut self, calls: u64) {
         self.cold_at_first = if calls < SHORT_CALLS { COLD_AT_FIRST_SHORT } else { COLD_AT_FIRST };
     }
 
     /// Measures until the simulation has sent its last chunk.
-    pub fn run(mut self, full: &Receiver<Vec<Brief>>, returned: &Sender<Vec<Brief>>) -> Self {
+    pub fn run(mut self, full: &Receiver<Chunk>, returned: &Sender<Chunk>) -> Self {
         let begun = Passed::start();
         let mut sorted = Sorted::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
             // Nobody takes chunks back once the simulation has ended.
             let _ = returned.send(chunk);
+            if let Some(first) = self.engines.first_mut() {
+                first.receive_call_ends(&sorted);
+            }
             for process in 0..self.observers.len() {
                 self.passed = begun.passed();
                 sorted.of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
@@ -132,6 +145,7 @@ impl Measurer {
         }
         self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
         self.phases.iter_mut().for_each(Phases::end);
+        self.engines.iter_mut().filter_map(|engine| engine.costs.as_mut()).for_each(CallCosts::finish);
         self
     }
 
@@ -222,8 +236,8 @@ impl Measurer {
     }
 
     /// The measurements of every engine.
-    pub fn engines(&self, cost: Option<&LibraryCost>) -> Vec<EngineMeasurements> {
-        let one = |engine: &MeasuredEngine| engine.measurements(&self.observers, &self.phases, cost);
+    pub fn engines(&self) -> Vec<EngineMeasurements> {
+        let one = |engine: &MeasuredEngine| engine.measurements(&self.observers, &self.phases);
         self.engines.iter().map(one).collect()
     }
 

@@ -9,6 +9,7 @@ use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
 };
 
+use super::engine::compared;
 use crate::step::{Kind, Step};
 
 /// Time that an engine takes for steps, less that of reading the clock.
@@ -38,9 +39,7 @@ pub(crate) fn time_counted(
     let begin = Instant::now();
     for step in steps {
         let answer = answer(engine, step);
-        let counts = engine.counts();
-        let attempts = counts.posted.attempts() + counts.unexpected.attempts();
-        answers.push(Answered { answer, attempts });
+        answers.push(Answered { answer, attempts: compared(engine.counts()) });
     }
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }

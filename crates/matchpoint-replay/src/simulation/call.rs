@@ -12,7 +12,7 @@ use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, ReadCall, Reason, Seat};
 use crate::reported::Reported;
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
-use crate::step::{Point, Sink};
+use crate::step::{CallEnd, Point, Sink};
 
 /// Where a call takes place.
 #[derive(Clone, Copy)]
@@ -43,6 +43,7 @@ impl At {
 impl<S: Sink> Simulation<'_, S> {
     /// The lane makes its next call, at `now_ns`.
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
+        self.end_call(index);
         let process = &mut self.processes[index];
         let Some(read) = process.take_next(lane) else { return };
         let call = &read.call;
@@ -50,10 +51,14 @@ impl<S: Sink> Simulation<'_, S> {
         self.tally.calls(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
         let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &read);
-        if self.setting.arrivals.by_clock() {
-            blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
-        }
+        let left_ns = self.setting.clocks.common(index, call.leave_ns);
+        let left_ns = self.setting.arrivals.by_clock().then_some(left_ns);
+        blocked.leave_ns = blocked.leave_ns.max(left_ns.unwrap_or(blocked.leave_ns));
         let process = &mut self.processes[index];
+        if process.lanes.len() == 1 {
+            let waits = blocked.remaining > 0 && blocked.reason == Reason::Messages;
+            process.open_call = Some(CallEnd { process: index as u32, left_ns, took_ns: recorded_ns, waits });
+        }
         let lane = &mut process.lanes[lane];
         lane.left_ns = call.leave_ns;
         if blocked.remaining == 0 {
@@ -66,6 +71,13 @@ impl<S: Sink> Simulation<'_, S> {
             }
         }
         process.give_back(read);
+    }
+
+    /// What the process does from here on belongs to its next call.
+    pub(super) fn end_call(&mut self, index: usize) {
+        if let Some(end) = self.processes[index].open_call.take() {
+            self.sink.ended(end);
+        }
     }
 
     fn act(&mut self, at: At, read: &ReadCall) -> Blocked {

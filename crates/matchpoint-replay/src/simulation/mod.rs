@@ -140,6 +140,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             }
         }
         self.report(progress, reported);
+        (0..self.processes.len()).for_each(|index| self.end_call(index));
         self.tally.finish(&self.processes);
         Ok((self.sink, self.tally))
     }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use super::escape::{escape, prose};
 use crate::advice::Kind;
-use crate::derived::{late_share, left_open, ratio, times_slower};
+use crate::derived::{late_share, left_open, ratio};
 use crate::format::{bytes, count, seconds, share, share_range};
 use crate::report::Report;
-use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, WORTHWHILE};
+use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
 /// The left end of the gauge: a hundredth of a percent.
 const GAUGE_DECADES: f64 = 4.0;
@@ -52,26 +52,13 @@ fn capital(sentence: &str) -> String {
 fn gauge(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
     let recorded = range("range", verdict.low, verdict.high, Some(verdict.share));
-    // Where the run was mostly waiting, the other share is part of the answer.
-    let waiting = times_slower(report.measurements).is_some_and(|slower| slower >= SLOWER);
-    let (low, high) = verdict.range_of_replay;
-    let of_replay = if waiting { range("range replay", low, high, None) } else { String::new() };
-    let legend = match (waiting, verdict.high < GAUGE_FROM) {
-        (true, true) => format!(
-            "Outlined: share of the replay&#39;s time, from warm to cold caches. The share of the recorded run time, {}, \
-             lies below this scale.",
-            share_range(verdict.low, verdict.high)
-        ),
-        (true, false) => {
-            "Solid: share of the recorded run time, from warm to cold caches; outlined: of the replay&#39;s \
-                          time."
-                .to_owned()
-        }
-        (false, true) => format!(
+    let legend = if verdict.high < GAUGE_FROM {
+        format!(
             "The share of the run time, {}, lies below this scale.",
             share_range(verdict.low, verdict.high)
-        ),
-        (false, false) => "Share of the run time, from warm to cold caches.".to_owned(),
+        )
+    } else {
+        "Share of the run time, from warm to cold caches.".to_owned()
     };
     let mut ticks = String::new();
     for (value, label) in
@@ -84,7 +71,7 @@ fn gauge(report: &Report<'_>) -> String {
          <i class=\"zone no\" style=\"left:0;width:{no:.2}%\"></i>\
          <i class=\"zone little\" style=\"left:{no:.2}%;width:{little:.2}%\"></i>\
          <i class=\"zone yes\" style=\"left:{yes:.2}%;right:0\"></i>\
-         {recorded}{of_replay}</div><div class=\"ticks\">{ticks}</div><p>{legend}</p></div>",
+         {recorded}</div><div class=\"ticks\">{ticks}</div><p>{legend}</p></div>",
         escape(&share_range(verdict.low, verdict.high)),
         no = place(NEGLIGIBLE),
         little = place(WORTHWHILE) - place(NEGLIGIBLE),

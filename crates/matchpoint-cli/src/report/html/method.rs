@@ -1,8 +1,10 @@
 //! How this was measured.
 
+use matchpoint_replay::measurements::UnderArrivals;
+
 use super::escape::{escape, prose};
-use crate::derived::{late_share, ratio};
-use crate::format::{count, seconds, share};
+use crate::derived::ratio;
+use crate::format::{count, counted, seconds, share};
 use crate::report::Report;
 
 pub fn method(report: &Report<'_>) -> String {
@@ -40,8 +42,14 @@ fn compared(report: &Report<'_>) -> String {
     if measurements.arrivals.compared.is_empty() {
         return String::new();
     }
-    let others = measurements.arrivals.compared.iter();
-    let others: Vec<_> =
-        others.map(|(mode, of)| format!("{} under <code>{mode}</code>", share(*of))).collect();
-    format!("; late receives {}, but {}", share(late_share(&measurements.totals)), others.join(", "))
+    let under = |of: &UnderArrivals| {
+        format!(
+            "<code>{}</code> {} and {}",
+            of.mode,
+            share(of.unexpected_share),
+            counted(of.unexpected_longest, "message")
+        )
+    };
+    let all: Vec<_> = measurements.arrivals.compared.iter().map(under).collect();
+    format!("; late receives and the longest unexpected queue: {}", all.join(", "))
 }

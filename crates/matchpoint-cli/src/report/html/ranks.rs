@@ -5,9 +5,10 @@ use std::fmt::Write;
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
-use super::escape::escape;
+use super::escape::{escape, prose};
 use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
+use crate::library_cost;
 use crate::report::Report;
 use crate::verdict::stands_for;
 
@@ -29,7 +30,9 @@ pub fn engines(report: &Report<'_>) -> String {
     for engine in engines {
         html.push_str(&engine_row(report, engine, slowest));
     }
-    html + "</tbody></table></div>"
+    let costs = library_cost::describe(report.measurements);
+    let costs = costs.map_or(String::new(), |costs| format!("<p class=\"about\">{}</p>", prose(&costs)));
+    html + "</tbody></table></div>" + &costs
 }
 
 fn engine_row(report: &Report<'_>, engine: &EngineMeasurements, slowest: f64) -> String {

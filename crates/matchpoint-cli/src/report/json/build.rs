@@ -100,6 +100,7 @@ fn library_cost(of: &replayed::LibraryCost) -> LibraryCost {
         lengths: curve.warm.iter().map(|point| point.0).collect(),
         warm_ns: curve.warm.iter().map(|point| point.1).collect(),
         cold_ns: curve.cold_ns,
+        empty_ns: curve.empty_ns,
     };
     LibraryCost {
         pairs: of.pairs,
@@ -337,11 +338,17 @@ fn replay(measurements: &Measurements) -> Replay<'_> {
         unmatched_receives: totals.unmatched_receives,
         unmatched_messages: totals.unmatched_messages,
         unexpected_share: unexpected_share(measurements),
+        unexpected_longest: unexpected_longest(measurements),
     }
 }
 
 fn unexpected_share(measurements: &Measurements) -> BTreeMap<String, f64> {
-    let own = (measurements.arrivals.mode, derived::late_share(&measurements.totals));
-    let all = measurements.arrivals.compared.iter().copied().chain([own]);
-    all.map(|(mode, share)| (mode.to_string(), share)).collect()
+    let own = (measurements.arrivals.mode.to_string(), derived::late_share(&measurements.totals));
+    let compared = measurements.arrivals.compared.iter();
+    compared.map(|of| (of.mode.to_string(), of.unexpected_share)).chain([own]).collect()
+}
+
+fn unexpected_longest(measurements: &Measurements) -> BTreeMap<String, u64> {
+    let compared = measurements.arrivals.compared.iter();
+    compared.map(|of| (of.mode.to_string(), of.unexpected_longest)).collect()
 }

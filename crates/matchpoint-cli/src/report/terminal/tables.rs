@@ -1,8 +1,6 @@
 //! Queues, search depths, engines, worst ranks.
 
 use matchpoint::engines::REGISTRY;
-use matchpoint_replay::Measurements;
-use matchpoint_replay::library_cost::Curve;
 use matchpoint_replay::measurements::{
     EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
 };
@@ -10,8 +8,8 @@ use matchpoint_replay::measurements::{
 use super::layout::Page;
 use super::statistics::statistics;
 use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
-use crate::format::{at_ranks, bytes, count, counted, depth_bin, digits, duration_ns, seconds, share};
-use crate::library_cost::has_library_cost;
+use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
+use crate::library_cost;
 use crate::places::{compared, short};
 use crate::report::Report;
 use crate::verdict::stands_for;
@@ -157,7 +155,7 @@ fn engines(report: &Report<'_>, page: &mut Page) {
     let estimated =
         if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
     page.footnote(&format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
-    if let Some(text) = costs(report.measurements) {
+    if let Some(text) = library_cost::describe(report.measurements) {
         page.footnote(&text);
     }
     // Who named engines wants to know more of them; of all of them it would be a page.
@@ -168,28 +166,6 @@ fn engines(report: &Report<'_>, page: &mut Page) {
         }
         page.blank();
     }
-}
-
-/// Where the time of the engine that stands in for the library comes from.
-fn costs(measurements: &Measurements) -> Option<String> {
-    let engine = measurements.engines.iter().find(|engine| has_library_cost(measurements, engine))?;
-    let cost = measurements.library_cost.as_ref()?;
-    let queue = |name: &str, curve: &Curve| {
-        let points: Vec<String> = curve
-            .warm
-            .iter()
-            .map(|&(length, ns)| format!("{} of {}", digits(ns.max(0.0)), count(length as u64)))
-            .collect();
-        format!("{name} at best {}; {} at worst", points.join(", "), digits(curve.cold_ns.max(0.0)))
-    };
-    Some(format!(
-        "Time of `{}` is what its comparisons took the MPI library, as measured in this run between {} of {}, ns an entry: {}. {}.",
-        engine.name,
-        counted(u64::from(cost.pairs), "pair"),
-        if cost.same_host { "ranks on one host" } else { "ranks on two hosts" },
-        queue("posted", &cost.posted),
-        queue("Unexpected", &cost.unexpected)
-    ))
 }
 
 fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {

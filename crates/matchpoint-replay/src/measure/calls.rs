@@ -1,0 +1,275 @@
+//! What the searches of each call took the traced library.
+//!
+//! Entries compared × the cost of an entry give a wide range: with cold caches an entry costs ten times as much as with warm
+//! ones. The trace narrows it, for it has the time of every call, less what such a call takes with empty queues.
+//! * A receive or a probe searches within its call, no longer than that takes.
+//! * A message is matched in the call during which it arrives, or later: not every call makes progress. What a call leaves
+//!   to do, the next ones do.
+//! * A message that a call waited for was matched between its arrival and the end of the call.
+//! * A call that took many times as long as its searches can take has waited. Its time says nothing, and the geometric mean of
+//!   the range counts.
+
+use std::collections::VecDeque;
+
+use matchpoint::{Selector, Wild};
+use matchpoint_trace::SearchCost;
+
+use crate::batch::Sorted;
+use crate::library_cost::{Curve, LibraryCost, SearchTime};
+use crate::step::{CallEnd, Kind, Step};
+
+/// A call that takes so many times as long as its searches can has waited.
+const WAITED: f64 = 8.0;
+
+/// Of one engine, at all ranks.
+pub(crate) struct CallCosts {
+    /// Where receives name their source, and where none does.
+    named: LibraryCost,
+    any: LibraryCost,
+    ranks: Vec<AtRank>,
+}
+
+#[derive(Default)]
+struct AtRank {
+    /// Each with the number of steps before it.
+    ends: VecDeque<(u64, CallEnd)>,
+    /// Steps that have come, and those of them that were played.
+    received: u64,
+    played: u64,
+    /// Receives posted, and those from any source.
+    receives: u64,
+    any_source: u64,
+    open: Searches,
+    /// The most that searches take which the calls so far had no time for.
+    left_ns: f64,
+    sum: SearchTime,
+}
+
+/// What was searched since the last call ended.
+#[derive(Clone, Copy, Default)]
+struct Searches {
+    low_ns: f64,
+    /// By receives and probes, at most.
+    asked_ns: f64,
+    /// For messages, at most.
+    arrived_ns: f64,
+    /// What the calls would take with empty queues.
+    empty_ns: f64,
+    /// The last message that arrived: when, and the most that its search takes.
+    last: Option<(i64, f64)>,
+}
+
+impl CallCosts {
+    /// With costs that were measured; `None`: there are none.
+    pub fn new(measured: &[SearchCost], processes: usize) -> Option<Self> {
+        let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
+        Some(CallCosts { named, any, ranks: (0..processes).map(|_| AtRank::default()).collect() })
+    }
+
+    /// The ends of calls among steps that will be played.
+    pub fn receive(&mut self, chunk: &Sorted) {
+        for &(before, end) in chunk.ends() {
+            let rank = &mut self.ranks[end.process as usize];
+            rank.ends.push_back((rank.received + u64::from(before), end));
+        }
+        for (process, rank) in self.ranks.iter_mut().enumerate() {
+            rank.received += chunk.of(process).len() as u64;
+        }
+    }
+
+    /// The next step of a process was played, and compared so many entries.
+    pub fn add(&mut self, process: usize, step: &Step, compared: u64) {
+        let rank = &mut self.ranks[process];
+        rank.end_calls();
+        rank.played += 1;
+        let cost = |is_any: bool| if is_any { &self.any } else { &self.named };
+        match &step.kind {
+            Kind::Post { receive, .. } => {
+                let is_any = is_any_source(&receive.selector);
+                rank.receives += 1;
+                rank.any_source += u64::from(is_any);
+                rank.open.add(&cost(is_any).unexpected, compared);
+            }
+            Kind::Probe { selector, .. } | Kind::MatchedProbe { selector, .. } => {
+                rank.open.add(&cost(is_any_source(selector)).unexpected, compared);
+            }
+            Kind::Arrive { .. } => {
+                let share = rank.any_source as f64 / rank.receives.max(1) as f64;
+                let (named, any) = (self.named.posted.search(compared), self.any.posted.search(compared));
+                let mixed = |named: f64, any: f64| named * (1.0 - share) + any * share;
+                let high_ns = mixed(named.1, any.1);
+                rank.open.low_ns += mixed(named.0, any.0);
+                rank.open.arrived_ns += high_ns;
+                rank.open.empty_ns += self.named.posted.empty_ns;
+                rank.open.last = Some((step.at_ns, high_ns));
+            }
+            Kind::Cancel { .. } | Kind::Retract { .. } => {}
+        }
+    }
+
+    /// What searching cost a process, once all was played.
+    pub fn of(&self, process: usize) -> SearchTime {
+        let rank = &self.ranks[process];
+        let mut sum = rank.sum;
+        if rank.open.high_ns() > 0.0 {
+            sum.low_ns += rank.open.low_ns;
+            sum.likely_ns += (rank.open.low_ns * rank.open.high_ns()).sqrt();
+            sum.high_ns += rank.open.high_ns();
+        }
+        SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
+    }
+
+    /// Every call has ended, but for those of processes with several threads: which of them searched is not known.
+    pub fn finish(&mut self) {
+        self.ranks.iter_mut().for_each(AtRank::end_calls);
+    }
+}
+
+fn is_any_source(selector: &Selector) -> bool {
+    matches!(selector.source(), Wild::Any)
+}
+
+impl AtRank {
+    /// Ends the calls to which no further step belongs.
+    fn end_calls(&mut self) {
+        while self.ends.front().is_some_and(|(before, _)| *before <= self.played) {
+            if let Some((_, end)) = self.ends.pop_front() {
+                self.end(&end);
+            }
+        }
+    }
+
+    fn end(&mut self, end: &CallEnd) {
+        let searches = std::mem::take(&mut self.open);
+        self.sum.low_ns += searches.low_ns;
+        self.sum.high_ns += searches.high_ns();
+        let had_ns = (end.took_ns as f64 - searches.empty_ns).max(0.0);
+        let due_ns = self.left_ns + searches.arrived_ns * searches.part_in(end);
+        if had_ns > WAITED * (searches.high_ns() + self.left_ns) {
+            self.left_ns = 0.0;
+            self.sum.likely_ns += (searches.asked_ns + due_ns) * self.mean_part();
+            return;
+        }
+        let asked_ns = searches.asked_ns.min(had_ns);
+        let arrived_ns = due_ns.min(had_ns - asked_ns);
+        self.left_ns = due_ns - arrived_ns;
+        self.sum.likely_ns += asked_ns + arrived_ns;
+    }
+
+    /// The geometric mean of the range so far, as a part of its high end.
+    fn mean_part(&self) -> f64 {
+        if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
+    }
+}
+
+impl Searches {
+    fn add(&mut self, curve: &Curve, compared: u64) {
+        let (low_ns, high_ns) = curve.search(compared);
+        self.low_ns += low_ns;
+        self.asked_ns += high_ns;
+        self.empty_ns += curve.empty_ns;
+    }
+
+    fn high_ns(&self) -> f64 {
+        self.asked_ns + self.arrived_ns
+    }
+
+    /// Of the most that searches for messages can take, the part that the last one had time for.
+    fn part_in(&self, end: &CallEnd) -> f64 {
+        match (end.left_ns, self.last) {
+            (Some(left_ns), Some((arrived_ns, most_ns))) if end.waits && most_ns > 0.0 => {
+                ((left_ns - arrived_ns) as f64 / most_ns).clamp(0.0, 1.0)
+            }
+            _ => 1.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Tag};
+    use matchpoint_trace::EntryCost;
+
+    use super::*;
+
+    /// 1 ns an entry with warm caches, 10 ns with cold ones, 100 ns a call.
+    fn costs() -> CallCosts {
+        let cost = Some(EntryCost { warm_ns: vec![1.0; 2], cold_ns: 10.0, empty_ns: 100.0 });
+        let measured = SearchCost {
+            pairs: 1,
+            same_host: true,
+            lengths: vec![16, 1024],
+            posted: cost.clone(),
+            posted_any: cost.clone(),
+            unexpected: cost.clone(),
+            unexpected_any: cost,
+        };
+        CallCosts::new(&[measured], 1).unwrap()
+    }
+
+    fn envelope() -> Envelope {
+        Envelope::new(ContextId(0), Rank(0), Tag(0))
+    }
+
+    fn post() -> Step {
+        let receive = Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope()));
+        Step { at_ns: 0, kind: Kind::Post { receive, took: None }, site: 0 }
+    }
+
+    fn arrive(at_ns: i64) -> Step {
+        let message = Message::new(MsgId::new(0, 0), envelope());
+        Step { at_ns, kind: Kind::Arrive { message, from: 0, took: None }, site: 0 }
+    }
+
+    /// Plays steps that compare so many entries, and ends of calls.
+    fn play(steps: &[Result<(Step, u64), CallEnd>]) -> SearchTime {
+        let mut costs = costs();
+        for step in steps {
+            match step {
+                Ok((step, compared)) => costs.add(0, step, *compared),
+                Err(end) => {
+                    let played = costs.ranks[0].played;
+                    costs.ranks[0].ends.push_back((played, *end));
+                }
+            }
+        }
+        costs.finish();
+        costs.of(0)
+    }
+
+    fn end(took_ns: i64) -> Result<(Step, u64), CallEnd> {
+        Err(CallEnd { process: 0, left_ns: None, took_ns, waits: false })
+    }
+
+    #[test]
+    fn call_time_counts_within_range() {
+        let likely = |took_ns| play(&[Ok((post(), 100)), end(took_ns)]).likely_ns;
+        assert_eq!([50, 150, 500, 5000].map(likely), [100.0, 100.0, 400.0, 1000.0]);
+        assert_eq!(likely(50_000), 100_000f64.sqrt());
+        let sum = play(&[Ok((post(), 100)), end(500)]);
+        assert_eq!((sum.low_ns, sum.high_ns), (100.0, 1000.0));
+    }
+
+    #[test]
+    fn later_call_searches_for_message() {
+        let arrived = [Ok((arrive(0), 100)), end(400), end(500)];
+        assert_eq!(play(&arrived).likely_ns, 800.0);
+        let posted = [Ok((post(), 100)), end(400), end(500)];
+        assert_eq!(play(&posted).likely_ns, 300.0);
+    }
+
+    #[test]
+    fn waiting_is_no_searching() {
+        let waited = |waits| {
+            let end = CallEnd { process: 0, left_ns: Some(1_900), took_ns: 1_900, waits };
+            play(&[Ok((arrive(1_700), 100)), Err(end)]).likely_ns
+        };
+        assert_eq!((waited(true), waited(false)), (200.0, 1000.0));
+    }
+
+    #[test]
+    fn steps_without_calls_cost_the_mean() {
+        let sum = play(&[Ok((post(), 100))]);
+        assert!((sum.likely_ns - 100.0 * 10f64.sqrt()).abs() < 1e-9, "{}", sum.likely_ns);
+    }
+}
