@@ -1,6 +1,7 @@
 //! The exit code of the job is kept however the job ends, and the processes that reported are listed.
 
 use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::job::{Job, MATCHPOINT};
@@ -208,6 +209,19 @@ fn job_without_mpi_fails() {
         assert_eq!(ran.code, Some(7), "{ran}");
         ran.says("the job failed");
         ran.says(why);
+    }
+}
+
+#[test]
+fn missing_program_is_named() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        for (options, _) in POSITIONS {
+            let ran = Job::new(options).with(&mpi, 2, Path::new("./no-such")).run();
+            assert!(ran.code.is_some_and(|code| code > 1), "{ran}");
+            ran.says("'./no-such' is no program on this host");
+            assert!(!ran.stderr.contains("LD_PRELOAD") && !ran.stderr.contains("no process"), "{ran}");
+        }
     }
 }
 
