@@ -79,7 +79,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     };
     let mut compared = None;
     let status = match arguments.compare {
-        Some(times) => compare::run(&job, times, &mut with_us, compared.insert(Compared::new(&job)))?,
+        Some(times) => {
+            let compared = compared.insert(Compared::new(&job));
+            compare::run(&job, times, arguments.quiet, &mut with_us, compared)?
+        }
         None => with_us()?,
     };
     if compared.is_some() && !status.success() {
