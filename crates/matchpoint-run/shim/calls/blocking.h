@@ -6,6 +6,7 @@ static void look_at_plugins(void);
 static __attribute__((noinline)) void enter_blocking(void)
 {
     lock();
+    answer_if_asked();
     if (overflow.queued > 0)
         look_at_plugins();
     give_back();

@@ -223,7 +223,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     *flag = 0;
-    if (overflow.queued > 0)
+    if (always.drives)
         make_progress(NULL);
     update_view(&view, requests);
     if (view.pending == 0) {
@@ -255,7 +255,7 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (overflow.queued > 0)
+        if (always.drives)
             make_progress(NULL);
         update_view(&view, requests);
         *flag = 0;
@@ -295,7 +295,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (overflow.queued > 0)
+        if (always.drives)
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
