@@ -10,6 +10,7 @@ USED(Comm_size);
 USED(Comm_test_inter);
 USED(Errhandler_free);
 USED(Get_library_version);
+USED(Get_count);
 USED(Grequest_complete);
 USED(Grequest_start);
 USED(Pack);
