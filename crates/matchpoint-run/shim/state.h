@@ -45,6 +45,8 @@ static struct {
     int polls_before_yield;
     int tag_ub;
     double ticks_per_ns;
+    bool has_private;
+    MPI_Comm private; /* a copy of MPI_COMM_SELF that returns errors */
     struct communicator *busy; /* ring of communicators with receives in the engine */
     pthread_mutex_t mutex;
 } overflow = {.tag_ub = INT_MAX, .ticks_per_ns = 1};

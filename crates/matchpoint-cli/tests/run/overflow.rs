@@ -160,6 +160,11 @@ fn freed_communicator_releases_held_messages() {
 }
 
 #[test]
+fn error_handlers_see_every_error() {
+    check_all(2, "handlers", &["--rounds", "3000"]);
+}
+
+#[test]
 fn intercommunicators_match() {
     check_all(2, "intercommunicator", &[]);
 }
