@@ -5,6 +5,9 @@
 #define SEND_PARAMETERS const void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm
 #define SEND_ARGUMENTS buffer, count, type, rank, tag, comm
 
+/* MPICH 5.0 returns MPI_SUCCESS after an error handler of the program returned. Its nonblocking call then writes no request, so
+ * every request of a replaced call begins as MPI_REQUEST_NULL. */
+
 /* Nonblocking sends, which BLOCKING_SEND needs, come first. REALLY is the library's function. */
 #define NONBLOCKING_SEND(NAME, REALLY)                                                                   \
     CALL(SIZED(NAME), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))                \
@@ -16,7 +19,7 @@
 #define BLOCKING_SEND(NAME, REALLY, NONBLOCKING)                                                         \
     CALL(SIZED(NAME), (SEND_PARAMETERS), (SEND_ARGUMENTS))                                               \
     {                                                                                                    \
-        MPI_Request request;                                                                             \
+        MPI_Request request = library.request_null;                                                      \
         if (LIKELY(!always.drives))                                                                      \
             return REAL(SIZED(REALLY))(SEND_ARGUMENTS);                                                  \
         int result = REAL(SIZED(NONBLOCKING))(SEND_ARGUMENTS, &request);                                 \
@@ -116,7 +119,7 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
  * receive was posted that could take a message. */
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
-    MPI_Request send, receive = library.request_null;
+    MPI_Request send = library.request_null, receive = library.request_null;
     if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
     int result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
@@ -131,7 +134,7 @@ CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, st
 
 CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE_ARGUMENTS, status))
 {
-    MPI_Request send, receive = library.request_null;
+    MPI_Request send = library.request_null, receive = library.request_null;
     void *packed;
     int length;
     if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
@@ -154,7 +157,7 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
 #ifdef MPI_4
 CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS, request))
 {
-    MPI_Request send;
+    MPI_Request send = library.request_null;
     count_request();
     if (LIKELY(posts_to_library(from)))
         return REAL(SIZED(Isendrecv))(PAIR_ARGUMENTS, request);
@@ -170,7 +173,7 @@ CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS,
 
 CALL(SIZED(Isendrecv_replace), (REPLACE_PARAMETERS, MPI_Request *request), (REPLACE_ARGUMENTS, request))
 {
-    MPI_Request send;
+    MPI_Request send = library.request_null;
     void *packed;
     int length;
     count_request();
