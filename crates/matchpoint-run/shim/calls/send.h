@@ -45,19 +45,42 @@ static __attribute__((noinline)) int complete_both(MPI_Request *send, MPI_Reques
     return received != MPI_SUCCESS ? received : sent;
 }
 
-/* A copy of a buffer that the receive part will overwrite. */
-static int pack_copy(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm, void **packed, int *length)
+/* Packing, by the size of counts. */
+#if MPI_VERSION >= 4
+#define PACKED_COUNT MPI_Count
+#define PACKED(name) name##_c
+USED(Pack_c);
+USED(Pack_size_c);
+DEFINED_BELOW(Isend_c);
+#else
+#define PACKED_COUNT int
+#define PACKED(name) name
+USED(Pack);
+USED(Pack_size);
+#endif
+
+static int raise_error(MPI_Comm comm, int code)
 {
-    int size = 0, result;
-    *length = 0;
+    REAL(Comm_call_errhandler)(comm, code);
+    return code;
+}
+
+/* Sends a copy of a buffer that the receive part will overwrite. */
+static int send_copy(const void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, void **packed,
+                     MPI_Request *request)
+{
+    PACKED_COUNT size = 0, length = 0;
+    int result;
     *packed = NULL;
-    if (count > INT_MAX)
-        return MPI_ERR_COUNT;
-    if ((result = REAL(Pack_size)((int)count, type, comm, &size)) != MPI_SUCCESS)
+    if ((result = REAL(PACKED(Pack_size))((PACKED_COUNT)count, type, comm, &size)) != MPI_SUCCESS)
         return result;
+    if (size < 0) /* longer than an int, where the library has no larger counts */
+        return raise_error(comm, MPI_ERR_COUNT);
     if ((*packed = malloc(size > 0 ? (size_t)size : 1)) == NULL)
-        return MPI_ERR_NO_MEM;
-    return REAL(Pack)(buffer, (int)count, type, *packed, size, length, comm);
+        return raise_error(comm, MPI_ERR_NO_MEM);
+    if ((result = REAL(PACKED(Pack))(buffer, (PACKED_COUNT)count, type, *packed, size, &length, comm)) != MPI_SUCCESS)
+        return result;
+    return REAL(PACKED(Isend))(*packed, length, library.packed, to, tag, comm, request);
 }
 
 #ifdef MPI_4
@@ -136,12 +159,9 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
 {
     MPI_Request send = library.request_null, receive = library.request_null;
     void *packed;
-    int length;
     if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
-    int result = pack_copy(buffer, count, type, comm, &packed, &length);
-    if (result == MPI_SUCCESS)
-        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    int result = send_copy(buffer, count, type, to, out_tag, comm, &packed, &send);
     if (result == MPI_SUCCESS) {
         result = post_slowly(buffer, count, type, from, in_tag, comm, &receive);
         if (result != MPI_SUCCESS) {
@@ -175,13 +195,12 @@ CALL(SIZED(Isendrecv_replace), (REPLACE_PARAMETERS, MPI_Request *request), (REPL
 {
     MPI_Request send = library.request_null;
     void *packed;
-    int length;
     count_request();
     if (LIKELY(posts_to_library(from)))
         return REAL(SIZED(Isendrecv_replace))(REPLACE_ARGUMENTS, request);
     lock();
-    int result = pack_copy(buffer, count, type, comm, &packed, &length);
-    if (result != MPI_SUCCESS || (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS) {
+    int result = send_copy(buffer, count, type, to, out_tag, comm, &packed, &send);
+    if (result != MPI_SUCCESS) {
         free(packed);
     } else {
         result = post_receive(buffer, count, type, from, in_tag, comm, request);
