@@ -3,10 +3,11 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
 
 use crate::error::RecordError;
 use crate::launcher::Launcher;
@@ -16,6 +17,15 @@ use crate::shim::{self, Sources};
 /// `--as-needed`, for nothing of the MPI library may be linked: the recorder is loaded into launchers and shells too.
 pub const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];
+
+/// A file in the cache that no job has used for this time is removed after the next compilation.
+const KEPT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+
+/// So many files are kept; and more if jobs used them within [`KEPT_LEAST`].
+const KEPT_MOST: usize = 32;
+
+/// Jobs that use such a file may still start processes.
+const KEPT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where the header of an MPI library comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,12 +121,40 @@ pub fn compiled(
         product.sources,
         &[header.describe().as_bytes(), macros.as_bytes(), flags.as_bytes()],
     );
-    let path = cache(product)?.join(name).join(product.file);
-    if !path.is_file() {
+    let cache = cache(product)?;
+    let path = cache.join(name).join(product.file);
+    if path.is_file() {
+        // The time of its last use, also where the file system notes no reads.
+        let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
+    } else {
         compiles(&library);
         header.compile(product, &path)?;
+        prune(&cache, product.file);
     }
     Ok(Compiled { path, family, library })
+}
+
+/// Removes the folders of files that no job has used for long. Two commands may do so at once, so errors do not count.
+fn prune(cache: &Path, file: &str) {
+    let mut entries: Vec<(Duration, PathBuf)> = fs::read_dir(cache)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((unused(&entry.path().join(file))?, entry.path())))
+        .collect();
+    entries.sort();
+    for (at, (unused, folder)) in entries.iter().enumerate() {
+        if *unused > KEPT || (at >= KEPT_MOST && *unused > KEPT_LEAST) {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// The time since a file was written or read.
+fn unused(file: &Path) -> Option<Duration> {
+    let found = fs::metadata(file).ok()?;
+    let used = found.modified().ok()?.max(found.accessed().ok()?);
+    Some(used.elapsed().unwrap_or_default())
 }
 
 fn standard_abi(product: &Product, bytes: &[u8]) -> Result<Compiled, RecordError> {
@@ -300,7 +338,39 @@ fn cache(product: &Product) -> Result<PathBuf, RecordError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::FileTimes;
+
     use super::*;
+
+    /// The entries that remain of these, given the days since each was used.
+    fn kept(days: &[u64]) -> Vec<usize> {
+        let cache = tempfile::tempdir().unwrap();
+        let file = |at: usize| cache.path().join(at.to_string()).join("x.so");
+        for (at, days) in days.iter().enumerate() {
+            fs::create_dir(file(at).parent().unwrap()).unwrap();
+            let used = SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
+            let times = FileTimes::new().set_accessed(used).set_modified(used);
+            File::create(file(at)).unwrap().set_times(times).unwrap();
+        }
+        prune(cache.path(), "x.so");
+        (0..days.len()).filter(|at| file(*at).is_file()).collect()
+    }
+
+    #[test]
+    fn prune_removes_unused_files() {
+        assert_eq!(kept(&[0, 59, 61, 1000]), [0, 1]);
+    }
+
+    #[test]
+    fn prune_keeps_last_used_files() {
+        let mut days = [2; 40];
+        days[39] = 3;
+        days[..30].fill(0);
+        let kept = kept(&days);
+        assert_eq!(kept.len(), KEPT_MOST);
+        assert!((0..30).all(|at| kept.contains(&at)) && !kept.contains(&39), "{kept:?}");
+        assert_eq!(super::tests::kept(&[0; 40]).len(), 40);
+    }
 
     /// A build script shares no code with its crate.
     #[test]

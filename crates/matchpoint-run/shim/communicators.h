@@ -11,6 +11,7 @@ struct communicator {
     uint64_t received;  /* number of the message that was received last */
     unsigned in_order;  /* messages received in the order in which they were taken */
     bool watched;
+    bool is_freed; /* by the program: only its persistent receives use it */
     unsigned quiet; /* postings since a drain found a long queue */
     struct communicator *previous, *next; /* in the ring of those with receives in the engine */
     struct communicator *chain;           /* in the table */

@@ -1,7 +1,5 @@
-/* What is in the queues, written on a signal while a job hangs. The handler only counts; a process answers at its next poll. */
-
-static _Atomic int dumps_asked;
-static int dumps_answered;
+/* What is in the queues, written on a signal while a job hangs. The handler counts, and leads the next call into a slow path,
+ * which answers. */
 
 /* Entries of a queue that are written one by one. */
 #define DUMPED_MOST 1000
@@ -10,6 +8,7 @@ static void on_dump_signal(int number)
 {
     (void)number;
     atomic_fetch_add(&dumps_asked, 1);
+    always.drives = always.translates = always.posts_slowly = true;
 }
 
 /* Unless the program has a handler of its own. */
@@ -84,6 +83,7 @@ static __attribute__((cold, noinline)) void answer_dump(int asked)
 {
     char path[PATH_MAX];
     dumps_answered = asked;
+    set_paths();
     dump_path(path, sizeof path);
     struct dump dump = {.file = fopen(path, "a"), .now = ticks()};
     if (dump.file == NULL)

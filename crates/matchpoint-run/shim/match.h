@@ -349,21 +349,30 @@ static inline struct type *type_slot(MPI_Datatype type)
     return &types[(AS_WORD(type) * 0x9e3779b97f4a7c15) >> 58];
 }
 
-/* Whether the library accepts buffer and datatype: a persistent receive that is never started finds out, without the
- * program's error handler. */
+/* Whether the library accepts a persistent receive on a communicator that returns errors. The receive is never started. */
+static bool is_receive_valid(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    MPI_Request request;
+    bool is_valid = REAL(Recv_init)(buffer, count, type, 0, 0, comm, &request) == MPI_SUCCESS;
+    if (is_valid)
+        REAL(Request_free)(&request);
+    return is_valid;
+}
+
+/* Whether the library accepts buffer and datatype. The question does not call the program's error handler. A program of sessions
+ * has no MPI_COMM_SELF: there the question exchanges the error handler of `comm` for an instant. */
 static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
 {
     MPI_Errhandler handler;
-    MPI_Request request;
+    if (overflow.has_private)
+        return is_receive_valid(buffer, count, type, overflow.private);
     if (REAL(Comm_get_errhandler)(comm, &handler) != MPI_SUCCESS)
         return false;
     REAL(Comm_set_errhandler)(comm, library.errors_return);
-    bool accepted = REAL(Recv_init)(buffer, count, type, 0, 0, comm, &request) == MPI_SUCCESS;
+    bool is_valid = is_receive_valid(buffer, count, type, comm);
     REAL(Comm_set_errhandler)(comm, handler);
     REAL(Errhandler_free)(&handler);
-    if (accepted)
-        REAL(Request_free)(&request);
-    return accepted;
+    return is_valid;
 }
 
 static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm, struct type *met)

@@ -2,7 +2,7 @@
  * message costs that goes through the engine. Overflow begins at the depth where both are equal. Unexpected queues are watched
  * only if their entries cost something, too.
  *
- * The messages are to the process itself, on a communicator of its own. MPICH keeps those in a list of their own; that list is
+ * The messages are to the process itself, on the private communicator. MPICH keeps those in a list of their own; that list is
  * searched as the lists of other messages are. */
 
 /* Receives that are searched, and messages that are timed, of which the fastest counts. */
@@ -132,16 +132,15 @@ static long limit_of(double entry, double overflow_cost)
     return limit < LEAST_LIMIT ? LEAST_LIMIT : limit > MOST_LIMIT ? MOST_LIMIT : (long)limit;
 }
 
-static void measure_limits(bool has_world)
+static void measure_limits(void)
 {
-    struct trial trial;
+    struct trial trial = {.comm = overflow.private};
     always.limit_named = always.limit_any = 32;
-    if (!has_world || REAL(Comm_dup)(library.comm_self, &trial.comm) != MPI_SUCCESS)
+    if (!overflow.has_private)
         return;
     double posted = fastest_ns(&trial, 0, time_posted), through = fastest_ns(&trial, 0, time_overflow_of);
     double named = entry_ns(&trial, 0, posted), any = entry_ns(&trial, MPI_ANY_SOURCE, posted);
     overflow.may_watch = unexpected_entry_ns(&trial) >= NOISE_NS;
-    REAL(Comm_free)(&trial.comm);
     overflow.counts.entry_named_ns = named;
     overflow.counts.entry_any_ns = any;
     overflow.counts.overflow_ns = through - posted;

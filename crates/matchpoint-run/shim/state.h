@@ -45,6 +45,8 @@ static struct {
     int polls_before_yield;
     int tag_ub;
     double ticks_per_ns;
+    bool has_private;
+    MPI_Comm private; /* a copy of MPI_COMM_SELF that returns errors */
     struct communicator *busy; /* ring of communicators with receives in the engine */
     pthread_mutex_t mutex;
 } overflow = {.tag_ub = INT_MAX, .ticks_per_ns = 1};
@@ -62,12 +64,17 @@ static inline void unlock(void)
         pthread_mutex_unlock(&overflow.mutex);
 }
 
-/* After any change of the counts. */
+/* Signals that ask for the contents of the queues: see dump.h. */
+static _Atomic int dumps_asked;
+static int dumps_answered;
+
+/* After any change of the counts. The slow paths also answer a signal. */
 static void set_paths(void)
 {
-    always.drives = always.multiple || overflow.queued > 0;
-    always.translates = always.multiple || overflow.active > 0;
-    always.posts_slowly = always.multiple || overflow.queued > 0 || overflow.held > 0 || overflow.watched > 0 ||
+    bool slow = always.multiple || atomic_load_explicit(&dumps_asked, memory_order_relaxed) != dumps_answered;
+    always.drives = slow || overflow.queued > 0;
+    always.translates = slow || overflow.active > 0;
+    always.posts_slowly = slow || overflow.queued > 0 || overflow.held > 0 || overflow.watched > 0 ||
                           always.limit_named == 0 || overflow.watches_always;
 }
 

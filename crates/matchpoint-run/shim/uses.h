@@ -1,5 +1,6 @@
 /* Functions of the library that are called, and not defined, here. */
 
+USED(Comm_call_errhandler);
 USED(Comm_get_attr);
 USED(Comm_get_errhandler);
 USED(Comm_get_name);
@@ -9,11 +10,10 @@ USED(Comm_set_errhandler);
 USED(Comm_size);
 USED(Comm_test_inter);
 USED(Errhandler_free);
+USED(Get_count);
 USED(Get_library_version);
 USED(Grequest_complete);
 USED(Grequest_start);
-USED(Pack);
-USED(Pack_size);
 USED(Query_thread);
 USED(Status_set_cancelled);
 USED(Status_set_elements);

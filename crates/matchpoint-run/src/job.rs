@@ -66,6 +66,8 @@ pub struct Job {
     pub engine: String,
     /// Ranks, where the command says how many.
     pub ranks: Option<u64>,
+    /// The program, if no such program exists on this host.
+    pub missing: Option<String>,
     /// Where libraries and reports are.
     pub folder: Folder,
 }
@@ -102,7 +104,7 @@ impl Job {
             )?))
         };
         let (engine, command) = (request.engine, request.command);
-        Ok(Job { command, position, hosts, engine, ranks: words.ranks, folder })
+        Ok(Job { command, position, hosts, engine, ranks: words.ranks, missing: words.missing, folder })
     }
 
     /// The command with all that it needs to run in this way.

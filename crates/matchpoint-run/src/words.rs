@@ -24,6 +24,9 @@ pub struct Words {
     pub nodes: Option<u64>,
     /// `-n 8`, added up over `:`.
     pub ranks: Option<u64>,
+    /// The program of a command without a program that exists here: the first word with a slash, or else the first word that
+    /// is no option and no known argument.
+    pub missing: Option<String>,
 }
 
 /// Options with one argument that is of no interest here.
@@ -84,15 +87,23 @@ impl Words {
         let mut words = Words::default();
         let is_srun = command.first().is_some_and(|name| name.rsplit('/').next() == Some("srun"));
         let mut rest = command.iter().skip(1).map(String::as_str);
+        let (mut has_program, mut unknown) = (false, Vec::new());
         while let Some(word) = rest.next() {
             if !word.starts_with('-') {
                 // The application; behind `:` the launcher has the word again.
-                if in_path(word).is_some() {
+                if in_path(word).is_none() {
+                    unknown.push(word);
+                } else {
+                    has_program = true;
                     let _ = rest.by_ref().find(|word| *word == ":");
                 }
                 continue;
             }
             words.option(word, is_srun, &mut rest);
+        }
+        if !has_program {
+            let path = unknown.iter().find(|word| word.contains('/'));
+            words.missing = path.or(unknown.first()).map(|&word| word.to_owned());
         }
         words
     }
@@ -184,6 +195,16 @@ mod tests {
         for option in ["-launcher-exec", "-bootstrap-exec", "--launch-agent"] {
             assert_eq!(words(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
         }
+    }
+
+    #[test]
+    fn missing_program_is_named() {
+        let missing = |line: &str| words(line).missing;
+        assert_eq!(missing("mpiexec -n 2 ./no-such -v"), Some("./no-such".to_owned()));
+        assert_eq!(missing("mpiexec --unknown 3 -n 2 ./no-such a"), Some("./no-such".to_owned()));
+        assert_eq!(missing("mpiexec -n 2 no-such a"), Some("no-such".to_owned()));
+        assert_eq!(missing("mpiexec -n 2 sh ./no-such"), None);
+        assert_eq!(missing("mpiexec"), None);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use matchpoint_run::job::{Job, Way};
+use matchpoint_run::report::Process;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
@@ -20,13 +21,15 @@ const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_secs(60);
 
 /// Runs it so many times in each way; `with_us` runs it once in ours. How the last of those ended: the first that fails is
-/// the last, and so is that during which somebody has asked for the end.
+/// the last, and so is that during which somebody has asked for the end. Unless processes may be silent, so is the first in
+/// which no process loaded our library.
 ///
 /// # Errors
 /// It cannot be started.
 pub fn run(
     job: &Job,
     times: u32,
+    may_be_silent: bool,
     with_us: &mut impl FnMut() -> Result<ExitStatus, Failure>,
     compared: &mut Compared,
 ) -> Result<ExitStatus, Failure> {
@@ -43,6 +46,9 @@ pub fn run(
                 job.folder.forget_reports()?;
                 last = with_us()?;
                 if !last.success() {
+                    return Ok(last);
+                }
+                if !may_be_silent && !job.processes().iter().any(Process::is_matched) {
                     return Ok(last);
                 }
                 longest = longest.max(begun.elapsed());

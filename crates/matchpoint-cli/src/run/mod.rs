@@ -79,7 +79,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     };
     let mut compared = None;
     let status = match arguments.compare {
-        Some(times) => compare::run(&job, times, &mut with_us, compared.insert(Compared::new(&job)))?,
+        Some(times) => {
+            let compared = compared.insert(Compared::new(&job));
+            compare::run(&job, times, arguments.quiet, &mut with_us, compared)?
+        }
         None => with_us()?,
     };
     if compared.is_some() && !status.success() {
@@ -97,9 +100,12 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
              to tell which"
         );
     } else if run.ranks.is_empty() {
-        let why = match job.position {
-            Position::Above(_) => nothing_above().to_owned(),
-            Position::Below(_) => nothing(&run, told.is_empty()),
+        let why = match (&job.missing, &job.position) {
+            (Some(program), _) if told.is_empty() && !status.success() => {
+                format!("'{program}' is no program on this host\nhint: check the name and the path")
+            }
+            (_, Position::Above(_)) => nothing_above().to_owned(),
+            (_, Position::Below(_)) => nothing(&run, told.is_empty()),
         };
         if status.success() {
             return Err(Failure::Message(why));
@@ -210,8 +216,9 @@ fn name_and_version(mpi: &str) -> (&str, Option<&str>) {
 
 /// No process has loaded the library.
 fn nothing_above() -> &'static str {
-    "no process reported: the program calls no MPI_Init, is linked statically or set-user-id, sets its own LD_PRELOAD, or runs \
-     on hosts that do not see the folder (--folder)"
+    "no process reported: the program calls no MPI_Init, is linked statically or set-user-id, sets its own LD_PRELOAD, uses \
+     another MPI library, or runs on hosts that do not see the folder (--folder)\n\
+     hint: put the launcher itself behind --, not a script that starts it; or name the compiler of its MPI with --mpicc"
 }
 
 /// No process was matched by us: why, as far as is known, and what to look at.

@@ -58,3 +58,14 @@ fn compare_stops_after_failed_job() {
     assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
     assert_eq!(ways(&ran.json()), [("ours", 0, true), ("shipped", 0, true)], "{ran}");
 }
+
+#[test]
+fn compare_stops_without_loaded_library() {
+    let Some(mpi) = mpi::first() else { return };
+    let mpicc = mpi.mpicc();
+    let options = ["--compare", "2", "--mpicc", mpicc.to_str().unwrap()];
+    let ran = Job::new(&options).args(["sh", "-c", "echo turn"]).run();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "turn\n"), "{ran}");
+    ran.says("no process reported");
+    ran.says("hint: put the launcher itself behind --");
+}

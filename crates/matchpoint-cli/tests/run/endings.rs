@@ -1,6 +1,7 @@
 //! The exit code of the job is kept however the job ends, and the processes that reported are listed.
 
 use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::job::{Job, MATCHPOINT};
@@ -175,6 +176,41 @@ fn sigusr1_lists_receives_and_messages() {
     });
 }
 
+/// No receive is in the engine: the ranks call the MPI library, which returns at once.
+#[test]
+fn sigusr1_is_answered_between_calls() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        let program = programs::built(&mpi, "polls");
+        for call in ["MPI_Iprobe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Barrier"] {
+            let mut job = Endless::start(&mpi, &["--limit", "100"], &[program.to_str().unwrap(), call]);
+            job.until("hybrid is ready in 2 ranks");
+            // The second signal finds the fast paths again.
+            for _ in 0..2 {
+                job.signal("-USR1");
+                job.until("matchpoint: rank 0: queues, oldest first");
+                job.until("0 receives and 0 messages in the engine");
+                job.until("matchpoint: rank 1: queues, oldest first");
+            }
+            job.stop();
+        }
+    }
+}
+
+/// A blocking probe polls where the limit is 0.
+#[test]
+fn sigusr1_is_answered_in_probe() {
+    mpi::each(|mpi| {
+        let program = programs::built(mpi, "polls");
+        let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap(), "MPI_Probe"]);
+        job.until("hybrid is ready in 2 ranks");
+        job.signal("-USR1");
+        job.until("matchpoint: rank 0: queues, oldest first");
+        job.until("matchpoint: rank 1: queues, oldest first");
+        job.stop();
+    });
+}
+
 #[test]
 fn sigusr1_counts_requests_of_library() {
     let _alone = mpi::alone();
@@ -208,6 +244,19 @@ fn job_without_mpi_fails() {
         assert_eq!(ran.code, Some(7), "{ran}");
         ran.says("the job failed");
         ran.says(why);
+    }
+}
+
+#[test]
+fn missing_program_is_named() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        for (options, _) in POSITIONS {
+            let ran = Job::new(options).with(&mpi, 2, Path::new("./no-such")).run();
+            assert!(ran.code.is_some_and(|code| code > 1), "{ran}");
+            ran.says("'./no-such' is no program on this host");
+            assert!(!ran.stderr.contains("LD_PRELOAD") && !ran.stderr.contains("no process"), "{ran}");
+        }
     }
 }
 

@@ -150,6 +150,20 @@ fn objects_may_be_freed_early() {
     check_all(2, "lifetime", &["--serial", "100", "--alive", "100"]);
 }
 
+/// MPICH has 2048 communicators at most. A held message must not keep a freed one.
+#[test]
+fn freed_communicator_releases_held_messages() {
+    let mut failures = Failures::default();
+    let words = ["--serial", "1", "--alive", "1", "--unreceived", "2500"];
+    mpi::each(|mpi| failures.run(mpi, 2, "lifetime", "0", &words, false));
+    failures.end();
+}
+
+#[test]
+fn error_handlers_see_every_error() {
+    check_all(2, "handlers", &["--rounds", "3000"]);
+}
+
 #[test]
 fn intercommunicators_match() {
     check_all(2, "intercommunicator", &[]);

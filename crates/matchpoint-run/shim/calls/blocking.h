@@ -6,6 +6,7 @@ static void look_at_plugins(void);
 static __attribute__((noinline)) void enter_blocking(void)
 {
     lock();
+    answer_if_asked();
     if (overflow.queued > 0)
         look_at_plugins();
     give_back();
@@ -144,8 +145,24 @@ int PMPI_Buffer_flush(void)
 }
 #endif
 
-/* A communicator goes: its receives belong to the library, which completes them; its messages are lost, as they would be
- * there. */
+/* A matched message keeps the library's communicator until the message is received. The scratch buffer of a message whose data
+ * has not arrived stays: the library writes it later. */
+static void discard_message(struct message *message)
+{
+    int bytes = 0, arrived = 0;
+    MPI_Request request;
+    REAL(Get_count)(&message->status, library.packed, &bytes);
+    void *scratch = bytes >= 0 ? malloc((size_t)bytes + 1) : NULL; /* negative: MPI_UNDEFINED, longer than an int */
+    if (scratch != NULL && REAL(Imrecv)(scratch, bytes, library.packed, &message->handle, &request) == MPI_SUCCESS) {
+        if (REAL(Test)(&request, &arrived, MPI_STATUS_IGNORE) == MPI_SUCCESS && arrived)
+            free(scratch);
+        else
+            REAL(Request_free)(&request);
+    }
+    return_message(message);
+}
+
+/* A freed communicator: the library completes its receives, and its messages are lost, as in the library. */
 static void append_message(void *end, uint64_t id)
 {
     struct message ***last = end, *message = (struct message *)(uintptr_t)id;
@@ -163,12 +180,25 @@ static void forget_messages(struct communicator *communicator)
     for (struct message *message = first, *next; message != NULL; message = next) {
         next = message->next;
         if (message->communicator == communicator)
-            return_message(message);
+            discard_message(message);
     }
     overflow.held -= communicator->held;
 }
 
-/* Nothing finds it by its handle any more. A persistent receive may still be started: then the record stays. */
+/* The record of a freed communicator without persistent receives. */
+static void release_communicator(struct communicator *communicator)
+{
+    forget_messages(communicator);
+    overflow.functions->close_context(overflow.core, communicator->context);
+    for (size_t i = 0; i <= map.mask && overflow.active > 0; i++)
+        if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
+            map.slots[i]->communicator = NULL;
+    free(communicator);
+    set_paths();
+}
+
+/* Nothing finds it by its handle any more. A persistent receive may still be started: then the record stays until its request is
+ * freed. */
 static __attribute__((noinline)) void forget_communicator(struct communicator *communicator)
 {
     struct communicator **slot = communicator_slot(communicator->handle);
@@ -179,15 +209,10 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
         communicators.last = NULL;
     overflow.watched -= communicator->watched;
     communicator->watched = false;
-    if (communicator->persistent == 0) {
-        forget_messages(communicator);
-        overflow.functions->close_context(overflow.core, communicator->context);
-        for (size_t i = 0; i <= map.mask && overflow.active > 0; i++)
-            if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
-                map.slots[i]->communicator = NULL;
-        free(communicator);
-    }
+    communicator->is_freed = true;
     set_paths();
+    if (communicator->persistent == 0)
+        release_communicator(communicator);
 }
 
 /* Attribute callbacks may receive on a communicator that is freed, and the call may fail: its record goes afterwards. */

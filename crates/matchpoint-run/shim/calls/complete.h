@@ -223,7 +223,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     *flag = 0;
-    if (overflow.queued > 0)
+    if (always.drives)
         make_progress(NULL);
     update_view(&view, requests);
     if (view.pending == 0) {
@@ -255,7 +255,7 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (overflow.queued > 0)
+        if (always.drives)
             make_progress(NULL);
         update_view(&view, requests);
         *flag = 0;
@@ -295,7 +295,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (overflow.queued > 0)
+        if (always.drives)
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
@@ -492,6 +492,8 @@ CALL(Cancel, (MPI_Request * request), (request))
     return result;
 }
 
+static void release_communicator(struct communicator *communicator);
+
 /* The receive goes on without its request (MPI-4.1 §3.7.3). */
 static int free_receive(struct receive *receive, MPI_Request *request)
 {
@@ -504,8 +506,10 @@ static int free_receive(struct receive *receive, MPI_Request *request)
         give_back_all();
     bool is_active = receive->state == RECEIVE_QUEUED || receive->state == RECEIVE_STARTED;
     if (receive->is_persistent) {
+        struct communicator *communicator = receive->communicator;
         map_remove(receive);
-        receive->communicator->persistent--;
+        if (--communicator->persistent == 0 && communicator->is_freed && overflow.core != NULL)
+            release_communicator(communicator);
         if (receive->is_derived && receive->state != RECEIVE_STARTED)
             REAL(Type_free)(&receive->type);
         result = REAL(Request_free)(&handle);

@@ -43,7 +43,7 @@ CALL(Precv_init,
 }
 #endif
 
-static void set_limits(bool has_world)
+static void set_limits(void)
 {
     const char *limit = getenv("MATCHPOINT_LIMIT");
     char *end = NULL;
@@ -53,7 +53,7 @@ static void set_limits(bool has_world)
     else if (receives >= 0 && *end == 0)
         always.limit_named = always.limit_any = receives;
     else
-        measure_limits(has_world);
+        measure_limits();
     if (limit != NULL && *limit != 0 && strcmp(limit, "none") != 0 && strcmp(limit, "auto") != 0 && (end == NULL || *end != 0))
         complain("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
     overflow.counts.limit_named = always.limit_named == LONG_MAX ? -1 : always.limit_named;
@@ -82,6 +82,20 @@ static bool is_spawned(void)
     return parent != library.comm_null;
 }
 
+static void make_private(void)
+{
+    overflow.has_private = REAL(Comm_dup)(library.comm_self, &overflow.private) == MPI_SUCCESS;
+    if (overflow.has_private)
+        REAL(Comm_set_errhandler)(overflow.private, library.errors_return);
+}
+
+static void free_private(void)
+{
+    if (overflow.has_private)
+        REAL(Comm_free)(&overflow.private);
+    overflow.has_private = false;
+}
+
 /* The library is initialized. */
 static __attribute__((noinline)) void overflow_begin(bool has_world)
 {
@@ -91,8 +105,11 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
         return;
     find_thread_level(has_world);
     set_paths();
-    if (overflow.core != NULL)
+    if (overflow.core != NULL) {
+        if (has_world)
+            make_private();
         return;
+    }
     struct clock_pair before = clock_pair();
     if (has_world) {
         REAL(Comm_size)(library.comm_world, &size);
@@ -115,11 +132,13 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     struct clock_pair after = clock_pair();
     if (after.ns > before.ns)
         overflow.ticks_per_ns = (double)(after.ticks - before.ticks) / (double)(after.ns - before.ns);
+    if (has_world)
+        make_private();
     bool hides = HIDES_MESSAGES && (imports.hidden_messages || !imports.initializes);
     if (hides || (PROBE_CRASHES && has_world && is_spawned()))
         stay_out();
     else
-        set_limits(has_world);
+        set_limits();
     overflow.functions->report(overflow.core);
     listen_for_dumps();
     always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
@@ -150,6 +169,7 @@ static void overflow_end(void)
         REAL(Request_free)(&receive->handle);
         free(receive);
     }
+    free_private();
     unlock();
 }
 
@@ -205,6 +225,9 @@ static int finalize(const void *caller, bool first)
         return REAL(Finalize)();
     }
     enter_blocking();
+    lock();
+    free_private();
+    unlock();
     int result = REAL(Finalize)();
     leave_blocking();
     return result;

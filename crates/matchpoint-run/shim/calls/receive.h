@@ -33,7 +33,7 @@ static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_
 static __attribute__((noinline)) int receive_slowly(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                     MPI_Comm comm, MPI_Status *status)
 {
-    MPI_Request request;
+    MPI_Request request = library.request_null;
     const struct type *known;
     lock();
     if (check_receive(buffer, count, type, source, tag, comm, &known) == NULL) {

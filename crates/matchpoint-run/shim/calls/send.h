@@ -5,6 +5,9 @@
 #define SEND_PARAMETERS const void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm
 #define SEND_ARGUMENTS buffer, count, type, rank, tag, comm
 
+/* MPICH 5.0 returns MPI_SUCCESS after an error handler of the program returned. Its nonblocking call then writes no request, so
+ * every request of a replaced call begins as MPI_REQUEST_NULL. */
+
 /* Nonblocking sends, which BLOCKING_SEND needs, come first. REALLY is the library's function. */
 #define NONBLOCKING_SEND(NAME, REALLY)                                                                   \
     CALL(SIZED(NAME), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))                \
@@ -16,7 +19,7 @@
 #define BLOCKING_SEND(NAME, REALLY, NONBLOCKING)                                                         \
     CALL(SIZED(NAME), (SEND_PARAMETERS), (SEND_ARGUMENTS))                                               \
     {                                                                                                    \
-        MPI_Request request;                                                                             \
+        MPI_Request request = library.request_null;                                                      \
         if (LIKELY(!always.drives))                                                                      \
             return REAL(SIZED(REALLY))(SEND_ARGUMENTS);                                                  \
         int result = REAL(SIZED(NONBLOCKING))(SEND_ARGUMENTS, &request);                                 \
@@ -42,19 +45,42 @@ static __attribute__((noinline)) int complete_both(MPI_Request *send, MPI_Reques
     return received != MPI_SUCCESS ? received : sent;
 }
 
-/* A copy of a buffer that the receive part will overwrite. */
-static int pack_copy(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm, void **packed, int *length)
+/* Packing, by the size of counts. */
+#if MPI_VERSION >= 4
+#define PACKED_COUNT MPI_Count
+#define PACKED(name) name##_c
+USED(Pack_c);
+USED(Pack_size_c);
+DEFINED_BELOW(Isend_c);
+#else
+#define PACKED_COUNT int
+#define PACKED(name) name
+USED(Pack);
+USED(Pack_size);
+#endif
+
+static int raise_error(MPI_Comm comm, int code)
 {
-    int size = 0, result;
-    *length = 0;
+    REAL(Comm_call_errhandler)(comm, code);
+    return code;
+}
+
+/* Sends a copy of a buffer that the receive part will overwrite. */
+static int send_copy(const void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, void **packed,
+                     MPI_Request *request)
+{
+    PACKED_COUNT size = 0, length = 0;
+    int result;
     *packed = NULL;
-    if (count > INT_MAX)
-        return MPI_ERR_COUNT;
-    if ((result = REAL(Pack_size)((int)count, type, comm, &size)) != MPI_SUCCESS)
+    if ((result = REAL(PACKED(Pack_size))((PACKED_COUNT)count, type, comm, &size)) != MPI_SUCCESS)
         return result;
+    if (size < 0) /* longer than an int, where the library has no larger counts */
+        return raise_error(comm, MPI_ERR_COUNT);
     if ((*packed = malloc(size > 0 ? (size_t)size : 1)) == NULL)
-        return MPI_ERR_NO_MEM;
-    return REAL(Pack)(buffer, (int)count, type, *packed, size, length, comm);
+        return raise_error(comm, MPI_ERR_NO_MEM);
+    if ((result = REAL(PACKED(Pack))(buffer, (PACKED_COUNT)count, type, *packed, size, &length, comm)) != MPI_SUCCESS)
+        return result;
+    return REAL(PACKED(Isend))(*packed, length, library.packed, to, tag, comm, request);
 }
 
 #ifdef MPI_4
@@ -116,7 +142,7 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
  * receive was posted that could take a message. */
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
-    MPI_Request send, receive = library.request_null;
+    MPI_Request send = library.request_null, receive = library.request_null;
     if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
     int result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
@@ -131,14 +157,11 @@ CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, st
 
 CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE_ARGUMENTS, status))
 {
-    MPI_Request send, receive = library.request_null;
+    MPI_Request send = library.request_null, receive = library.request_null;
     void *packed;
-    int length;
     if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
-    int result = pack_copy(buffer, count, type, comm, &packed, &length);
-    if (result == MPI_SUCCESS)
-        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    int result = send_copy(buffer, count, type, to, out_tag, comm, &packed, &send);
     if (result == MPI_SUCCESS) {
         result = post_slowly(buffer, count, type, from, in_tag, comm, &receive);
         if (result != MPI_SUCCESS) {
@@ -154,7 +177,7 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
 #ifdef MPI_4
 CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS, request))
 {
-    MPI_Request send;
+    MPI_Request send = library.request_null;
     count_request();
     if (LIKELY(posts_to_library(from)))
         return REAL(SIZED(Isendrecv))(PAIR_ARGUMENTS, request);
@@ -170,15 +193,14 @@ CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS,
 
 CALL(SIZED(Isendrecv_replace), (REPLACE_PARAMETERS, MPI_Request *request), (REPLACE_ARGUMENTS, request))
 {
-    MPI_Request send;
+    MPI_Request send = library.request_null;
     void *packed;
-    int length;
     count_request();
     if (LIKELY(posts_to_library(from)))
         return REAL(SIZED(Isendrecv_replace))(REPLACE_ARGUMENTS, request);
     lock();
-    int result = pack_copy(buffer, count, type, comm, &packed, &length);
-    if (result != MPI_SUCCESS || (result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send)) != MPI_SUCCESS) {
+    int result = send_copy(buffer, count, type, to, out_tag, comm, &packed, &send);
+    if (result != MPI_SUCCESS) {
         free(packed);
     } else {
         result = post_receive(buffer, count, type, from, in_tag, comm, request);

@@ -55,6 +55,22 @@ static void check_blocking(void) {
     check_received(&status, 2);
 }
 
+// A count that is larger than an int, of an empty datatype.
+static void check_replace(void) {
+    MPI_Count count = (MPI_Count)INT32_MAX + 5;
+    MPI_Datatype empty;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Sendrecv_replace_c(in, count, empty, right, 7, left, 7, MPI_COMM_WORLD, &status);
+    CHECK_STATUS(&status, left, 7, 0);
+    MPI_Isendrecv_replace_c(in, count, empty, right, 7, left, 7, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, &status);
+    CHECK_STATUS(&status, left, 7, 0);
+    MPI_Type_free(&empty);
+}
+
 static void check_persistent(void) {
     MPI_Request receive, send;
     MPI_Status status;
@@ -118,6 +134,7 @@ static void run_checks(void) {
     out = allocate(INTS * sizeof(int)), in = allocate(INTS * sizeof(int));
     step = "nonblocking", check_nonblocking();
     step = "blocking", check_blocking();
+    step = "large counts replaced", check_replace();
     step = "persistent", check_persistent();
     step = "matched", check_matched();
     step = "MPI_Isendrecv_c", check_isendrecv();

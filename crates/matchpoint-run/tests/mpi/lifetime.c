@@ -1,7 +1,9 @@
 // Datatypes and communicators that are freed while receives wait, and MPI_Finalize with messages and requests left.
 //
-//     mpiexec -n 2..4 lifetime [--fill N] [--serial N] [--alive N]
+//     mpiexec -n 2..4 lifetime [--fill N] [--serial N] [--alive N] [--unreceived N]
 //
+// --unreceived communicators are freed with a message that is not received: 0. MPICH 5.0 aborts there if its own queue has
+// the message, so the option needs an overflow limit of 0.
 // --serial communicators are created and freed one after another: 4096, with more than 2 ranks 512. --alive communicators
 // exist at once: 1000, with more than 2 ranks 200. Creation is slow where ranks share cores.
 #include "checks.h"
@@ -179,6 +181,37 @@ static void check_attributes(void) {
     empty_queue(MPI_COMM_WORLD, &filler);
 }
 
+static long resident_kib(void) {
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    if (file != NULL) fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+// Communicators are freed with a message that is not received, and a persistent receive that is not started.
+static void check_unreceived(int count) {
+    enum { MOST_KIB = 2048 };
+    long halfway = 0;
+    for (int at = 0; at < count; at++) {
+        MPI_Comm comm;
+        MPI_Request request;
+        int value = -1;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Recv_init(&value, 1, MPI_INT, left, 7, comm, &request);
+        MPI_Send(&at, 1, MPI_INT, right, 5, comm);
+        MPI_Send(&at, 1, MPI_INT, right, 6, comm);
+        MPI_Recv(&value, 1, MPI_INT, left, 6, comm, MPI_STATUS_IGNORE);
+        CHECK(value == at, "communicator %d has message %d", at, value);
+        if (at % 2) MPI_Request_free(&request);
+        MPI_Comm_free(&comm);
+        if (at % 2 == 0) MPI_Request_free(&request);
+        if (at == count / 2) halfway = resident_kib();
+    }
+    long growth = resident_kib() - halfway;
+    CHECK(count == 0 || growth < MOST_KIB, "%d communicators: the process grows by %ld KiB", count / 2, growth);
+}
+
 // MPICH 5.0 aborts in MPI_Finalize if messages are unmatched.
 #if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000 && !defined(I_MPI_VERSION)
 enum { FINALIZE_ABORTS = 1 };
@@ -216,6 +249,7 @@ int main(int argc, char **argv) {
     step = "MPI_Comm_disconnect", check_comm_disconnect();
     step = "communicators one after another", check_serial((int)option(argc, argv, "--serial", ranks > 2 ? 512 : 4096));
     step = "communicators at once", check_alive((int)option(argc, argv, "--alive", ranks > 2 ? 200 : 1000));
+    step = "messages not received", check_unreceived((int)option(argc, argv, "--unreceived", 0));
     step = "attributes", check_attributes();
     step = "left messages", leave_messages();
     return finish();
