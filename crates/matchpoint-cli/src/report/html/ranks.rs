@@ -9,7 +9,7 @@ use super::escape::escape;
 use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
 use crate::report::Report;
-use crate::verdict::stands_for;
+use crate::stand_in::stands_for;
 
 /// Ranks in the table.
 const WORST: usize = 8;

@@ -14,7 +14,7 @@ use crate::format::{at_ranks, bytes, count, counted, depth_bin, digits, duration
 use crate::library_cost::has_library_cost;
 use crate::places::{compared, short};
 use crate::report::Report;
-use crate::verdict::stands_for;
+use crate::stand_in::stands_for;
 
 /// How many ranks are shown.
 const WORST: usize = 5;
