@@ -32,6 +32,7 @@ pub mod progress;
 pub mod record;
 pub mod report;
 pub mod run;
+pub mod stand_in;
 pub mod top;
 pub mod verdict;
 pub mod wrap;

@@ -9,16 +9,12 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
 use matchpoint_replay::measurements::EngineMeasurements;
 
-use crate::derived::matched_by;
 use crate::format;
-use crate::verdict::{stand_in, stands_for};
+use crate::stand_in::is_stand_in;
 
 /// Whether the times of an engine are those of the traced library.
 pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
-    let library = measurements.trace.library.as_deref();
-    measurements.library_cost.is_some()
-        && stands_for(matched_by(engine)).is_some()
-        && stands_for(matched_by(engine)) == stands_for(stand_in(library))
+    measurements.library_cost.is_some() && is_stand_in(measurements, engine)
 }
 
 /// Gives the stand-in the times of the library.

@@ -12,9 +12,10 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, matched_by, who};
+use crate::derived::{cost_ns, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
+use crate::stand_in::searches_as;
 
 /// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
 pub const NEGLIGIBLE: f64 = 0.01;
@@ -115,31 +116,6 @@ pub struct Other {
     pub who: String,
     /// Share of the run time of the rank that the verdict is about.
     pub share: f64,
-}
-
-/// Whose way of searching an engine's is, in words that go into a sentence.
-pub fn stands_for(engine: &str) -> Option<&'static str> {
-    match engine.split(':').next()? {
-        "list" => Some("MPICH"),
-        "rank_array" => Some("Open MPI"),
-        _ => None,
-    }
-}
-
-/// The engine that searches as a library does which calls itself so: `list`, as MPICH and all that is made of it, unless
-/// it is Open MPI.
-pub fn stand_in(library: Option<&str>) -> &'static str {
-    if library.is_some_and(|library| library.starts_with("Open MPI")) { "rank_array" } else { "list" }
-}
-
-/// Said where the engine stands for another library than the trace's.
-fn of_another(measurements: &Measurements, engine: &EngineMeasurements) -> String {
-    let library = measurements.trace.library.as_deref();
-    let (of_engine, of_trace) = (stands_for(matched_by(engine)), stands_for(stand_in(library)));
-    match of_trace.filter(|_| library.is_some() && of_engine.is_some() && of_engine != of_trace) {
-        Some(of_trace) => format!(" (the trace is of one that searches as {of_trace} does)"),
-        None => String::new(),
-    }
 }
 
 /// Judges.
@@ -266,9 +242,7 @@ fn text(
     let share = format::share(verdict.share);
     let range = format::share_range(verdict.low, verdict.high);
     let range = if range == share { String::new() } else { format!(" ({range})") };
-    let way =
-        stands_for(matched_by(engine)).map_or(String::new(), |of| format!(", which searches as {of} does"));
-    let way = way + &of_another(measurements, engine);
+    let way = searches_as(measurements, engine);
     let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
     let with = if why.is_empty() { "with" } else { "With" };
     let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));

@@ -50,6 +50,7 @@ static void write_head(void)
     struct timespec now;
     REAL(Get_library_version)(library_version, &length);
     REAL(Get_version)(&version, &subversion);
+    find_transport(library_version);
     clock_gettime(CLOCK_REALTIME, &now);
     ssize_t read = readlink("/proc/self/exe", program, sizeof program - 1);
     program[read > 0 ? read : 1] = 0;
@@ -60,6 +61,8 @@ static void write_head(void)
     text_add_string(&head, world.boot);
     text_add(&head, ",\"pid\":%ld,\"processors\":%ld,\"library\":", (long)getpid(), sysconf(_SC_NPROCESSORS_ONLN));
     text_add_string(&head, library_version);
+    text_add(&head, ",\"transport\":");
+    text_add_string(&head, transport);
     text_add(&head, ",\"standard\":\"%d.%d\",\"thread_level\":\"%s\",\"program\":", version, subversion, thread_level());
     text_add_string(&head, program);
     text_add(&head, ",\"started_ns\":%lld", (long long)now.tv_sec * 1000000000 + now.tv_nsec);

@@ -63,6 +63,7 @@ static void offset_end(void);
 #include "calls/process.h"
 #include "job.h"
 #include "offset.h"
+#include "matching.h"
 #include "search.h"
 #include "modules.h"
 #include "life.h"

@@ -201,7 +201,8 @@ static void search_order(int *order)
 /* Providers of libfabric keep few unexpected messages of a sender, and then take no more. */
 static bool may_hold_messages(bool same_host)
 {
-    return (same_host && !is_memory_off()) || !is_loaded("/libfabric");
+    bool passes_memory = same_host && !is_memory_off() && strcmp(transport, "cm/ofi") != 0;
+    return passes_memory || !is_loaded("/libfabric");
 }
 
 static void search_write(bool same_host, const struct search_cost *costs, int kinds)

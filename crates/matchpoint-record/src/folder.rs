@@ -126,6 +126,7 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     manifest.ended = Some(time(SystemTime::now()));
     manifest.ranks = first.map(|file| file.head.size);
     manifest.mpi = first.and_then(|file| file.head.library_line()).unwrap_or_default();
+    manifest.transport = first.map(|file| file.head.transport.clone()).unwrap_or_default();
     let searches: Vec<SearchCost> = files.iter().flat_map(|file| file.searches.iter().cloned()).collect();
     manifest.search = SearchCost::medians(&searches);
     manifest.files = files

@@ -175,6 +175,8 @@ pub struct TraceFacts {
     pub format: String,
     /// The MPI library, as it calls itself, on one line; `None` if the trace does not tell.
     pub library: Option<String>,
+    /// The part of the MPI library that matched messages; `None`: unknown.
+    pub transport: Option<String>,
     /// Path given by the user.
     pub path: String,
     /// Processes in the traced program.

@@ -307,6 +307,7 @@ impl Found<'_> {
         TraceFacts {
             format: description.format.clone(),
             library: description.library.clone(),
+            transport: description.transport.clone(),
             path: description.path.display().to_string(),
             ranks: description.ranks,
             missing: description.missing.iter().map(|missing| (missing.rank, missing.why.clone())).collect(),

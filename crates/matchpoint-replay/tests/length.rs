@@ -53,6 +53,7 @@ impl Loop {
         let description = Description {
             format: "made up".into(),
             library: None,
+            transport: None,
             path: PathBuf::from("memory"),
             ranks: RANKS,
             missing: Vec::new(),

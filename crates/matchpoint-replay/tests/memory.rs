@@ -51,6 +51,7 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> MadeUp<F> {
         let description = Description {
             format: "made up".into(),
             library: None,
+            transport: None,
             path: PathBuf::from("memory"),
             ranks,
             missing: Vec::new(),

@@ -13,6 +13,8 @@ pub struct Description {
     pub format: String,
     /// The MPI library, as it calls itself, on one line; `None` if the trace does not tell.
     pub library: Option<String>,
+    /// The part of the MPI library that matches messages, as the recorder names it; `None` if unknown.
+    pub transport: Option<String>,
     /// Where it was found.
     pub path: PathBuf,
     /// Number of processes in `MPI_COMM_WORLD`, as far as the trace tells: at least the number of streams.

@@ -249,6 +249,35 @@ impl<const W: usize> Chain<W> {
         None
     }
 
+    /// The first entry of this chain or of the `other` that matches, compared in the order of their ages; and whether it is
+    /// in the other. Adds the entries compared to `examined`.
+    #[inline]
+    pub(crate) fn search_merged<T: Copy, const L: usize>(
+        self,
+        other: Self,
+        slab: &Slab<Aged<T>, L>,
+        examined: &mut u64,
+        matches: impl Fn(&T) -> bool,
+    ) -> Option<(Place, bool)> {
+        if other.head == NIL {
+            return self.search(slab, u64::MAX, examined, |_, value| matches(value)).map(|at| (at, false));
+        }
+        let (mut at, mut at_other) = (self.head, other.head);
+        let age = |at: Place| if at == NIL { u64::MAX } else { slab.get(at).age };
+        loop {
+            let is_other = age(at_other) < age(at);
+            let next = if is_other { &mut at_other } else { &mut at };
+            if *next == NIL {
+                return None;
+            }
+            *examined += 1;
+            if matches(&slab.get(*next).value) {
+                return Some((*next, is_other));
+            }
+            *next = slab.next(*next, W);
+        }
+    }
+
     /// The first entry younger than `age`, or [`NIL`]: before it goes an entry that keeps its age.
     pub(crate) fn first_younger<T: Copy, const L: usize>(self, slab: &Slab<Aged<T>, L>, age: u64) -> Place {
         let younger = self.iter(slab).find(|(_, entry)| entry.age > age);

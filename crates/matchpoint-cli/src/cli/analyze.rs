@@ -7,7 +7,7 @@ use matchpoint_replay::{Arrivals, LogGp, Options};
 use matchpoint_trace::Trace;
 
 use super::{ALL, engine_or_all, engines_meant};
-use crate::verdict::stand_in;
+use crate::stand_in::stand_in;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27
@@ -23,8 +23,8 @@ pub struct Analyze {
     pub trace: PathBuf,
 
     /// An engine to replay, as name:key=value,…; `all` is every other one. Repeat for several: the verdict is about
-    /// the first, which stands for your MPI (list searches as MPICH does, rank_array as Open MPI) [default: list, all;
-    /// rank_array, all, if the trace is of Open MPI]
+    /// the first, which stands for your MPI (list searches as MPICH does, rank_array as Open MPI, ucx as UCX) [default:
+    /// the engine that searches as the traced library does, all]
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
@@ -63,7 +63,7 @@ impl Analyze {
     pub fn options(&self, trace: &dyn Trace) -> Options {
         let description = trace.description();
         Options {
-            engines: self.named(description.library.as_deref()),
+            engines: self.named(description.library.as_deref(), description.transport.as_deref()),
             sampled: self.wants_all(),
             arrivals: self.arrivals.unwrap_or_else(|| Arrivals::best_of(trace)),
             loggp: self.loggp,
@@ -73,9 +73,10 @@ impl Analyze {
 
     /// The engines, the first first: that which stands for the trace's library, if none is named. `all` stands for every
     /// engine of the registry that is not named.
-    fn named(&self, library: Option<&str>) -> Vec<String> {
+    fn named(&self, library: Option<&str>, transport: Option<&str>) -> Vec<String> {
         let is_named = self.engines.iter().any(|name| name != ALL);
-        let mut names = if is_named { Vec::new() } else { vec![stand_in(library).to_owned()] };
+        let stand_in = stand_in(library, transport).engine.to_owned();
+        let mut names = if is_named { Vec::new() } else { vec![stand_in] };
         names.extend(self.engines.iter().cloned());
         if self.wants_all() {
             names.push(ALL.to_owned());
@@ -104,7 +105,7 @@ mod tests {
 
     fn engines(library: Option<&str>, arguments: &[&str]) -> Vec<String> {
         let words = ["analyze", "trace"].iter().chain(arguments);
-        Command::parse_from(words).analyze.named(library)
+        Command::parse_from(words).analyze.named(library, None)
     }
 
     #[test]

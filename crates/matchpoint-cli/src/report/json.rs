@@ -95,6 +95,7 @@ struct Timings {
 struct Trace<'a> {
     format: &'a str,
     library: Option<&'a str>,
+    transport: Option<&'a str>,
     ranks: u32,
     calls: u64,
     calls_left_out: u64,

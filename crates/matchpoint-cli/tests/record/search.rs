@@ -28,6 +28,20 @@ fn entry_cost_is_measured_and_used() {
 }
 
 #[test]
+fn transport_is_recorded_on_one_host() {
+    each(|mpi| {
+        let ran = Job::of(mpi, 2, &mpi.example("halo27")).succeed();
+        let (transport, engine) = if mpi.is_open_mpi() { ("ob1", "rank_array") } else { ("shm", "list") };
+        assert_eq!(ran.manifest()["transport"], transport);
+        let report = ran.report();
+        assert_eq!(
+            (&report["trace"]["transport"], &report["engines"][0]["name"]),
+            (&transport.into(), &engine.into())
+        );
+    });
+}
+
+#[test]
 fn no_search_cost_measures_nothing() {
     each(|mpi| {
         let ran = Job::new(&["--no-search-cost"]).with(mpi, 2, &mpi.example("halo27")).succeed();

@@ -86,6 +86,7 @@ fn trace(all: &[RankMeasurements], ranks: u32) -> TraceFacts {
     TraceFacts {
         format: "DUMPI 13.0.0".to_owned(),
         library: None,
+        transport: None,
         path: "traces/halo".to_owned(),
         ranks,
         missing: Vec::new(),

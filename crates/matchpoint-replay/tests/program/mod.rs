@@ -38,6 +38,7 @@ pub fn program(ranks: Vec<Rank>) -> Program {
     let description = Description {
         format: "by hand".into(),
         library: None,
+        transport: None,
         path: PathBuf::from("memory"),
         ranks,
         missing: Vec::new(),

@@ -26,6 +26,9 @@ pub struct Head {
     /// What `MPI_Get_library_version` says.
     #[serde(default)]
     pub library: String,
+    /// The part of the library that matches messages (`ob1`, `ucx`, …); empty: unknown.
+    #[serde(default)]
+    pub transport: String,
     /// What `MPI_Get_version` says.
     #[serde(default)]
     pub standard: String,

@@ -31,6 +31,9 @@ pub struct Manifest {
     /// First line of what `MPI_Get_library_version` says.
     #[serde(default)]
     pub mpi: String,
+    /// The part of the library that matches messages at the first rank; empty: unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub transport: String,
     /// What that library paid for an entry that it compared, within a host and between hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<SearchCost>,

@@ -179,6 +179,7 @@ fn head(settings: &Settings) -> Head {
         pid: 0,
         processors: 0,
         library: String::new(),
+        transport: String::new(),
         standard: String::new(),
         thread_level: String::new(),
         program: String::new(),

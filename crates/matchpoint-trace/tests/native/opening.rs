@@ -56,6 +56,17 @@ fn the_library_is_told_on_one_line() {
 }
 
 #[test]
+fn recorded_transport_is_in_description() {
+    let with = |transport: &str| {
+        let head = matchpoint_trace::native::head::Head { transport: transport.into(), ..head() };
+        let file = [head_block(&head), small()[1..].concat()].concat();
+        opened(&folder("transport", &[(head.rank, file)], None)).description().transport.clone()
+    };
+    assert_eq!(with("ucx").as_deref(), Some("ucx"));
+    assert_eq!(with(""), None);
+}
+
+#[test]
 fn without_a_manifest_the_files_tell() {
     let trace = opened(&folder("no-manifest", &four(), None));
     assert_eq!((trace.present().len(), trace.description().ranks), (4, 4));

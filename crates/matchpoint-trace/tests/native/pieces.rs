@@ -61,6 +61,7 @@ pub fn head() -> Head {
         pid: 1,
         processors: 0,
         library: String::new(),
+        transport: String::new(),
         standard: "4.1".into(),
         thread_level: "multiple".into(),
         program: "/bin/true".into(),

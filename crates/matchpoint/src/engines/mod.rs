@@ -16,6 +16,7 @@ pub mod rank_array;
 mod software;
 #[cfg(test)]
 mod template;
+pub mod ucx;
 pub mod vector;
 
 use std::fmt::{self, Display};
@@ -29,6 +30,7 @@ pub static REGISTRY: &[Spec] = &[
     list::SPEC,
     rank_array::SPEC,
     bins::SPEC,
+    ucx::SPEC,
     four_d::SPEC,
     adaptive::SPEC,
     partner::SPEC,

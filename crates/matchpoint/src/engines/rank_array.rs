@@ -1,8 +1,8 @@
 //! `rank_array`: per communicator an array of queues, one pair for each source, and a queue of the receives from any
 //! source, as in Open MPI's ob1 (partner paper §2; fuzzy paper §VI-B has its memory).
 //!
-//! * A message looks in its source's posted queue and in the any-source queue, and takes the receive with the smaller
-//!   number (ob1's sequence number): whichever was posted first.
+//! * A message compares the receives of its source's posted queue and of the any-source queue in the order of their
+//!   numbers (ob1's sequence numbers), and takes the first match.
 //! * A receive that names its source looks in that source's unexpected queue.
 //! * A receive from any source looks through the unexpected queues of *all* sources. With `order=total` it takes the
 //!   earliest message of all; with `order=per_source` the first that the lowest rank has, which MPI permits and Open
@@ -171,16 +171,11 @@ impl<E: Effort> RankArray<E> {
     fn find_posted(&mut self, envelope: &Envelope) -> Option<Place> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
-        let mut earliest = |chain: Chain, age| {
-            let matches = |_, receive: &Receive| receive.selector.matches(envelope);
-            chain.search(&self.posted, age, &mut examined, matches)
-        };
-        let named = communicator.peers.get(envelope.source);
-        let named = named.and_then(|peer| earliest(peer.posted, u64::MAX));
-        let age = named.map_or(u64::MAX, |at| self.posted.get(at).age);
-        let from_any = earliest(communicator.from_any, age);
+        let named = communicator.peers.get(envelope.source).map(|peer| peer.posted).unwrap_or_default();
+        let matches = |receive: &Receive| receive.selector.matches(envelope);
+        let found = named.search_merged(communicator.from_any, &self.posted, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        from_any.or(named)
+        found.map(|(at, _)| at)
     }
 
     /// Queues a receive that no message waits for.

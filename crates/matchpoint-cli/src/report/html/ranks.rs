@@ -10,7 +10,7 @@ use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks
 use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
 use crate::library_cost;
 use crate::report::Report;
-use crate::verdict::stands_for;
+use crate::stand_in::stands_for;
 
 /// Ranks in the table.
 const WORST: usize = 8;

@@ -84,6 +84,7 @@ fn trace(measurements: &Measurements) -> Trace<'_> {
     Trace {
         format: &facts.format,
         library: facts.library.as_deref(),
+        transport: facts.transport.as_deref(),
         ranks: facts.ranks,
         calls: facts.calls,
         calls_left_out: facts.calls_left_out,

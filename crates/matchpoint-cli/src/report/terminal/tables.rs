@@ -12,7 +12,7 @@ use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seco
 use crate::library_cost;
 use crate::places::{compared, short};
 use crate::report::Report;
-use crate::verdict::stands_for;
+use crate::stand_in::stands_for;
 
 /// How many ranks are shown.
 const WORST: usize = 5;

@@ -167,6 +167,7 @@ impl Builder {
         let description = Description {
             format,
             library: None,
+            transport: None,
             path,
             ranks,
             missing,

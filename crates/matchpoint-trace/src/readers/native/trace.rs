@@ -258,6 +258,8 @@ impl Found {
         let clock_error_ns = notes::clock_error_ns(&self.present);
         let version = self.facts().map(|(_, facts)| facts.head.version).max().unwrap_or(VERSION);
         let library = self.facts().find_map(|(_, facts)| facts.head.library_line());
+        let transport =
+            self.facts().map(|(_, facts)| &facts.head.transport).find(|name| !name.is_empty()).cloned();
         let null_looks_any = self.facts().any(|(_, facts)| facts.head.null_looks_any);
         let finished = manifest.finished();
         let calls_cut_off = self.calls_cut_off(&finished);
@@ -270,6 +272,7 @@ impl Found {
         let description = Description {
             format: format!("Matchpoint {version}"),
             library,
+            transport,
             path: files.path,
             ranks,
             missing,

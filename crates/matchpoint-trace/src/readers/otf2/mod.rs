@@ -91,6 +91,7 @@ impl Archived {
         let description = Description {
             format: "OTF2 (inferred)".to_owned(),
             library: None,
+            transport: None,
             path: path.to_owned(),
             ranks,
             missing,

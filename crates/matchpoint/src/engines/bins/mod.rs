@@ -54,8 +54,40 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
+/// Which bin an envelope has, and in which order an arrival compares receives: what [`ucx`](super::ucx) has otherwise.
+pub trait Scheme: Send + 'static {
+    /// An arrival compares receives of its bin and of the list of wildcards in the order of their posting. Otherwise it
+    /// compares its bin first, then the older receives of the list.
+    const IS_MERGED: bool;
+
+    /// The bin of a fully specified envelope, below `bins`.
+    fn bin(&self, envelope: &Envelope, bins: usize) -> usize;
+}
+
+/// Any number of bins.
+pub struct Scaled;
+
+impl Scheme for Scaled {
+    const IS_MERGED: bool = false;
+
+    /// Multiply-shift (Dietzfelbinger et al. 1997): a sum of products by odd
+    /// constants, of which the upper bits are scaled to `bins`. The three products are independent, so it takes the time
+    /// of two multiplications. The folded 128-bit product of source and tag is as fast, but a search among 1024 keys
+    /// (a, 1023 − a) then examines 4.8 entries where random bins make it 3.0. Scaling, not masking, so that any number of
+    /// bins can be asked for, as the papers do.
+    #[inline]
+    fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
+        let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let source = envelope.source.0.wrapping_mul(0xE703_7ED1_A0B4_28DB);
+        let context = u64::from(envelope.context.0).wrapping_mul(0xA076_1D64_78BD_642F);
+        let hash = tag.wrapping_add(source).wrapping_add(context);
+        (((hash >> 32) * bins as u64) >> 32) as usize
+    }
+}
+
 /// See the [module's documentation](self).
-pub struct Bins<E: Effort = ()> {
+pub struct Bins<E: Effort = (), S = Scaled> {
+    scheme: S,
     posted: Slab<Aged<Receive>, 1>,
     posted_bins: Box<[Chain]>,
     wild: Chain,
@@ -75,7 +107,14 @@ fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
 
 impl<E: Effort> Bins<E> {
     pub(super) fn new(n: u32) -> Result<Self, Refused> {
+        Bins::with_scheme(Scaled, n)
+    }
+}
+
+impl<E: Effort, S: Scheme> Bins<E, S> {
+    pub(super) fn with_scheme(scheme: S, n: u32) -> Result<Self, Refused> {
         Ok(Bins {
+            scheme,
             posted: Slab::default(),
             posted_bins: empty(n, Chain::default())?,
             wild: Chain::default(),
@@ -86,18 +125,10 @@ impl<E: Effort> Bins<E> {
         })
     }
 
-    /// The bin of a fully specified envelope, by multiply-shift (Dietzfelbinger et al. 1997): a sum of products by odd
-    /// constants, of which the upper bits are scaled to `n`. The three products are independent, so it takes the time
-    /// of two multiplications. The folded 128-bit product of source and tag is as fast, but a search among 1024 keys
-    /// (a, 1023 − a) then examines 4.8 entries where random bins make it 3.0. Scaling, not masking, so that any `n`
-    /// can be asked for, as the papers do.
+    /// The bin of a fully specified envelope.
     #[inline]
     pub(super) fn bin(&self, envelope: &Envelope) -> usize {
-        let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let source = envelope.source.0.wrapping_mul(0xE703_7ED1_A0B4_28DB);
-        let context = u64::from(envelope.context.0).wrapping_mul(0xA076_1D64_78BD_642F);
-        let hash = tag.wrapping_add(source).wrapping_add(context);
-        (((hash >> 32) * self.unexpected.bins() as u64) >> 32) as usize
+        self.scheme.bin(envelope, self.unexpected.bins())
     }
 
     /// The earliest message that `selector` matches.
@@ -137,6 +168,24 @@ impl<E: Effort> Bins<E> {
         (at != NIL).then_some(at)
     }
 
+    /// The earliest receive that matches, and whether it waits in the list of wildcards.
+    #[inline]
+    fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
+        let exact = self.search_posted(self.posted_bins[bin], envelope, u64::MAX);
+        let age = exact.map_or(u64::MAX, |at| self.posted.get(at).age);
+        let wild = self.search_posted(self.wild, envelope, age);
+        wild.map(|at| (at, true)).or(exact.map(|at| (at, false)))
+    }
+
+    /// The same, comparing the receives of both chains in the order of their posting.
+    fn find_posted_merged(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
+        let mut examined = 0;
+        let matches = |receive: &Receive| receive.selector.matches(envelope);
+        let found = self.posted_bins[bin].search_merged(self.wild, &self.posted, &mut examined, matches);
+        self.effort.examined(Queue::Posted, examined);
+        found
+    }
+
     /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
@@ -159,7 +208,7 @@ impl<E: Effort> Bins<E> {
     }
 }
 
-impl<E: Effort> Queues for Bins<E> {
+impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     type Posted = Place;
     type Unexpected = Found;
 
@@ -209,7 +258,7 @@ impl<E: Effort> Queues for Bins<E> {
     }
 }
 
-impl<E: Effort> Engine for Bins<E> {
+impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(found) = self.find_unexpected(&receive.selector) {
@@ -221,14 +270,14 @@ impl<E: Effort> Engine for Bins<E> {
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         let bin = self.bin(&message.envelope);
-        let exact = self.search_posted(self.posted_bins[bin], &message.envelope, u64::MAX);
-        let age = exact.map_or(u64::MAX, |at| self.posted.get(at).age);
-        if let Some(at) = self.search_posted(self.wild, &message.envelope, age) {
-            self.wild.unlink(&mut self.posted, at);
-            return Ok(Some(self.posted.remove(at).value.id));
-        }
-        if let Some(at) = exact {
-            self.posted_bins[bin].unlink(&mut self.posted, at);
+        let found = if S::IS_MERGED {
+            self.find_posted_merged(bin, &message.envelope)
+        } else {
+            self.find_posted(bin, &message.envelope)
+        };
+        if let Some((at, is_wild)) = found {
+            let chain = if is_wild { &mut self.wild } else { &mut self.posted_bins[bin] };
+            chain.unlink(&mut self.posted, at);
             return Ok(Some(self.posted.remove(at).value.id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;

@@ -1,0 +1,245 @@
+//! Engines that stand in for MPI libraries: what each matches, and how many entries each compares in every call.
+//!
+//! A model states which entries the library compares, in which order, after the library's source. It shares no code with
+//! the engine.
+
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
+};
+
+/// How an MPI library searches: the places of the entries that it compares, in order, as if none matched.
+struct Library {
+    engine: &'static str,
+    posted: fn(&[Receive], &Envelope) -> Vec<usize>,
+    /// `None`: the engine keeps the order of arrivals, which the library does not.
+    unexpected: fn(&[Message], &Selector) -> Option<Vec<usize>>,
+    /// Every receive takes the message that it takes from a `list`.
+    has_total_order: bool,
+}
+
+/// Places of entries that meet a condition, oldest first.
+fn places<T>(queue: &[T], condition: impl Fn(&T) -> bool) -> Vec<usize> {
+    (0..queue.len()).filter(|&at| condition(&queue[at])).collect()
+}
+
+/// MPICH: one queue of each kind (`mpidig_recvq.h`).
+const MPICH: Library = Library {
+    engine: "list",
+    posted: |queue, _| places(queue, |_| true),
+    unexpected: |queue, _| Some(places(queue, |_| true)),
+    has_total_order: true,
+};
+
+/// ob1 merges the receives of the sender and those from any source by sequence number (`match_incoming`).
+fn ob1_posted(queue: &[Receive], envelope: &Envelope) -> Vec<usize> {
+    places(queue, |receive| {
+        let is_of_sender = receive.selector.source() == Wild::Is(envelope.source);
+        receive.selector.context() == envelope.context
+            && (is_of_sender || receive.selector.source() == Wild::Any)
+    })
+}
+
+/// ob1 searches the queue of the source, or the queues of all ranks in turn (`recv_req_match_wild`).
+fn ob1_unexpected(queue: &[Message], selector: &Selector) -> Vec<usize> {
+    let mut places = places(queue, |message| {
+        let is_of_source = selector.source() == Wild::Is(message.envelope.source);
+        message.envelope.context == selector.context() && (is_of_source || selector.source() == Wild::Any)
+    });
+    places.sort_by_key(|&at| queue[at].envelope.source);
+    places
+}
+
+const OB1: Library = Library {
+    engine: "rank_array:order=per_source",
+    posted: ob1_posted,
+    unexpected: |queue, selector| Some(ob1_unexpected(queue, selector)),
+    has_total_order: false,
+};
+
+/// The stand-in of `analyze`: receives from any source keep the order of arrivals.
+const OB1_IN_ORDER: Library = Library {
+    engine: "rank_array",
+    posted: ob1_posted,
+    unexpected: |queue, selector| (selector.source() != Wild::Any).then(|| ob1_unexpected(queue, selector)),
+    has_total_order: true,
+};
+
+/// `ucp_tag_match_calc_hash`.
+fn ucx_hash(tag: u64) -> u64 {
+    ((tag & 0xFFFF_FFFF) % 1021) ^ ((tag >> 32) % 1021)
+}
+
+/// `PML_UCX_MAKE_SEND_TAG`: 24 bits of tag, 20 of source, 20 of context.
+fn open_mpi_tag(envelope: &Envelope) -> u64 {
+    envelope.tag.0 << 40 | envelope.source.0 << 20 | u64::from(envelope.context.0)
+}
+
+/// `MPIDI_UCX_init_tag`: 16 bits of context, 16 of source, 32 of tag.
+fn mpich_tag(envelope: &Envelope) -> u64 {
+    u64::from(envelope.context.0) << 48 | envelope.source.0 << 32 | envelope.tag.0
+}
+
+/// UCX merges the bucket of the tag and the wildcards by sequence number (`ucp_tag_exp_search_all`).
+fn ucx_posted(queue: &[Receive], envelope: &Envelope, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
+    let bucket = ucx_hash(tag_of(envelope));
+    places(queue, |receive| receive.selector.exact().is_none_or(|of| ucx_hash(tag_of(&of)) == bucket))
+}
+
+/// UCX searches the bucket of a full mask, or the list of all messages (`ucp_tag_unexp_search`).
+fn ucx_unexpected(queue: &[Message], selector: &Selector, tag_of: fn(&Envelope) -> u64) -> Vec<usize> {
+    let bucket = selector.exact().map(|envelope| ucx_hash(tag_of(&envelope)));
+    places(queue, |message| bucket.is_none_or(|bucket| ucx_hash(tag_of(&message.envelope)) == bucket))
+}
+
+const UCX_UNDER_OPEN_MPI: Library = Library {
+    engine: "ucx",
+    posted: |queue, envelope| ucx_posted(queue, envelope, open_mpi_tag),
+    unexpected: |queue, selector| Some(ucx_unexpected(queue, selector, open_mpi_tag)),
+    has_total_order: true,
+};
+
+const UCX_UNDER_MPICH: Library = Library {
+    engine: "ucx:tags=mpich",
+    posted: |queue, envelope| ucx_posted(queue, envelope, mpich_tag),
+    unexpected: |queue, selector| Some(ucx_unexpected(queue, selector, mpich_tag)),
+    has_total_order: true,
+};
+
+/// Both queues of a process under a library, beside the engine and a `list`.
+struct Process<'a> {
+    library: &'a Library,
+    engine: Box<dyn Engine>,
+    list: Box<dyn Engine>,
+    posted: Vec<Receive>,
+    unexpected: Vec<Message>,
+    matches: u64,
+    compared: u64,
+}
+
+impl<'a> Process<'a> {
+    fn new(library: &'a Library) -> Self {
+        let engine = engines::create_counting(library.engine).unwrap();
+        let list = engines::create("list").unwrap();
+        Process { library, engine, list, posted: vec![], unexpected: vec![], matches: 0, compared: 0 }
+    }
+
+    /// Entries of both queues that the engine compares in a call.
+    fn count<T>(&mut self, call: impl FnOnce(&mut dyn Engine) -> T) -> (T, u64) {
+        let sum = |engine: &dyn Engine| engine.attempts().posted + engine.attempts().unexpected;
+        let before = sum(&*self.engine);
+        let outcome = call(&mut *self.engine);
+        (outcome, sum(&*self.engine) - before)
+    }
+
+    fn arrive(&mut self, message: Message) {
+        let order = (self.library.posted)(&self.posted, &message.envelope);
+        let place = order.iter().position(|&at| self.posted[at].selector.matches(&message.envelope));
+        let (found, compared) = self.count(|engine| engine.arrive(message).unwrap());
+        let expected = match place {
+            Some(place) => Some(self.posted.remove(order[place]).id),
+            None => {
+                self.unexpected.push(message);
+                None
+            }
+        };
+        let name = self.library.engine;
+        assert_eq!(found, expected, "{name}: {}", message.envelope);
+        // The oldest receive is taken in every order.
+        assert_eq!(found, self.list_arrive(message, found), "{name}: {}", message.envelope);
+        assert_eq!(
+            compared,
+            place.map_or(order.len(), |place| place + 1) as u64,
+            "{name}: {}",
+            message.envelope
+        );
+        self.matches += u64::from(found.is_some());
+        self.compared += compared;
+    }
+
+    /// What a `list` answers, where its queues are the same.
+    fn list_arrive(&mut self, message: Message, found: Option<RecvId>) -> Option<RecvId> {
+        if self.library.has_total_order { self.list.arrive(message).unwrap() } else { found }
+    }
+
+    fn post(&mut self, receive: Receive) {
+        let selector = receive.selector;
+        let order = (self.library.unexpected)(&self.unexpected, &selector);
+        let matches = |at: &usize| selector.matches(&self.unexpected[*at].envelope);
+        let place = order.as_ref().map(|order| order.iter().position(&matches));
+        let oldest = (0..self.unexpected.len()).find(|at| matches(at));
+        let at = match (&order, place) {
+            (Some(order), Some(place)) => place.map(|place| order[place]),
+            _ => oldest,
+        };
+        let (probed, compared_by_probe) = self.count(|engine| engine.probe(&selector));
+        let (found, compared) = self.count(|engine| engine.post(receive).unwrap());
+        let name = self.library.engine;
+        assert_eq!(found, at.map(|at| self.unexpected[at].id), "{name}: {selector}");
+        assert_eq!((probed, compared_by_probe), (found, compared), "{name}: {selector}");
+        if self.library.has_total_order {
+            assert_eq!(found, self.list.post(receive).unwrap(), "{name}: {selector}");
+        }
+        if let (Some(order), Some(place)) = (&order, place) {
+            assert_eq!(compared, place.map_or(order.len(), |place| place + 1) as u64, "{name}: {selector}");
+        }
+        match at {
+            Some(at) => drop(self.unexpected.remove(at)),
+            None => self.posted.push(receive),
+        }
+        self.matches += u64::from(found.is_some());
+        self.compared += compared;
+    }
+}
+
+/// Random posts and arrivals. Tags that differ by multiples of 1021 share a bucket of UCX.
+fn play(library: &Library, seed: u64) -> (u64, u64) {
+    let mut state = seed;
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut process = Process::new(library);
+    for id in 0..4000 {
+        let context = ContextId(draw(3) as u32);
+        let (source, tag) = (Rank(draw(5)), Tag(draw(6) + 1021 * draw(3)));
+        // Both queues are long by turns.
+        if draw(100) < if id / 500 % 2 == 0 { 60 } else { 40 } {
+            let source = if draw(5) == 0 { Wild::Any } else { Wild::Is(source) };
+            let tag = if draw(8) == 0 { Wild::Any } else { Wild::Is(tag) };
+            process.post(Receive::new(RecvId(id), Selector::new(context, source, tag)));
+        } else {
+            process.arrive(Message::new(MsgId(id), Envelope::new(context, source, tag)));
+        }
+    }
+    (process.matches, process.compared)
+}
+
+#[test]
+fn stand_in_compares_documented_entries() {
+    for library in [&MPICH, &OB1, &OB1_IN_ORDER, &UCX_UNDER_OPEN_MPI, &UCX_UNDER_MPICH] {
+        for seed in 1..=20 {
+            let (matches, compared) = play(library, seed);
+            assert!(matches > 1000 && compared > matches, "{}: {matches}, {compared}", library.engine);
+        }
+    }
+}
+
+/// MPICH before 4.3 masks two bits of every receive: UCX then has two lists, as `list` has.
+#[test]
+fn masked_receives_cost_ucx_list_searches() {
+    let attempts = |name: &str| {
+        let mut engine = engines::create_counting(name).unwrap();
+        let ignored = |tag| matchpoint::TagMask { value: Tag(tag), ignore: 0x6000_0000 };
+        let receive = |id: u64, tag| {
+            let selector = Selector::new(ContextId(0), Wild::Is(Rank(0)), Wild::Masked(ignored(tag)));
+            Receive::new(RecvId(id), selector)
+        };
+        let message = |id: u64| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(0), Tag(id)));
+        (0..500).for_each(|id| assert_eq!(engine.post(receive(id, id)), Ok(None)));
+        (0..500).rev().for_each(|id| assert_eq!(engine.arrive(message(id)), Ok(Some(RecvId(id)))));
+        (0..500).for_each(|id| assert_eq!(engine.arrive(message(id)), Ok(None)));
+        (0..500).rev().for_each(|id| assert_eq!(engine.post(receive(id, id)), Ok(Some(MsgId(id)))));
+        engine.attempts()
+    };
+    assert_eq!(attempts("ucx:tags=mpich"), attempts("list"));
+}

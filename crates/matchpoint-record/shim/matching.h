@@ -1,0 +1,54 @@
+/* Which part of the MPI library matches messages. `analyze` replays how that part searches. */
+
+static char transport[160]; /* empty: unknown */
+
+/* The first members of a component of Open MPI, the same in versions 4 and 5 (opal/mca/mca.h). */
+struct mca_component {
+    int version[3];
+    char project[16];
+    int project_version[3];
+    char type[32];
+    int type_version[3];
+    char name[64];
+};
+
+/* The component in a variable of Open MPI, or in what it points to; NULL: there is none of that type. */
+static const char *selected_component(const char *variable, bool is_pointer, const char *type)
+{
+    const void *address = library_symbol(RTLD_DEFAULT, variable);
+    if (address != NULL && is_pointer)
+        address = *(void *const *)address;
+    const struct mca_component *component = address;
+    if (component == NULL || strncmp(component->type, type, sizeof component->type) != 0)
+        return NULL;
+    return memchr(component->name, 0, sizeof component->name) != NULL ? component->name : NULL;
+}
+
+/* The network module of MPICH: the one that the environment names, or the first that the library was built with. */
+static const char *network_module(const char *library_version)
+{
+    const char *wanted = getenv("MPIR_CVAR_CH4_NETMOD"), *built = strstr(library_version, "ch4:");
+    const char *module = wanted != NULL && *wanted != 0 ? wanted : built != NULL ? built + strlen("ch4:") : "";
+    if (strncmp(module, "ucx", 3) == 0 || (*module == 0 && is_loaded("/libucp") && !is_loaded("/libfabric")))
+        return "ucx";
+    /* The module of libfabric may load UCX. */
+    return strncmp(module, "ofi", 3) == 0 || (*module == 0 && is_loaded("/libfabric")) ? "ofi" : "";
+}
+
+/* MPICH matches in its network module between hosts. Within a host it matches by itself, in shared memory. */
+static const char *device_layer(const char *library_version)
+{
+    const char *module = network_module(library_version);
+    return *module != 0 && on_one_host() && !is_memory_off() ? "shm" : module;
+}
+
+/* A name that docs/trace-format.md lists, or nothing. After MPI_Init. */
+static void find_transport(const char *library_version)
+{
+    const char *layer = selected_component("mca_pml_base_selected_component", false, "pml");
+    const char *module = selected_component("ompi_mtl_base_selected_component", true, "mtl");
+    if (layer != NULL && strcmp(layer, "cm") == 0 && module != NULL)
+        snprintf(transport, sizeof transport, "%s/%s", layer, module);
+    else
+        snprintf(transport, sizeof transport, "%s", layer != NULL ? layer : device_layer(library_version));
+}

@@ -1,0 +1,96 @@
+//! `ucx`: posted receives and unexpected messages in hash buckets over the 64-bit tag, as UCX matches tags
+//! (`ucp_tag_match.inl`, `tag_match.c`).
+//!
+//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits, in an order of its own (`tags`).
+//! * A receive without a wildcard has a full mask and is in the bucket of its tag. Every other receive is in one list.
+//! * Receives carry a sequence number. An arrival compares its bucket and the list in the order of sequence numbers, and
+//!   takes the first match.
+//! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask searches the
+//!   bucket. Any other receive searches the list.
+//!
+//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. UCX therefore has room for 1024.
+//!
+//! Structure and costs are those of [`bins`](super::bins). Two things differ: the hash, and the order in which an arrival
+//! compares. [`Selector::exact`](crate::Selector::exact) stands for the full mask.
+
+use super::bins::{Bins, Scheme};
+use super::{Arguments, Built, NameError, Parameter, Spec};
+use crate::effort::Attempts;
+use crate::envelope::Envelope;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "ucx",
+    summary: "hash buckets over the 64-bit tag, wildcards in a list by sequence number (UCX)",
+    parameters: &[
+        Parameter { key: "n", default: "1021", meaning: "modulus of the hash, 1 to 16777216; UCX has 1021" },
+        Parameter {
+            key: "tags",
+            default: "open_mpi",
+            meaning: "who puts context, source and tag into 64 bits: open_mpi, mpich",
+        },
+    ],
+    variants: &["n=1", "n=3", "tags=mpich", "n=3,tags=mpich"],
+    tight: &[],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    let n: u32 = arguments.get("n")?;
+    if !(1..=1 << 24).contains(&n) {
+        return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[0].meaning));
+    }
+    let tags: String = arguments.get("tags")?;
+    let tags = match tags.as_str() {
+        "open_mpi" => Tags::OpenMpi,
+        "mpich" => Tags::Mpich,
+        other => return Err(arguments.invalid("tags", other, SPEC.parameters[1].meaning)),
+    };
+    let buckets = n.next_power_of_two();
+    let scheme = Buckets { modulus: n, tags };
+    let no_memory = |_| {
+        NameError::new(format!("engine `ucx`: no memory for {buckets} buckets"), "a smaller n needs less")
+    };
+    Ok(if counting {
+        Box::new(Bins::<Attempts, _>::with_scheme(scheme, buckets).map_err(no_memory)?)
+    } else {
+        Box::new(Bins::<(), _>::with_scheme(scheme, buckets).map_err(no_memory)?)
+    })
+}
+
+/// Where an MPI library puts context, source and tag in UCX's tag.
+#[derive(Clone, Copy)]
+enum Tags {
+    /// From the top: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
+    OpenMpi,
+    /// From the top: 16 bits of context, 16 of source, 32 of tag (`ucx_types.h`).
+    Mpich,
+}
+
+impl Tags {
+    /// Wider fields than the library has overlap here: only the bucket depends on this, never a match.
+    #[inline]
+    fn join(self, envelope: &Envelope) -> u64 {
+        let (context, source, tag) = (u64::from(envelope.context.0), envelope.source.0, envelope.tag.0);
+        match self {
+            Tags::OpenMpi => tag << 40 ^ source << 20 ^ context,
+            Tags::Mpich => context << 48 ^ source << 32 ^ tag,
+        }
+    }
+}
+
+/// The buckets of UCX.
+struct Buckets {
+    modulus: u32,
+    tags: Tags,
+}
+
+impl Scheme for Buckets {
+    const IS_MERGED: bool = true;
+
+    #[inline]
+    fn bin(&self, envelope: &Envelope, _: usize) -> usize {
+        let tag = self.tags.join(envelope);
+        let (low, high) = (tag as u32, (tag >> 32) as u32);
+        ((low % self.modulus) ^ (high % self.modulus)) as usize
+    }
+}
