@@ -75,13 +75,17 @@ impl Analyze {
     /// engine of the registry that is not named.
     fn named(&self, library: Option<&str>, transport: Option<&str>) -> Vec<String> {
         let is_named = self.engines.iter().any(|name| name != ALL);
-        let stand_in = stand_in(library, transport).engine.to_owned();
-        let mut names = if is_named { Vec::new() } else { vec![stand_in] };
+        let stand_in = stand_in(library, transport).engine;
+        let mut names = if is_named { Vec::new() } else { vec![stand_in.to_owned()] };
         names.extend(self.engines.iter().cloned());
         if self.wants_all() {
             names.push(ALL.to_owned());
         }
-        engines_meant(&names)
+        let mut meant = engines_meant(&names);
+        if let (false, Some((bare, _))) = (is_named, stand_in.split_once(':')) {
+            meant.retain(|name| name != bare);
+        }
+        meant
     }
 
     /// Whether there are engines that nobody asked for by name.
