@@ -29,7 +29,7 @@ const CHUNK_MAX: usize = 32_768;
 const IN_FLIGHT: usize = 65_536;
 
 /// A call that takes so long may do what earlier ones have left to do.
-const LONG_CALL_NS: i64 = 1000;
+const LONG_CALL_NS: u32 = 1000;
 
 /// The sending end.
 pub(crate) struct Batcher {

@@ -64,6 +64,8 @@ pub(crate) struct Process<'t> {
     pub clock_ns: i64,
     /// That call, if it is an only thread's, until the process steps beyond its end.
     pub open_call: Option<CallEnd>,
+    /// When it ends, if times are the traced run's.
+    pub open_until_ns: i64,
     pub calls: u64,
 }
 
@@ -285,6 +287,7 @@ impl<'t> Process<'t> {
             nic_free_ns: 0,
             clock_ns: i64::MIN,
             open_call: None,
+            open_until_ns: i64::MAX,
             calls: 0,
         }
     }

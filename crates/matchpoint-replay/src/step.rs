@@ -185,17 +185,21 @@ pub(crate) trait Sink {
     fn ended(&mut self, _end: CallEnd) {}
 }
 
-/// The end of a call of a process with one thread.
+/// The end of a call of a process with one thread: 16 bytes, for there are as many as steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
     /// At which rank: counts those that have a stream.
     pub process: u32,
-    /// When the call ended in the traced run, in nanoseconds of the replay; `None`: the replay has times of its own.
-    pub left_ns: Option<i64>,
-    /// How long the call took in the traced run.
-    pub took_ns: i64,
-    /// It waited for messages.
-    pub waits: bool,
+    /// How long the call took in the traced run; a longer one counts as the longest that fits.
+    pub took_ns: u32,
+    /// When the call ended, in nanoseconds of the replay, if it waited for messages and times are the traced run's; else
+    /// [`CallEnd::NO_WAIT`].
+    pub waited_until_ns: i64,
+}
+
+impl CallEnd {
+    /// See [`CallEnd::waited_until_ns`].
+    pub const NO_WAIT: i64 = i64::MIN;
 }
 
 /// A message that was started.

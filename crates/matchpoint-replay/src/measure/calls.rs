@@ -136,6 +136,9 @@ impl AtRank {
             if let Some((_, end)) = self.ends.pop_front() {
                 self.end(&end);
             }
+            if self.ends.is_empty() {
+                self.ends = VecDeque::new(); // room at every rank of a large job is much
+            }
         }
     }
 
@@ -143,7 +146,7 @@ impl AtRank {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
         self.sum.high_ns += searches.high_ns();
-        let had_ns = (end.took_ns as f64 - searches.empty_ns).max(0.0);
+        let had_ns = (f64::from(end.took_ns) - searches.empty_ns).max(0.0);
         let due_ns = self.left_ns + searches.arrived_ns * searches.part_in(end);
         if had_ns > WAITED * (searches.high_ns() + self.left_ns) {
             self.left_ns = 0.0;
@@ -176,9 +179,9 @@ impl Searches {
 
     /// Of the most that searches for messages can take, the part that the last one had time for.
     fn part_in(&self, end: &CallEnd) -> f64 {
-        match (end.left_ns, self.last) {
-            (Some(left_ns), Some((arrived_ns, most_ns))) if end.waits && most_ns > 0.0 => {
-                ((left_ns - arrived_ns) as f64 / most_ns).clamp(0.0, 1.0)
+        match self.last {
+            Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {
+                ((end.waited_until_ns - arrived_ns) as f64 / most_ns).clamp(0.0, 1.0)
             }
             _ => 1.0,
         }
@@ -237,8 +240,8 @@ mod tests {
         costs.of(0)
     }
 
-    fn end(took_ns: i64) -> Result<(Step, u64), CallEnd> {
-        Err(CallEnd { process: 0, left_ns: None, took_ns, waits: false })
+    fn end(took_ns: u32) -> Result<(Step, u64), CallEnd> {
+        Err(CallEnd { process: 0, took_ns, waited_until_ns: CallEnd::NO_WAIT })
     }
 
     #[test]
@@ -261,7 +264,8 @@ mod tests {
     #[test]
     fn waiting_is_no_searching() {
         let waited = |waits| {
-            let end = CallEnd { process: 0, left_ns: Some(1_900), took_ns: 1_900, waits };
+            let waited_until_ns = if waits { 1_900 } else { CallEnd::NO_WAIT };
+            let end = CallEnd { process: 0, took_ns: 1_900, waited_until_ns };
             play(&[Ok((arrive(1_700), 100)), Err(end)]).likely_ns
         };
         assert_eq!((waited(true), waited(false)), (200.0, 1000.0));

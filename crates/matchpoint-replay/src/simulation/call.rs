@@ -57,7 +57,12 @@ impl<S: Sink> Simulation<'_, S> {
         let process = &mut self.processes[index];
         if process.lanes.len() == 1 {
             let waits = blocked.remaining > 0 && blocked.reason == Reason::Messages;
-            process.open_call = Some(CallEnd { process: index as u32, left_ns, took_ns: recorded_ns, waits });
+            process.open_call = Some(CallEnd {
+                process: index as u32,
+                took_ns: u32::try_from(recorded_ns).unwrap_or(u32::MAX),
+                waited_until_ns: left_ns.filter(|_| waits).unwrap_or(CallEnd::NO_WAIT),
+            });
+            process.open_until_ns = left_ns.unwrap_or(i64::MAX);
         }
         let lane = &mut process.lanes[lane];
         lane.left_ns = call.leave_ns;

@@ -272,8 +272,7 @@ impl<S: Sink> Simulation<'_, S> {
     /// The next message under way to a process arrives.
     pub(super) fn deliver_next(&mut self, index: usize) {
         if let Some((at_ns, place)) = self.processes[index].inbox.pop() {
-            let left_ns = self.processes[index].open_call.and_then(|call| call.left_ns);
-            if left_ns.is_some_and(|left_ns| at_ns > left_ns) {
+            if at_ns > self.processes[index].open_until_ns {
                 self.end_call(index);
             }
             self.arrive(index, at_ns, place);
