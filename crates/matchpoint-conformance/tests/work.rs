@@ -112,16 +112,11 @@ fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts
     assert!(plausible, "{name}: {event} came to {outcome:?} and examined {posted}, {unexpected}");
 }
 
-/// `ucx` has the 1024 buckets of UCX, used or not.
-fn bucket_bytes(name: &str) -> u64 {
-    if name == "ucx" { 8 * 1024 } else { 0 }
-}
-
 #[test]
 fn a_thousand_idle_engines_are_small() {
     for spec in engines::REGISTRY {
         let bytes = engines::create(spec.name).unwrap().footprint().now_bytes();
-        assert!(bytes <= 4096 + bucket_bytes(spec.name), "{}: {bytes} bytes", spec.name);
+        assert!(bytes <= 4096, "{}: {bytes} bytes", spec.name);
     }
 }
 
@@ -133,7 +128,7 @@ fn a_source_is_not_an_amount_of_memory() {
             arrive(&mut *engine, id as u64, source, 0);
         }
         let bytes = engine.footprint().peak_bytes;
-        assert!(bytes < 8192 + bucket_bytes(spec.name), "{}: {bytes} bytes", spec.name);
+        assert!(bytes < 8192, "{}: {bytes} bytes", spec.name);
     }
 }
 

@@ -180,7 +180,7 @@ pub(crate) fn run<S: Sink>(
     }
 }
 
-/// Nobody else is told what happens.
+/// Drops what happens.
 struct Ignore;
 
 impl Sink for Ignore {
@@ -214,6 +214,7 @@ fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
     arrivals.by_clock() && trace.description().clock_error_ns.is_some()
 }
 
+/// What one order of arrivals led to.
 fn under(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
     let late: u64 = tally.totals.late_by_function.values().sum();
     let unexpected_share = late as f64 / tally.totals.receives.max(1) as f64;

@@ -259,8 +259,12 @@ impl<const W: usize> Chain<W> {
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
     ) -> Option<(Place, bool)> {
-        if other.head == NIL {
-            return self.search(slab, u64::MAX, examined, |_, value| matches(value)).map(|at| (at, false));
+        for (chain, is_empty, is_other) in [(self, other.head == NIL, false), (other, self.head == NIL, true)]
+        {
+            if is_empty {
+                let found = chain.search(slab, u64::MAX, examined, |_, value| matches(value));
+                return found.map(|at| (at, is_other));
+            }
         }
         let (mut at, mut at_other) = (self.head, other.head);
         let age = |at: Place| if at == NIL { u64::MAX } else { slab.get(at).age };

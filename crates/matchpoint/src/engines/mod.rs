@@ -20,6 +20,7 @@ pub mod ucx;
 pub mod vector;
 
 use std::fmt::{self, Display};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -131,6 +132,25 @@ impl<'a> Arguments<'a> {
         let default = default.expect("an engine reads only the parameters it lists");
         let text = self.given.iter().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
         text.parse().map_err(|_| self.invalid(key, text, default.meaning))
+    }
+
+    /// The value of a number within bounds.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get), or the number is out of bounds.
+    ///
+    /// # Panics
+    /// As [`get`](Self::get).
+    pub fn within<T>(&self, key: &str, bounds: RangeInclusive<T>) -> Result<T, NameError>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        let number: T = self.get(key)?;
+        if bounds.contains(&number) {
+            return Ok(number);
+        }
+        let of = self.spec.parameters.iter().find(|parameter| parameter.key == key);
+        Err(self.invalid(key, &number.to_string(), of.map_or("", |of| of.meaning)))
     }
 
     /// Whether a parameter was given, be it its default.

@@ -56,10 +56,7 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         "per_source" => Order::PerSource,
         other => return Err(arguments.invalid("order", other, SPEC.parameters[0].meaning)),
     };
-    let dense: u64 = arguments.get("dense")?;
-    if dense > 1 << 24 {
-        return Err(arguments.invalid("dense", &dense.to_string(), SPEC.parameters[1].meaning));
-    }
+    let dense: u64 = arguments.within("dense", 0..=1 << 24)?;
     Ok(if counting {
         Box::new(RankArray::<Attempts>::new(order, dense))
     } else {

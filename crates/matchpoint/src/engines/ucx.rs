@@ -14,7 +14,7 @@
 //! compares. [`Selector::exact`](crate::Selector::exact) stands for the full mask.
 
 use super::bins::{Bins, Scheme};
-use super::{Arguments, Built, NameError, Parameter, Spec};
+use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::envelope::Envelope;
 
@@ -35,25 +35,18 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let n: u32 = arguments.get("n")?;
-    if !(1..=1 << 24).contains(&n) {
-        return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[0].meaning));
-    }
+    let modulus: u32 = arguments.within("n", 1..=1 << 24)?;
     let tags: String = arguments.get("tags")?;
     let tags = match tags.as_str() {
         "open_mpi" => Tags::OpenMpi,
         "mpich" => Tags::Mpich,
         other => return Err(arguments.invalid("tags", other, SPEC.parameters[1].meaning)),
     };
-    let buckets = n.next_power_of_two();
-    let scheme = Buckets { modulus: n, tags };
-    let no_memory = |_| {
-        NameError::new(format!("engine `ucx`: no memory for {buckets} buckets"), "a smaller n needs less")
-    };
+    let (scheme, buckets) = (Buckets { modulus, tags }, modulus.next_power_of_two());
     Ok(if counting {
-        Box::new(Bins::<Attempts, _>::with_scheme(scheme, buckets).map_err(no_memory)?)
+        Box::new(Bins::<Attempts, _>::with_scheme(scheme, buckets))
     } else {
-        Box::new(Bins::<(), _>::with_scheme(scheme, buckets).map_err(no_memory)?)
+        Box::new(Bins::<(), _>::with_scheme(scheme, buckets))
     })
 }
 

@@ -68,14 +68,8 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         "yes" => true,
         other => return Err(arguments.invalid("ranks", other, SPEC.parameters[3].meaning)),
     };
-    let n: u32 = arguments.get("n")?;
-    if !(1..=1 << 24).contains(&n) {
-        return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[2].meaning));
-    }
-    let window: u32 = arguments.get("window")?;
-    if window == 0 {
-        return Err(arguments.invalid("window", "0", SPEC.parameters[1].meaning));
-    }
+    let n: u32 = arguments.within("n", 1..=1 << 24)?;
+    let window: u32 = arguments.within("window", 1..=u32::MAX)?;
     let threshold: u32 = arguments.get("threshold")?;
     let back: u32 = arguments.get("back")?;
     let policy =
@@ -148,7 +142,7 @@ impl Adaptive {
     fn decide(&mut self, examined: u64) {
         let deep = examined > self.policy.limit;
         let next = match self.structure {
-            Structure::List(_) if deep => Structure::bins(self.policy.n).ok(),
+            Structure::List(_) if deep => Some(Structure::bins(self.policy.n)),
             Structure::Bins(_) if deep && self.policy.ranks => Some(Structure::ranks()),
             Structure::Bins(_) | Structure::Ranks(_) if !deep && self.window.longest <= self.policy.back => {
                 (self.policy.back > 0).then(Structure::list)

@@ -24,8 +24,8 @@ impl Structure {
         Structure::List(List::default())
     }
 
-    pub(super) fn bins(n: u32) -> Result<Self, Refused> {
-        Bins::new(n).map(Structure::Bins)
+    pub(super) fn bins(n: u32) -> Self {
+        Structure::Bins(Bins::new(n))
     }
 
     pub(super) fn ranks() -> Self {

@@ -45,8 +45,9 @@ pub(crate) struct Found {
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
-    /// The last of each bin.
+    /// The last of each bin; none before the first message.
     bins: Box<[Place]>,
+    count: u32,
     oldest: Place,
     newest: Place,
     vacant: Place,
@@ -61,26 +62,23 @@ impl Slot {
 }
 
 impl Messages {
-    pub fn new(bins: u32) -> Result<Self, Refused> {
-        Ok(Messages {
+    /// With so many bins.
+    pub fn new(count: u32) -> Self {
+        Messages {
             slots: Vec::new(),
             order: Vec::new(),
-            bins: super::empty(bins, NIL)?,
+            bins: Box::default(),
+            count,
             oldest: NIL,
             newest: NIL,
             vacant: NIL,
             len: 0,
-        })
+        }
     }
 
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
-    }
-
-    #[inline]
-    pub fn bins(&self) -> usize {
-        self.bins.len()
     }
 
     /// Bytes allocated for messages, and for bins. Never fewer than before.
@@ -132,6 +130,9 @@ impl Messages {
         let at = self.slots.len() as Place;
         if at >= VACANT {
             return Err(Refused::Full);
+        }
+        if self.bins.is_empty() {
+            self.bins = super::empty(self.count, NIL)?;
         }
         self.slots.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.order.try_reserve(1).map_err(|_| Refused::Memory)?;

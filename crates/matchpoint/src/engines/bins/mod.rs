@@ -21,7 +21,7 @@
 
 mod messages;
 
-use super::{Arguments, Built, NameError, Parameter, Spec};
+use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Chain, NIL, Place, Slab};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
@@ -41,17 +41,8 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let n: u32 = arguments.get("n")?;
-    if !(1..=1 << 24).contains(&n) {
-        return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[0].meaning));
-    }
-    let no_memory =
-        |_| NameError::new(format!("engine `bins`: no memory for {n} bins"), "a smaller n needs less");
-    Ok(if counting {
-        Box::new(Bins::<Attempts>::new(n).map_err(no_memory)?)
-    } else {
-        Box::new(Bins::<()>::new(n).map_err(no_memory)?)
-    })
+    let n = arguments.within("n", 1..=1 << 24)?;
+    Ok(if counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
 /// Which bin an envelope has, and in which order an arrival compares receives: what [`ucx`](super::ucx) has otherwise.
@@ -88,7 +79,9 @@ impl Scheme for Scaled {
 /// See the [module's documentation](self).
 pub struct Bins<E: Effort = (), S = Scaled> {
     scheme: S,
+    count: u32,
     posted: Slab<Aged<Receive>, 1>,
+    /// None before the first receive without a wildcard.
     posted_bins: Box<[Chain]>,
     wild: Chain,
     clock: u64,
@@ -106,29 +99,36 @@ fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
 }
 
 impl<E: Effort> Bins<E> {
-    pub(super) fn new(n: u32) -> Result<Self, Refused> {
+    pub(super) fn new(n: u32) -> Self {
         Bins::with_scheme(Scaled, n)
     }
 }
 
 impl<E: Effort, S: Scheme> Bins<E, S> {
-    pub(super) fn with_scheme(scheme: S, n: u32) -> Result<Self, Refused> {
-        Ok(Bins {
+    pub(super) fn with_scheme(scheme: S, count: u32) -> Self {
+        Bins {
             scheme,
+            count,
             posted: Slab::default(),
-            posted_bins: empty(n, Chain::default())?,
+            posted_bins: Box::default(),
             wild: Chain::default(),
             clock: 0,
-            unexpected: Messages::new(n)?,
+            unexpected: Messages::new(count),
             hints: HintTable::default(),
             effort: E::default(),
-        })
+        }
+    }
+
+    /// The receives of a bin.
+    #[inline]
+    fn posted_in(&self, bin: usize) -> Chain {
+        self.posted_bins.get(bin).copied().unwrap_or_default()
     }
 
     /// The bin of a fully specified envelope.
     #[inline]
     pub(super) fn bin(&self, envelope: &Envelope) -> usize {
-        self.scheme.bin(envelope, self.unexpected.bins())
+        self.scheme.bin(envelope, self.count as usize)
     }
 
     /// The earliest message that `selector` matches.
@@ -171,7 +171,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     /// The earliest receive that matches, and whether it waits in the list of wildcards.
     #[inline]
     fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
-        let exact = self.search_posted(self.posted_bins[bin], envelope, u64::MAX);
+        let exact = self.search_posted(self.posted_in(bin), envelope, u64::MAX);
         let age = exact.map_or(u64::MAX, |at| self.posted.get(at).age);
         let wild = self.search_posted(self.wild, envelope, age);
         wild.map(|at| (at, true)).or(exact.map(|at| (at, false)))
@@ -181,7 +181,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     fn find_posted_merged(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
-        let found = self.posted_bins[bin].search_merged(self.wild, &self.posted, &mut examined, matches);
+        let found = self.posted_in(bin).search_merged(self.wild, &self.posted, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
         found
     }
@@ -189,9 +189,13 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        let exact = receive.selector.exact();
+        if exact.is_some() && self.posted_bins.is_empty() {
+            self.posted_bins = empty(self.count, Chain::default())?;
+        }
         let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
         self.clock += 1;
-        match receive.selector.exact() {
+        match exact {
             Some(envelope) => {
                 let bin = self.bin(&envelope);
                 self.posted_bins[bin].push(&mut self.posted, at);

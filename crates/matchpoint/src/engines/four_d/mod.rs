@@ -50,10 +50,7 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let ranks: u64 = arguments.get("ranks")?;
-    if !(1..=1 << 24).contains(&ranks) {
-        return Err(arguments.invalid("ranks", &ranks.to_string(), SPEC.parameters[0].meaning));
-    }
+    let ranks: u64 = arguments.within("ranks", 1..=1 << 24)?;
     let dimension = Dimension::for_ranks(ranks);
     Ok(if counting {
         Box::new(FourD::<Attempts>::new(dimension))
