@@ -12,9 +12,9 @@ use matchpoint_replay::measurements::EngineMeasurements;
 use crate::format;
 use crate::stand_in::is_stand_in;
 
-/// Whether the times of an engine are those of the traced library.
-pub fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
-    measurements.library_cost.is_some() && is_stand_in(measurements, engine)
+/// Whether the times of an engine are those of the traced library: of the stand-in, if it is the first engine.
+fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
+    engine.ranks.iter().any(|rank| rank.library.is_some()) && is_stand_in(measurements, engine)
 }
 
 /// Gives the stand-in the times of the library.
@@ -41,30 +41,30 @@ pub fn apply(measurements: &mut Measurements) {
 pub fn describe(measurements: &Measurements) -> Option<String> {
     let engine = measurements.engines.iter().find(|engine| has_library_cost(measurements, engine))?;
     let cost = measurements.library_cost.as_ref()?;
-    let queue = |name: &str, curve: &Curve| {
-        let points: Vec<String> = curve
-            .warm
-            .iter()
-            .map(|&(length, ns)| {
-                format!("{} of {}", format::digits(ns.max(0.0)), format::count(length as u64))
-            })
-            .collect();
-        format!("{name} at best {}; {} at worst", points.join(", "), format::digits(curve.cold_ns.max(0.0)))
+    let warm = |curve: &Curve| {
+        curve.warm.iter().map(|&(_, ns)| format::digits(ns.max(0.0))).collect::<Vec<_>>().join(", ")
     };
+    let cold = |curve: &Curve| format::digits(curve.cold_ns.max(0.0));
+    let lengths: Vec<String> =
+        cost.posted.warm.iter().map(|&(length, _)| format::count(length as u64)).collect();
     let source = match cost.pairs {
-        0 => format!("as such libraries take ({TYPICAL_OF}): the trace has no costs"),
+        0 => format!("The trace has no costs. These are typical of {TYPICAL_OF}"),
         pairs => format!(
-            "as measured in this run between {} of {}",
+            "They were measured in this run, between {} of {}",
             format::counted(pairs.into(), "pair"),
             if cost.same_host { "ranks on one host" } else { "ranks on two hosts" }
         ),
     };
     Some(format!(
-        "Time of `{}` is what its comparisons take the MPI library, {source}. In ns an entry, {}. {}. Where the cost lies \
-         between both, the times of the traced calls show.",
+        "Time of `{}` is what its comparisons cost in the MPI library. {source}. In queues of {} entries, an entry costs, in ns: \
+         posted {} with warm caches, {} with cold ones; unexpected {} with warm caches, {} with cold ones. The times of the \
+         traced calls decide between warm and cold.",
         engine.name,
-        queue("posted", &cost.posted),
-        queue("Unexpected", &cost.unexpected)
+        lengths.join(", "),
+        warm(&cost.posted),
+        cold(&cost.posted),
+        warm(&cost.unexpected),
+        cold(&cost.unexpected)
     ))
 }
 

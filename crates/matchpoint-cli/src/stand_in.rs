@@ -14,7 +14,7 @@ use crate::derived::matched_by;
 pub struct StandIn {
     /// Its name, with parameters.
     pub engine: &'static str,
-    /// Whose search it is, in words that go into a sentence.
+    /// The library or layer that searches so, in words that go into a sentence.
     pub of: &'static str,
 }
 
@@ -81,7 +81,7 @@ fn bare(engine: &str) -> &str {
     engine.split(':').next().unwrap_or_default()
 }
 
-/// Whose way of searching an engine's is, whatever was traced.
+/// The library that an engine searches as, for any trace.
 pub fn stands_for(engine: &str) -> Option<&'static str> {
     match bare(engine) {
         "list" => Some("MPICH"),
@@ -100,7 +100,7 @@ pub fn is_stand_in(measurements: &Measurements, engine: &EngineMeasurements) -> 
     bare(matched_by(engine)) == bare(of_trace(measurements).engine)
 }
 
-/// Whose way of searching an engine's is, as the part of a sentence behind its name; empty: nobody's.
+/// The library that an engine searches as, as the part of a sentence after its name. Empty: there is none.
 pub fn searches_as(measurements: &Measurements, engine: &EngineMeasurements) -> String {
     let traced = of_trace(measurements);
     if is_stand_in(measurements, engine) {

@@ -105,7 +105,7 @@ const UCX_UNDER_MPICH: Library = Library {
     has_total_order: true,
 };
 
-/// Both queues of a process under a library, beside the engine and a `list`.
+/// Both queues of a process under a library, with the engine and a `list` to compare.
 struct Process<'a> {
     library: &'a Library,
     engine: Box<dyn Engine>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 
-use matchpoint_trace::Trace;
+use matchpoint_trace::{SearchCost, Trace};
 
 use rustc_hash::FxHashMap;
 
@@ -58,7 +58,8 @@ pub(crate) fn replayed<S: Sink>(
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64 + more), Relaxed);
     let prepared = Prepared::new(trace, progress)?;
     measurer.expect(prepared.surveys.iter().map(|survey| survey.calls).sum());
-    measurer.know_costs(&library_cost::costs_of(trace));
+    let costs = library_cost::costs_of(trace);
+    measurer.know_costs(&costs);
     let setting = |arrivals| prepared.setting(arrivals, options.loggp);
     let (measurer, beside, tally) = measured(trace, &setting(options.arrivals), measurer, beside, progress)?;
     let mut compared = Vec::new();
@@ -72,7 +73,7 @@ pub(crate) fn replayed<S: Sink>(
     }
     let Prepared { surveys, communicators, clocks, null_receives, undecided, .. } = &prepared;
     let proc_null = (null_receives.iter().map(NullReceives::len).sum(), *undecided);
-    let found = Found { trace, options, surveys, communicators, clocks, proc_null };
+    let found = Found { trace, options, costs: &costs, surveys, communicators, clocks, proc_null };
     let measurements = found.measurements(&measurer, tally, compared);
     Ok((measurements, beside, prepared))
 }
@@ -225,6 +226,8 @@ fn under(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
 struct Found<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
+    /// What an entry costs the traced library.
+    costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
@@ -259,7 +262,7 @@ impl Found<'_> {
         }
         let any_source = totals.wildcards.any_source + totals.wildcards.both;
         let any_source = any_source as f64 / totals.receives.max(1) as f64;
-        let library_cost = LibraryCost::of(&library_cost::costs_of(self.trace), any_source);
+        let library_cost = LibraryCost::of(self.costs, any_source);
         Measurements {
             trace: self.facts(),
             calls,

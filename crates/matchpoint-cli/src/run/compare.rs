@@ -21,8 +21,8 @@ const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_secs(60);
 
 /// Runs it so many times in each way; `with_us` runs it once in ours. How the last of those ended: the first that fails is
-/// the last, and so is that during which somebody has asked for the end. Unless processes may be silent, so is the first in
-/// which no process loaded our library.
+/// the last. A run that a signal interrupts is the last, too. Unless processes may be silent, so is the first in which no
+/// process loaded our library.
 ///
 /// # Errors
 /// It cannot be started.

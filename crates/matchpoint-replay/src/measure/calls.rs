@@ -3,8 +3,7 @@
 //! Entries compared × the cost of an entry give a wide range: with cold caches an entry costs ten times as much as with warm
 //! ones. The trace narrows it, for it has the time of every call, less what such a call takes with empty queues.
 //! * A receive or a probe searches within its call, no longer than that takes.
-//! * A message is matched in the call during which it arrives, or later: not every call makes progress. What a call leaves
-//!   to do, the next ones do.
+//! * A message is matched in the call during which it arrives, or in a later one: not every call makes progress.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
 //! * A call that took many times as long as its searches can take has waited. Its time says nothing, and the geometric mean of
 //!   the range counts.
