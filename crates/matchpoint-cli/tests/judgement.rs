@@ -525,3 +525,30 @@ fn order_of_arrivals_decides_length() {
     assert!(text.contains("the longest unexpected queue has 3 messages"), "{text}");
     assert!(text.contains("Under `timestamps` it is 31 % and 1,000 messages."), "{text}");
 }
+
+#[test]
+fn run_is_advised_beyond_its_limit() {
+    let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
+    let cost = LibraryCost { pairs: 1, same_host: true, posted: curve.clone(), unexpected: curve };
+    let text = |longest: u64| {
+        let measurements = with(|of| {
+            *of = costing(0.2);
+            of.library_cost = Some(cost.clone());
+            of.ranks.iter_mut().for_each(|rank| rank.worst_length = longest);
+            for at in &mut of.engines[2].ranks {
+                (at.match_ns, at.match_cold_ns) = (at.match_ns / 10.0, at.match_cold_ns / 10.0);
+            }
+        });
+        find(&measurements, "Another engine would help").unwrap().text
+    };
+    assert!(
+        text(75).contains("`matchpoint run` would not: no queue is longer than the 75 entries"),
+        "{}",
+        text(75)
+    );
+    assert!(
+        text(76).contains("`matchpoint run --engine bins` gives it to the unchanged program"),
+        "{}",
+        text(76)
+    );
+}
