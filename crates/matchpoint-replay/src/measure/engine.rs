@@ -5,7 +5,9 @@ use std::time::Duration;
 use matchpoint::engines::{self, NameError};
 use matchpoint::wrap::Counted;
 use matchpoint::wrap::counted::{Counts, QueueCounts};
-use matchpoint::{Engine, Refused};
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
+};
 
 use super::calls::CallCosts;
 use super::clock::{Lap, Laps};
@@ -38,6 +40,8 @@ pub(crate) struct MeasuredEngine {
     ranks: Vec<AtRank>,
     /// Footprint of an engine that nothing was ever played.
     empty_bytes: u64,
+    /// The same with a receive and a message: some allocate their tables only then.
+    begun_bytes: u64,
     disagreements: u64,
     /// Processor time that playing again took.
     pub repeating: Duration,
@@ -136,18 +140,21 @@ impl MeasuredEngine {
     /// is found; and one for each rank if the name says something else to each. Others when something happens there.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
-        let probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
+        let mut probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
         for own in present.iter().skip(1).map(|&rank| at(rank)).take_while(|own| *own != name) {
             engines::create(&own)?;
         }
+        let (expected_substitute, empty_bytes) =
+            (probe.substitute().map(str::to_owned), probe.footprint().peak_bytes);
         Ok(MeasuredEngine {
             name: name.to_owned(),
-            expected_substitute: probe.substitute().map(str::to_owned),
+            expected_substitute,
             world,
             is_first,
             copies: Copies::Repeated,
             ranks: present.iter().map(|_| AtRank::default()).collect(),
-            empty_bytes: probe.footprint().peak_bytes,
+            empty_bytes,
+            begun_bytes: begun_bytes(&mut *probe),
             disagreements: 0,
             repeating: Duration::ZERO,
             spent: Duration::ZERO,
@@ -339,12 +346,12 @@ impl MeasuredEngine {
     pub fn queued_bytes(&self) -> u64 {
         let engines =
             self.ranks.iter().filter(|rank| rank.held_bytes > 0).count() * (1 + self.copies.timed());
-        self.held_bytes.saturating_sub(self.empty_bytes * engines as u64)
+        self.held_bytes.saturating_sub(self.begun_bytes * engines as u64)
     }
 
-    /// Memory that it takes at all ranks before anything is queued.
+    /// Memory that it takes at all ranks once something is queued.
     pub fn idle_bytes(&self, copies: Copies) -> u64 {
-        self.empty_bytes * (self.ranks.len() * (1 + copies.timed())) as u64
+        self.begun_bytes * (self.ranks.len() * (1 + copies.timed())) as u64
     }
 
     /// Stops it if it takes too much. Called after a burst, since what is counted and what is timed must be the same.
@@ -484,6 +491,14 @@ impl MeasuredEngine {
         };
         (0..self.ranks.len()).map(one).collect()
     }
+}
+
+/// Memory of an engine with a receive and a message that does not match it.
+fn begun_bytes(engine: &mut dyn Engine) -> u64 {
+    let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
+    let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
+    let _ = engine.arrive(Message::new(MsgId::new(0, 0), envelope(1)));
+    engine.footprint().peak_bytes
 }
 
 /// Entries compared so far, in both queues, probes included.
