@@ -5,14 +5,12 @@ use std::time::Duration;
 use matchpoint::engines::{self, NameError};
 use matchpoint::wrap::Counted;
 use matchpoint::wrap::counted::{Counts, QueueCounts};
-use matchpoint::{
-    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
-};
+use matchpoint::{Engine, Refused};
 
 use super::calls::CallCosts;
 use super::clock::{Lap, Laps};
 use super::cold::{Phases, Sample, Surcharge};
-use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
+use super::play::{Answered, answer, begun_bytes, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
 use crate::batch::Sorted;
 use crate::budget::{self, Stopped};
@@ -491,14 +489,6 @@ impl MeasuredEngine {
         };
         (0..self.ranks.len()).map(one).collect()
     }
-}
-
-/// Memory of an engine with a receive and a message that does not match it.
-fn begun_bytes(engine: &mut dyn Engine) -> u64 {
-    let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
-    let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
-    let _ = engine.arrive(Message::new(MsgId::new(0, 0), envelope(1)));
-    engine.footprint().peak_bytes
 }
 
 /// Entries compared so far, in both queues, probes included.

@@ -72,6 +72,14 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
+/// Memory of an engine with a receive and a message that does not match it.
+pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
+    let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
+    let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
+    let _ = engine.arrive(Message::new(MsgId::new(0, 0), envelope(1)));
+    engine.footprint().peak_bytes
+}
+
 /// What an engine answers to an event, in a form that all events share.
 #[inline]
 pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
