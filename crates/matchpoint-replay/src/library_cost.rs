@@ -23,7 +23,7 @@ pub struct SearchTime {
 /// Costs of entries, over the pairs of ranks that measured them: medians.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
-    /// Pairs of ranks that measured; 0: the trace does not tell, and these are [typical](typical) costs.
+    /// Pairs of ranks that measured; 0: the trace has none, and the costs are [typical].
     pub pairs: u32,
     /// All of them on one host each; else between hosts.
     pub same_host: bool,
