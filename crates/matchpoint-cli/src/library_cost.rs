@@ -30,7 +30,7 @@ pub fn apply(measurements: &mut Measurements) {
             let Some(cost) = &mut rank.library else { continue };
             rank.match_ns = rank.match_ns.max(cost.low_ns);
             rank.match_cold_ns = rank.match_cold_ns.max(cost.high_ns).max(rank.match_ns);
-            cost.likely_ns = cost.likely_ns.clamp(rank.match_ns, rank.match_cold_ns);
+            cost.likely_ns = cost.likely_ns.max(rank.match_ns);
         }
         engine.match_ns = engine.ranks.iter().map(|rank| rank.match_ns).sum();
         engine.match_cold_ns = engine.ranks.iter().map(|rank| rank.match_cold_ns).sum();

@@ -167,8 +167,8 @@ fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Opt
 fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
     let Some(crowding) = measurements.crowding.filter(|&crowding| crowding > 1.0) else { return [0.0; 3] };
     let each = crowding / engine.ranks.len().max(1) as f64;
-    let likely_ns: f64 = engine.ranks.iter().map(cost_ns).sum();
-    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * each)
+    // The likely time is part of the time of calls, which already includes that of others.
+    [engine.match_ns, engine.match_ns, engine.match_cold_ns].map(|ns| ns * each)
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
@@ -179,7 +179,7 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) 
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
         low: warm.min(cold).min(1.0),
-        share: likely.min(1.0),
+        share: likely.min(warm.max(cold)).min(1.0),
         high: warm.max(cold).min(1.0),
     })
 }

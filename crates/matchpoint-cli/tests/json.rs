@@ -33,8 +33,13 @@ fn full() -> Measurements {
     measurements.trace.ended_early.push(2);
     measurements.arrivals.released.insert("a wait that never ends", 2);
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 4.0)], cold_ns: 12.0, empty_ns: 100.0 };
-    measurements.library_cost =
-        Some(LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve });
+    measurements.library_cost = Some(LibraryCost {
+        pairs: 4,
+        same_host: true,
+        posted: curve.clone(),
+        unexpected: curve,
+        bursts: vec![],
+    });
     measurements
 }
 

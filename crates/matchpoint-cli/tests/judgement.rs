@@ -62,7 +62,8 @@ fn the_answer_follows_from_the_share() {
 #[test]
 fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0, empty_ns: 100.0 };
-    let cost = LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve };
+    let cost =
+        LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve, bursts: vec![] };
     let with_cost = |library: Option<&str>| {
         let mut measurements = with(|measurements| {
             measurements.trace.library = library.map(str::to_owned);
@@ -529,7 +530,8 @@ fn order_of_arrivals_decides_length() {
 #[test]
 fn run_is_advised_beyond_its_limit() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
-    let cost = LibraryCost { pairs: 1, same_host: true, posted: curve.clone(), unexpected: curve };
+    let cost =
+        LibraryCost { pairs: 1, same_host: true, posted: curve.clone(), unexpected: curve, bursts: vec![] };
     let text = |longest: u64| {
         let measurements = with(|of| {
             *of = costing(0.2);

@@ -64,6 +64,7 @@ static void offset_end(void);
 #include "job.h"
 #include "offset.h"
 #include "matching.h"
+#include "common/search.h"
 #include "search.h"
 #include "modules.h"
 #include "life.h"

@@ -172,8 +172,6 @@ static inline uint64_t *begin(struct lane *lane, uint64_t code, uint64_t fields,
     return record;
 }
 
-#define FAILED(result) __builtin_expect((result) != MPI_SUCCESS, 0)
-
 static int error_class(int result)
 {
     int class = result;

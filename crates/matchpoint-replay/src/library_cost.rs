@@ -7,7 +7,7 @@
 //! grows there by itself with every doubling, for the queue outgrows the caches that cores share: 16,384 receives of MPICH in
 //! random order took 70 ns each where 1024 took 13.
 
-use matchpoint_trace::{EntryCost, SearchCost, Trace};
+use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 
 /// What searches cost, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -31,6 +31,8 @@ pub struct LibraryCost {
     pub posted: Curve,
     /// Of unexpected messages.
     pub unexpected: Curve,
+    /// Of messages of a burst that need no search.
+    pub bursts: Vec<BurstCost>,
 }
 
 /// The cost of an entry by the length of the search.
@@ -66,7 +68,27 @@ impl LibraryCost {
         let posted = curve(&cost.posted, &cost.posted_any)?;
         // A network that holds few messages searches both queues alike.
         let unexpected = curve(&cost.unexpected, &cost.unexpected_any).unwrap_or_else(|| posted.clone());
-        Some(LibraryCost { pairs: cost.pairs, same_host: cost.same_host, posted, unexpected })
+        let bursts = cost.bursts.clone();
+        Some(LibraryCost { pairs: cost.pairs, same_host: cost.same_host, posted, unexpected, bursts })
+    }
+
+    /// The part of the calls that wait for a burst which is no search, in nanoseconds.
+    ///
+    /// The cost of a message grows linearly with the number of messages: sends that the transport does not take at once wait in
+    /// a queue of the library, and each progress call walks that queue.
+    pub(crate) fn burst_ns(&self, messages: f64) -> f64 {
+        let alone = (1.0, self.posted.empty_ns);
+        let points =
+            self.bursts.iter().map(|burst| (f64::from(burst.messages), burst.message_ns.max(alone.1)));
+        let points: Vec<(f64, f64)> = std::iter::once(alone).chain(points).collect();
+        let behind = points.iter().position(|point| point.0 >= messages).unwrap_or(points.len() - 1);
+        let (Some(&from), Some(&to)) = (points.get(behind.wrapping_sub(1)), points.get(behind)) else {
+            return messages * alone.1;
+        };
+        let slope = (to.1 - from.1) / (to.0 - from.0);
+        let slope = if messages > to.0 && self.bursts.len() < 2 { 0.0 } else { slope };
+        let message_ns = to.1 + slope * (messages - to.0);
+        messages * message_ns.max(alone.1)
     }
 }
 
@@ -105,6 +127,7 @@ pub fn typical(library: Option<&str>) -> SearchCost {
         posted_any: posted,
         unexpected: unexpected.clone(),
         unexpected_any: unexpected,
+        bursts: Vec::new(),
     }
 }
 
@@ -164,7 +187,28 @@ mod tests {
             posted_any: cost,
             unexpected: None,
             unexpected_any: None,
+            bursts: Vec::new(),
         }
+    }
+
+    #[test]
+    fn burst_cost_grows_with_messages() {
+        let of = |bursts: &[(u32, f64)]| {
+            let bursts =
+                bursts.iter().map(|&(messages, message_ns)| BurstCost { messages, message_ns }).collect();
+            let mut cost =
+                LibraryCost::of(&[SearchCost { bursts, ..measured([1.0; 3], 10.0) }], 0.0).unwrap();
+            cost.posted.empty_ns = 50.0;
+            move |messages| cost.burst_ns(messages)
+        };
+        let none = of(&[]);
+        assert_eq!([none(0.0), none(1.0), none(1000.0)], [0.0, 50.0, 50_000.0]);
+        let one = of(&[(129, 178.0)]);
+        assert_eq!([1.0, 65.0, 129.0, 1000.0].map(one), [50.0, 65.0 * 114.0, 129.0 * 178.0, 178_000.0]);
+        let two = of(&[(100, 100.0), (1100, 600.0)]);
+        assert_eq!([600.0, 2100.0].map(two), [600.0 * 350.0, 2100.0 * 1100.0]);
+        let falls = of(&[(100, 400.0), (1100, 100.0)]);
+        assert_eq!(falls(10_000.0), 500_000.0);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn replayed<S: Sink>(
     let prepared = Prepared::new(trace, progress)?;
     measurer.expect(prepared.surveys.iter().map(|survey| survey.calls).sum());
     let costs = library_cost::costs_of(trace);
-    measurer.know_costs(&costs);
+    measurer.know_costs(&costs, trace.crowding());
     let setting = |arrivals| prepared.setting(arrivals, options.loggp);
     let (measurer, beside, tally) = measured(trace, &setting(options.arrivals), measurer, beside, progress)?;
     let mut compared = Vec::new();

@@ -49,5 +49,6 @@
 #include "calls/blocking.h"
 #include "common/transport.h"
 #include "eager.h"
+#include "common/search.h"
 #include "measure.h"
 #include "calls/life.h"

@@ -2,8 +2,8 @@
  * message costs that goes through the engine. Overflow begins at the depth where both are equal. Unexpected queues are watched
  * only if their entries cost something, too.
  *
- * The messages are to the process itself, on the private communicator. MPICH keeps those in a list of their own; that list is
- * searched as the lists of other messages are. */
+ * The messages are to the process itself, on the private communicator: waiting for a neighbour would cost every job
+ * milliseconds. MPICH keeps these messages in a separate list, and searches that list as it searches the others. */
 
 /* Receives that are searched, and messages that are timed, of which the fastest counts. */
 #define SEARCHED 256
@@ -18,107 +18,50 @@
 /* A message that costs so many nanoseconds less or more is noise. */
 #define NOISE_NS 0.2
 
-struct trial {
-    MPI_Comm comm;
-    char in, out;
-};
-
-/* One message to a receive that is posted. */
-static uint64_t time_posted(struct trial *trial, int source)
+/* One message by way of the unexpected queue and the engine; UINT64_MAX: the library has not shown it. */
+static uint64_t time_overflow(struct search_link *link)
 {
-    MPI_Request requests[2];
-    REAL(Irecv)(&trial->in, 1, library.byte, source, 0, trial->comm, &requests[0]);
-    uint64_t before = ticks();
-    REAL(Isend)(&trial->out, 1, library.byte, 0, 0, trial->comm, &requests[1]);
-    REAL(Wait)(&requests[0], MPI_STATUS_IGNORE);
-    uint64_t took = ticks() - before;
-    REAL(Wait)(&requests[1], MPI_STATUS_IGNORE);
-    return took;
-}
-
-/* The same by way of the unexpected queue and the engine. */
-static uint64_t time_overflow(struct trial *trial)
-{
-    MPI_Request requests[2];
+    MPI_Request request, sent;
     MPI_Message message;
     MPI_Status status;
     struct core_envelope envelope = {0, 0, 0};
     uint64_t id;
     int found = 0;
     uint64_t before = ticks();
-    REAL(Isend)(&trial->out, 1, library.byte, 0, 0, trial->comm, &requests[1]);
+    REAL(Isend)(&link->out, 1, library.byte, 0, 0, link->comm, &sent);
     overflow.functions->post(overflow.core, 1, &envelope, &id);
     for (int polls = 0; !found && polls < 1000; polls++)
-        REAL(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, trial->comm, &found, &message, &status);
+        REAL(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, link->comm, &found, &message, &status);
     if (found) {
         overflow.functions->arrive(overflow.core, 2, &envelope, &id);
-        REAL(Imrecv)(&trial->in, 1, library.byte, &message, &requests[0]);
+        REAL(Imrecv)(&link->in, 1, library.byte, &message, &request);
     } else {
         overflow.functions->cancel(overflow.core, 1);
-        REAL(Irecv)(&trial->in, 1, library.byte, 0, 0, trial->comm, &requests[0]);
+        REAL(Irecv)(&link->in, 1, library.byte, 0, 0, link->comm, &request);
     }
-    REAL(Wait)(&requests[0], MPI_STATUS_IGNORE);
+    REAL(Wait)(&request, MPI_STATUS_IGNORE);
     uint64_t took = ticks() - before;
-    REAL(Wait)(&requests[1], MPI_STATUS_IGNORE);
+    REAL(Wait)(&sent, MPI_STATUS_IGNORE);
     return found ? took : UINT64_MAX;
 }
 
-static double fastest_ns(struct trial *trial, int source, uint64_t (*time)(struct trial *, int))
+static double fastest_overflow(struct search_link *link)
 {
     uint64_t fastest = UINT64_MAX;
     for (int i = 0; i < TIMED; i++) {
-        uint64_t took = time(trial, source);
+        uint64_t took = time_overflow(link);
         fastest = took < fastest ? took : fastest;
     }
-    return (double)fastest / overflow.ticks_per_ns;
+    return (double)fastest;
 }
 
-static uint64_t time_overflow_of(struct trial *trial, int source)
+/* What an entry costs, in nanoseconds. `without`: ticks of a search in an empty queue. */
+static double entry_ns(struct search_link *link, enum search_kind kind, double without)
 {
-    (void)source;
-    return time_overflow(trial);
-}
-
-/* What an entry costs that a message is compared with. */
-static double entry_ns(struct trial *trial, int source, double without)
-{
-    MPI_Request requests[SEARCHED];
-    for (int i = 0; i < SEARCHED; i++)
-        REAL(Irecv)(&trial->in, 1, library.byte, source, i + 1, trial->comm, &requests[i]);
-    double with = fastest_ns(trial, source, time_posted);
-    for (int i = 0; i < SEARCHED; i++) {
-        REAL(Cancel)(&requests[i]);
-        REAL(Wait)(&requests[i], MPI_STATUS_IGNORE);
-    }
-    return (with - without) / SEARCHED;
-}
-
-/* One message that waits for its receive. */
-static uint64_t time_unexpected(struct trial *trial, int source)
-{
-    MPI_Request requests[2];
-    REAL(Isend)(&trial->out, 1, library.byte, 0, 0, trial->comm, &requests[1]);
-    uint64_t before = ticks();
-    REAL(Irecv)(&trial->in, 1, library.byte, source, 0, trial->comm, &requests[0]);
-    REAL(Wait)(&requests[0], MPI_STATUS_IGNORE);
-    uint64_t took = ticks() - before;
-    REAL(Wait)(&requests[1], MPI_STATUS_IGNORE);
-    return took;
-}
-
-/* What an entry costs that a receive is compared with. */
-static double unexpected_entry_ns(struct trial *trial)
-{
-    MPI_Request requests[SEARCHED];
-    double without = fastest_ns(trial, 0, time_unexpected);
-    for (int i = 0; i < SEARCHED; i++)
-        REAL(Isend)(&trial->out, 1, library.byte, 0, i + 1, trial->comm, &requests[i]);
-    double with = fastest_ns(trial, 0, time_unexpected);
-    for (int i = 0; i < SEARCHED; i++) {
-        REAL(Recv)(&trial->in, 1, library.byte, 0, i + 1, trial->comm, MPI_STATUS_IGNORE);
-        REAL(Wait)(&requests[i], MPI_STATUS_IGNORE);
-    }
-    return (with - without) / SEARCHED;
+    search_fill(link, kind, 0, SEARCHED);
+    double with = (double)search_time(link, kind, TIMED);
+    search_empty(link, kind, SEARCHED);
+    return (with - without) / SEARCHED / overflow.ticks_per_ns;
 }
 
 /* No limit where a longer queue costs nothing. */
@@ -134,16 +77,19 @@ static long limit_of(double entry, double overflow_cost)
 
 static void measure_limits(void)
 {
-    struct trial trial = {.comm = overflow.private};
+    MPI_Request requests[SEARCHED];
+    struct search_link link = {.comm = overflow.private, .receives = true, .sends = true, .requests = requests};
     always.limit_named = always.limit_any = 32;
     if (!overflow.has_private)
         return;
-    double posted = fastest_ns(&trial, 0, time_posted), through = fastest_ns(&trial, 0, time_overflow_of);
-    double named = entry_ns(&trial, 0, posted), any = entry_ns(&trial, MPI_ANY_SOURCE, posted);
-    overflow.may_watch = unexpected_entry_ns(&trial) >= NOISE_NS;
+    double posted = (double)search_time(&link, SEARCH_POSTED, TIMED);
+    double unexpected = (double)search_time(&link, SEARCH_UNEXPECTED, TIMED);
+    double overflow_ns = (fastest_overflow(&link) - posted) / overflow.ticks_per_ns;
+    double named = entry_ns(&link, SEARCH_POSTED, posted), any = entry_ns(&link, SEARCH_POSTED_ANY, posted);
+    overflow.may_watch = entry_ns(&link, SEARCH_UNEXPECTED, unexpected) >= NOISE_NS;
     overflow.counts.entry_named_ns = named;
     overflow.counts.entry_any_ns = any;
-    overflow.counts.overflow_ns = through - posted;
-    always.limit_named = limit_of(named, through - posted);
-    always.limit_any = limit_of(any, through - posted);
+    overflow.counts.overflow_ns = overflow_ns;
+    always.limit_named = limit_of(named, overflow_ns);
+    always.limit_any = limit_of(any, overflow_ns);
 }

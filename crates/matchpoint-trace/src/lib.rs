@@ -16,5 +16,5 @@ pub use call::Call;
 pub use error::TraceError;
 pub use function::{Class, Function};
 pub use readers::open;
-pub use search::{EntryCost, SearchCost};
+pub use search::{BurstCost, EntryCost, SearchCost};
 pub use trace::{Arrival, Arrivals, Description, Missing, Nanoseconds, RankReader, Trace};

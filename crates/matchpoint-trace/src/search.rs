@@ -20,6 +20,9 @@ pub struct SearchCost {
     pub unexpected: Option<EntryCost>,
     /// The same, by a receive from any source.
     pub unexpected_any: Option<EntryCost>,
+    /// Of bursts, ascending by their number of messages; empty: not measured.
+    #[serde(default)]
+    pub bursts: Vec<BurstCost>,
 }
 
 fn one() -> u32 {
@@ -44,6 +47,7 @@ impl SearchCost {
                 posted_any: of(|pair| &pair.posted_any),
                 unexpected: of(|pair| &pair.unexpected),
                 unexpected_any: of(|pair| &pair.unexpected_any),
+                bursts: BurstCost::medians(&pairs),
             })
         };
         [true, false].into_iter().filter_map(among).collect()
@@ -63,15 +67,40 @@ pub struct EntryCost {
     pub empty_ns: f64,
 }
 
+/// What a message costs that needs no search, if it is one of many that are sent at once.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct BurstCost {
+    /// Messages in the burst.
+    pub messages: u32,
+    /// What each of them adds to the calls that wait for the burst, in nanoseconds.
+    pub message_ns: f64,
+}
+
+impl BurstCost {
+    fn medians(pairs: &[&SearchCost]) -> Vec<BurstCost> {
+        let mut lengths: Vec<u32> =
+            pairs.iter().flat_map(|pair| &pair.bursts).map(|burst| burst.messages).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let of = |messages: u32| {
+            let bursts = pairs.iter().flat_map(|pair| &pair.bursts);
+            let costs = bursts.filter(|burst| burst.messages == messages).map(|burst| burst.message_ns);
+            Some(BurstCost { messages, message_ns: median(costs.collect())? })
+        };
+        lengths.into_iter().filter_map(of).collect()
+    }
+}
+
+/// Of an even number the lower: other load only adds time.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
 impl EntryCost {
     fn median<'a>(costs: impl Iterator<Item = &'a EntryCost>, lengths: usize) -> Option<EntryCost> {
         let costs: Vec<&EntryCost> = costs.filter(|cost| cost.warm_ns.len() == lengths).collect();
-        let median = |of: &dyn Fn(&EntryCost) -> f64| {
-            let mut values: Vec<f64> = costs.iter().map(|cost| of(cost)).collect();
-            values.sort_by(f64::total_cmp);
-            // Of two the lower: what else runs only ever adds.
-            values.get(values.len().saturating_sub(1) / 2).copied()
-        };
+        let median = |of: &dyn Fn(&EntryCost) -> f64| median(costs.iter().map(|cost| of(cost)).collect());
         let cold_ns = median(&|cost| cost.cold_ns)?;
         let empty_ns = median(&|cost| cost.empty_ns)?;
         let warm_ns = (0..lengths).filter_map(|at| median(&|cost| cost.warm_ns[at])).collect();
@@ -93,6 +122,7 @@ mod tests {
             posted_any: cost,
             unexpected: None,
             unexpected_any: None,
+            bursts: vec![BurstCost { messages: 128, message_ns: 100.0 * ns }],
         }
     }
 
@@ -108,6 +138,7 @@ mod tests {
         assert_eq!(posted(0), Some(EntryCost { warm_ns: vec![1.5, 3.0], cold_ns: 15.0, empty_ns: 75.0 }));
         assert_eq!(posted(1), pair(false, 7.0).posted);
         assert_eq!(medians[0].unexpected, None);
+        assert_eq!(medians[0].bursts, [BurstCost { messages: 128, message_ns: 150.0 }]);
     }
 
     #[test]

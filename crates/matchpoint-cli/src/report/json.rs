@@ -6,6 +6,7 @@ mod build;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use matchpoint_trace::BurstCost;
 use serde::Serialize;
 
 use super::Report;
@@ -112,6 +113,7 @@ struct LibraryCost {
     same_host: bool,
     posted: EntryCost,
     unexpected: EntryCost,
+    bursts: Vec<BurstCost>,
 }
 
 #[derive(Serialize)]

@@ -24,6 +24,8 @@ extern struct function __start_matchpoint_functions[] HIDDEN, __stop_matchpoint_
 #define REAL_(NAME) ((__typeof__(&MPI_##NAME))function_##NAME.real)
 #define REAL(NAME) REAL_(NAME)
 
+#define FAILED(result) __builtin_expect((result) != MPI_SUCCESS, 0)
+
 /* A function of the library that is used, but not recorded. */
 #define USED(NAME) FUNCTION(NAME, "MPI_" #NAME, NULL)
 

@@ -1,7 +1,8 @@
 //! What the searches of each call took the traced library.
 //!
 //! Entries compared × the cost of an entry give a wide range: with cold caches an entry costs ten times as much as with warm
-//! ones. The trace narrows it, for it has the time of every call, less what such a call takes with empty queues.
+//! ones. The trace narrows it: it has the time of every call, less what such a call takes with empty queues. A call that waits
+//! for many messages is compared with a measured burst.
 //! * A receive or a probe searches within its call, no longer than that takes.
 //! * A message is matched in the call during which it arrives, or in a later one: not every call makes progress.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
@@ -25,6 +26,8 @@ pub(crate) struct CallCosts {
     /// Where receives name their source, and where none does.
     named: LibraryCost,
     any: LibraryCost,
+    /// Processes for each processor, at least 1: a search takes so many times as long as its processor works on it.
+    crowding: f64,
     ranks: Vec<AtRank>,
 }
 
@@ -39,9 +42,19 @@ struct AtRank {
     receives: u64,
     any_source: u64,
     open: Searches,
-    /// The most that searches take which the calls so far had no time for.
-    left_ns: f64,
+    left: Left,
     sum: SearchTime,
+}
+
+/// Messages that the calls so far had no time for.
+#[derive(Clone, Copy, Default)]
+struct Left {
+    /// Of other processes.
+    messages: f64,
+    /// The time of their transfer that calls had.
+    transferred_ns: f64,
+    /// The most that their searches take.
+    search_ns: f64,
 }
 
 /// What was searched since the last call ended.
@@ -52,17 +65,20 @@ struct Searches {
     asked_ns: f64,
     /// For messages, at most.
     arrived_ns: f64,
-    /// What the calls would take with empty queues.
+    /// What receives, probes and messages to the process itself would take with empty queues.
     empty_ns: f64,
+    /// Messages of other processes that arrived.
+    messages: u64,
     /// The last message that arrived: when, and the most that its search takes.
     last: Option<(i64, f64)>,
 }
 
 impl CallCosts {
     /// With costs that were measured; `None`: there are none.
-    pub fn new(measured: &[SearchCost], processes: usize) -> Option<Self> {
+    pub fn new(measured: &[SearchCost], processes: usize, crowding: f64) -> Option<Self> {
         let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
-        Some(CallCosts { named, any, ranks: (0..processes).map(|_| AtRank::default()).collect() })
+        let ranks = (0..processes).map(|_| AtRank::default()).collect();
+        Some(CallCosts { named, any, crowding: crowding.max(1.0), ranks })
     }
 
     /// The ends of calls among steps that will be played.
@@ -78,8 +94,8 @@ impl CallCosts {
 
     /// The next step of a process was played, and compared so many entries.
     pub fn add(&mut self, process: usize, step: &Step, compared: u64) {
+        self.end_calls(process);
         let rank = &mut self.ranks[process];
-        rank.end_calls();
         rank.played += 1;
         let cost = |is_any: bool| if is_any { &self.any } else { &self.named };
         match &step.kind {
@@ -92,14 +108,18 @@ impl CallCosts {
             Kind::Probe { selector, .. } | Kind::MatchedProbe { selector, .. } => {
                 rank.open.add(&cost(is_any_source(selector)).unexpected, compared);
             }
-            Kind::Arrive { .. } => {
+            Kind::Arrive { from, .. } => {
                 let share = rank.any_source as f64 / rank.receives.max(1) as f64;
                 let (named, any) = (self.named.posted.search(compared), self.any.posted.search(compared));
                 let mixed = |named: f64, any: f64| named * (1.0 - share) + any * share;
                 let high_ns = mixed(named.1, any.1);
                 rank.open.low_ns += mixed(named.0, any.0);
                 rank.open.arrived_ns += high_ns;
-                rank.open.empty_ns += self.named.posted.empty_ns;
+                if *from as usize == process {
+                    rank.open.empty_ns += self.named.posted.empty_ns;
+                } else {
+                    rank.open.messages += 1;
+                }
                 rank.open.last = Some((step.at_ns, high_ns));
             }
             Kind::Cancel { .. } | Kind::Retract { .. } => {}
@@ -120,7 +140,20 @@ impl CallCosts {
 
     /// Every call has ended, but for those of processes with several threads: which of them searched is not known.
     pub fn finish(&mut self) {
-        self.ranks.iter_mut().for_each(AtRank::end_calls);
+        (0..self.ranks.len()).for_each(|process| self.end_calls(process));
+    }
+
+    /// Ends the calls to which no further step belongs.
+    fn end_calls(&mut self, process: usize) {
+        let rank = &mut self.ranks[process];
+        while rank.ends.front().is_some_and(|(before, _)| *before <= rank.played) {
+            if let Some((_, end)) = rank.ends.pop_front() {
+                rank.end(&end, &self.named, self.crowding);
+            }
+            if rank.ends.is_empty() {
+                rank.ends = VecDeque::new(); // room at every rank of a large job is much
+            }
+        }
     }
 }
 
@@ -129,33 +162,32 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl AtRank {
-    /// Ends the calls to which no further step belongs.
-    fn end_calls(&mut self) {
-        while self.ends.front().is_some_and(|(before, _)| *before <= self.played) {
-            if let Some((_, end)) = self.ends.pop_front() {
-                self.end(&end);
-            }
-            if self.ends.is_empty() {
-                self.ends = VecDeque::new(); // room at every rank of a large job is much
-            }
-        }
-    }
-
-    fn end(&mut self, end: &CallEnd) {
+    /// A call transfers the messages that are due, then searches for them.
+    fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
         self.sum.high_ns += searches.high_ns();
-        let had_ns = (f64::from(end.took_ns) - searches.empty_ns).max(0.0);
-        let due_ns = self.left_ns + searches.arrived_ns * searches.part_in(end);
-        if had_ns > WAITED * (searches.high_ns() + self.left_ns) {
-            self.left_ns = 0.0;
-            self.sum.likely_ns += (searches.asked_ns + due_ns) * self.mean_part();
+        let left = std::mem::take(&mut self.left);
+        let messages = left.messages + searches.messages as f64;
+        let transfer_ns = (cost.burst_ns(messages) - left.transferred_ns).max(0.0);
+        let called_ns = (f64::from(end.took_ns) - searches.empty_ns).max(0.0);
+        let had_ns = (called_ns - transfer_ns).max(0.0);
+        let asked_ns = searches.asked_ns * crowding;
+        let due_ns = left.search_ns + searches.arrived_ns * crowding * searches.part_in(end);
+        if had_ns > WAITED * (asked_ns + searches.arrived_ns * crowding + left.search_ns) {
+            self.sum.likely_ns += (asked_ns + due_ns) * self.mean_part();
             return;
         }
-        let asked_ns = searches.asked_ns.min(had_ns);
+        let asked_ns = asked_ns.min(had_ns);
         let arrived_ns = due_ns.min(had_ns - asked_ns);
-        self.left_ns = due_ns - arrived_ns;
         self.sum.likely_ns += asked_ns + arrived_ns;
+        if had_ns == 0.0 {
+            self.left = Left { messages, transferred_ns: left.transferred_ns + called_ns, search_ns: due_ns };
+        } else if arrived_ns < due_ns {
+            let messages = messages * (1.0 - arrived_ns / due_ns);
+            self.left =
+                Left { messages, transferred_ns: cost.burst_ns(messages), search_ns: due_ns - arrived_ns };
+        }
     }
 
     /// The geometric mean of the range so far, as a part of its high end.
@@ -190,7 +222,7 @@ impl Searches {
 #[cfg(test)]
 mod tests {
     use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Tag};
-    use matchpoint_trace::EntryCost;
+    use matchpoint_trace::{BurstCost, EntryCost};
 
     use super::*;
 
@@ -205,8 +237,9 @@ mod tests {
             posted_any: cost.clone(),
             unexpected: cost.clone(),
             unexpected_any: cost,
+            bursts: Vec::new(),
         };
-        CallCosts::new(&[measured], 1).unwrap()
+        CallCosts::new(&[measured], 1, 1.0).unwrap()
     }
 
     fn envelope() -> Envelope {
@@ -220,7 +253,7 @@ mod tests {
 
     fn arrive(at_ns: i64) -> Step {
         let message = Message::new(MsgId::new(0, 0), envelope());
-        Step { at_ns, kind: Kind::Arrive { message, from: 0, took: None }, site: 0 }
+        Step { at_ns, kind: Kind::Arrive { message, from: 1, took: None }, site: 0 }
     }
 
     /// Plays steps that compare so many entries, and ends of calls.
@@ -258,6 +291,23 @@ mod tests {
         assert_eq!(play(&arrived).likely_ns, 800.0);
         let posted = [Ok((post(), 100)), end(400), end(500)];
         assert_eq!(play(&posted).likely_ns, 300.0);
+    }
+
+    #[test]
+    fn transfer_is_no_searching() {
+        let likely = |calls: &[u32]| {
+            let mut costs = costs();
+            costs.named.bursts = vec![BurstCost { messages: 2, message_ns: 1000.0 }];
+            costs.add(0, &arrive(0), 100);
+            costs.add(0, &arrive(0), 100);
+            for &took_ns in calls {
+                let end = CallEnd { process: 0, took_ns, waited_until_ns: CallEnd::NO_WAIT };
+                costs.ranks[0].ends.push_back((2, end));
+            }
+            costs.finish();
+            costs.of(0).likely_ns
+        };
+        assert_eq!([likely(&[2500]), likely(&[1500, 1000]), likely(&[5000])], [500.0, 500.0, 2000.0]);
     }
 
     #[test]

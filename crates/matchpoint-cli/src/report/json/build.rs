@@ -108,6 +108,7 @@ fn library_cost(of: &replayed::LibraryCost) -> LibraryCost {
         same_host: of.same_host,
         posted: entry(&of.posted),
         unexpected: entry(&of.unexpected),
+        bursts: of.bursts.clone(),
     }
 }
 

@@ -1,0 +1,146 @@
+/* Times searches of the MPI library over a link: one process sends, one receives. Both may be the calling process.
+ *
+ * The difference of a search in a long queue and of one in an empty queue is what the entries cost. */
+
+/* Polls after which a waiting process yields the processor: its peer may need it. */
+#define SEARCH_POLLS 50
+
+enum search_tag { SEARCH_GO, SEARCH_LAST, SEARCH_FIRST };
+enum search_kind { SEARCH_POSTED, SEARCH_POSTED_ANY, SEARCH_UNEXPECTED, SEARCH_UNEXPECTED_ANY, SEARCH_KINDS };
+
+struct search_link {
+    MPI_Comm comm; /* returns errors */
+    int peer;
+    bool receives, sends; /* both: the peer is the process itself */
+    char in, out;
+    MPI_Request *requests;         /* room for the entries of the longest queue */
+    const int *order;              /* in which search_empty removes the entries; NULL: first in, first out */
+    void (*cool_caches)(void);     /* called before each search; NULL: caches stay warm */
+};
+
+static inline bool search_is_posted(enum search_kind kind)
+{
+    return kind == SEARCH_POSTED || kind == SEARCH_POSTED_ANY;
+}
+
+static int search_source(const struct search_link *link, enum search_kind kind)
+{
+    return kind == SEARCH_POSTED_ANY || kind == SEARCH_UNEXPECTED_ANY ? MPI_ANY_SOURCE : link->peer;
+}
+
+static void search_send(struct search_link *link, int tag)
+{
+    REAL(Send)(&link->out, 1, library.byte, link->peer, tag, link->comm);
+}
+
+static void search_yield(int *polls)
+{
+    if (++*polls % SEARCH_POLLS == 0)
+        sched_yield();
+}
+
+/* Blocking receives of some libraries keep the processor while they wait. */
+static void search_receive(struct search_link *link, int tag)
+{
+    MPI_Request request;
+    int found = 0, polls = 0;
+    REAL(Irecv)(&link->in, 1, library.byte, link->peer, tag, link->comm, &request);
+    while (!FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)) && !found)
+        search_yield(&polls);
+}
+
+/* Adds entries that no timed search matches. */
+static void search_fill(struct search_link *link, enum search_kind kind, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        if (search_is_posted(kind) && link->receives)
+            REAL(Irecv)(&link->in, 1, library.byte, search_source(link, kind), SEARCH_FIRST + i, link->comm,
+                        &link->requests[i]);
+        else if (!search_is_posted(kind) && link->sends)
+            REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_FIRST + i, link->comm, &link->requests[i]);
+}
+
+/* Removes the entries that search_fill added. */
+static void search_empty(struct search_link *link, enum search_kind kind, int length)
+{
+    for (int i = 0; i < length && link->receives; i++) {
+        int at = link->order != NULL ? link->order[i] : i;
+        if (search_is_posted(kind)) {
+            REAL(Cancel)(&link->requests[at]);
+            REAL(Wait)(&link->requests[at], MPI_STATUS_IGNORE);
+        } else {
+            search_receive(link, SEARCH_FIRST + at);
+        }
+    }
+    for (int i = 0; i < length && !search_is_posted(kind) && link->sends; i++)
+        REAL(Wait)(&link->requests[i], MPI_STATUS_IGNORE);
+}
+
+/* The message arrives after its receive was posted. The test that finds the message has searched. A message to the process
+ * itself may be matched while it is sent. */
+static uint64_t search_time_posted(struct search_link *link)
+{
+    MPI_Request request, message;
+    uint64_t took;
+    int found = 0, polls = 0;
+    bool sends = link->sends;
+    REAL(Irecv)(&link->in, 1, library.byte, link->peer, SEARCH_LAST, link->comm, &request);
+    if (!link->sends)
+        search_send(link, SEARCH_GO);
+    do {
+        uint64_t before = ticks();
+        if (sends)
+            REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_LAST, link->comm, &message);
+        sends = false;
+        if (FAILED(REAL(Test)(&request, &found, MPI_STATUS_IGNORE)))
+            return 0;
+        took = ticks() - before;
+        search_yield(&polls);
+    } while (!found);
+    if (link->sends)
+        REAL(Wait)(&message, MPI_STATUS_IGNORE);
+    return took;
+}
+
+/* The message arrives before its receive is posted. The receive searches. */
+static uint64_t search_time_unexpected(struct search_link *link, enum search_kind kind)
+{
+    MPI_Request request, message;
+    int found = 0, polls = 0;
+    if (link->sends)
+        REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_LAST, link->comm, &message);
+    else
+        search_send(link, SEARCH_GO);
+    while (!found) {
+        if (FAILED(REAL(Iprobe)(link->peer, SEARCH_LAST, link->comm, &found, MPI_STATUS_IGNORE)))
+            return 0;
+        search_yield(&polls);
+    }
+    if (link->cool_caches != NULL)
+        link->cool_caches();
+    uint64_t before = ticks();
+    REAL(Irecv)(&link->in, 1, library.byte, search_source(link, kind), SEARCH_LAST, link->comm, &request);
+    uint64_t took = ticks() - before;
+    REAL(Wait)(&request, MPI_STATUS_IGNORE);
+    if (link->sends)
+        REAL(Wait)(&message, MPI_STATUS_IGNORE);
+    return took;
+}
+
+/* Ticks of the shortest of several searches: other load only adds time. Both ends of the link call this function. */
+static uint64_t search_time(struct search_link *link, enum search_kind kind, int repeats)
+{
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < repeats; i++) {
+        if (!link->receives) {
+            search_receive(link, SEARCH_GO);
+            search_send(link, SEARCH_LAST);
+            continue;
+        }
+        if (link->cool_caches != NULL && search_is_posted(kind))
+            link->cool_caches();
+        uint64_t took = search_is_posted(kind) ? search_time_posted(link) : search_time_unexpected(link, kind);
+        shortest = took < shortest ? took : shortest;
+    }
+    return shortest;
+}
