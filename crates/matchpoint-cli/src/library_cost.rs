@@ -9,8 +9,9 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
 use matchpoint_replay::measurements::EngineMeasurements;
 
+use crate::derived::{between, cost_ns};
 use crate::format;
-use crate::stand_in::is_stand_in;
+use crate::stand_in::{is_hashed, is_stand_in};
 
 /// Whether the times of an engine are those of the traced library: of the stand-in, if it is the first engine.
 fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) -> bool {
@@ -68,12 +69,71 @@ pub fn describe(measurements: &Measurements) -> Option<String> {
     ))
 }
 
-/// Outstanding receives from which on overflow matching pays: what it costs a message ÷ what an entry of a queue of 128 costs
-/// this library, within what `matchpoint run` chooses. `None`: the library has no cost.
+/// Receives in the MPI library from which on overflow matching saves time: the cost of a message that overflows ÷ the cost
+/// of an entry that the library compares, within the limits that `matchpoint run` chooses. `None`: an entry costs nothing, or
+/// the cost is unknown.
 pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
-    let (entry_ns, _) = measurements.library_cost.as_ref()?.posted.entry(128.0);
-    (entry_ns > 0.0).then(|| (OVERFLOW_NS / entry_ns).clamp(64.0, 256.0) as u64)
+    let cost = measurements.library_cost.as_ref()?;
+    // The table has no costs of a library that hashes.
+    if cost.pairs == 0 && is_hashed(measurements) {
+        return None;
+    }
+    let (entry_ns, _) = cost.posted.entry(SEARCHED);
+    if entry_ns < NOISE_NS {
+        return None;
+    }
+    if gives_back(measurements) {
+        return Some(NETWORK_LIMIT);
+    }
+    Some((overflow_ns(measurements) / entry_ns).clamp(64.0, 256.0) as u64)
 }
 
-/// What a message costs that goes through the engine of `matchpoint run`, at most, in nanoseconds.
-const OVERFLOW_NS: f64 = 150.0;
+/// The overflow limit with which `matchpoint run` saves at least half of what matching costs at a rank. `None`: no limit does.
+///
+/// The MPI library still compares each message with the receives below the limit, and the engine takes its time.
+pub fn saving_limit(measurements: &Measurements, index: usize) -> Option<u64> {
+    let limit = overflow_limit(measurements)?;
+    let cost = measurements.library_cost.as_ref()?;
+    let first = measurements.engines.first().filter(|engine| is_stand_in(measurements, engine))?;
+    let (rank, cost_ns) = (measurements.ranks.get(index)?, cost_ns(first.ranks.get(index)?));
+    let is_unexpected_free = cost.unexpected.entry(SEARCHED).0 < NOISE_NS;
+    let longest = match (is_unexpected_free, gives_back(measurements)) {
+        (true, true) => 0,
+        (true, false) => rank.worst_length.min(rank.posted.length_max),
+        (false, true) => rank.worst_length.min(rank.unexpected.length_max),
+        (false, false) => rank.worst_length,
+    };
+    let in_library = limit.min(rank.posted.length_max) as f64;
+    let (warm_ns, cold_ns) = cost.posted.entry(in_library);
+    let left_ns = rank.messages as f64 * (overflow_ns(measurements) + in_library * between(warm_ns, cold_ns));
+    (longest > limit && left_ns <= cost_ns / 2.0).then_some(limit)
+}
+
+/// Queue length at which `matchpoint run` measures the cost of an entry.
+const SEARCHED: f64 = 256.0;
+
+/// An entry that costs fewer nanoseconds costs nothing, for `matchpoint run` too.
+const NOISE_NS: f64 = 0.2;
+
+/// What a message costs that goes through the engine of `matchpoint run`, at most, in nanoseconds. `MPI_Improbe` of Intel MPI
+/// is slow (`docs/overflow.md`).
+fn overflow_ns(measurements: &Measurements) -> f64 {
+    if is_library(measurements, "Intel") { 830.0 } else { 150.0 }
+}
+
+/// The limit that `matchpoint run` chooses where libfabric may carry messages.
+const NETWORK_LIMIT: u64 = 1024;
+
+/// Whether overflow matching gives all receives back before a collective operation: libfabric may carry messages, or Open MPI
+/// does not match by itself.
+fn gives_back(measurements: &Measurements) -> bool {
+    match measurements.trace.transport.as_deref() {
+        None | Some("" | "ob1" | "shm") => false,
+        Some("ofi") => true,
+        Some(_) => is_library(measurements, "Open MPI"),
+    }
+}
+
+fn is_library(measurements: &Measurements, name: &str) -> bool {
+    measurements.trace.library.as_ref().is_some_and(|library| library.starts_with(name))
+}

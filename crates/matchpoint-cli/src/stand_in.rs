@@ -100,6 +100,11 @@ pub fn is_stand_in(measurements: &Measurements, engine: &EngineMeasurements) -> 
     bare(matched_by(engine)) == bare(of_trace(measurements).engine)
 }
 
+/// Whether the library of the trace hashes its queues, so that longer queues cost nothing.
+pub fn is_hashed(measurements: &Measurements) -> bool {
+    bare(of_trace(measurements).engine) == "ucx"
+}
+
 /// The library that an engine searches as, as the part of a sentence after its name. Empty: there is none.
 pub fn searches_as(measurements: &Measurements, engine: &EngineMeasurements) -> String {
     let traced = of_trace(measurements);

@@ -2,8 +2,8 @@
 
 use matchpoint_replay::measurements::EngineMeasurements;
 
-use super::{Advice, Case, change};
-use crate::derived::{cost_ns, who};
+use super::{Advice, Case, Saving, change};
+use crate::derived::{cost_ns, ratio, who};
 use crate::format;
 use crate::library_cost;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
@@ -43,7 +43,13 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
         return none_better(case, first, others.len());
     }
     let saved = case.verdict.share * (1.0 - 1.0 / factor);
-    change(
+    let saved_ns = cost(first) - cost(best);
+    let saving = Saving {
+        ns: saved_ns,
+        share: ratio(saved_ns, case.measurements.ranks[index].elapsed_s * 1e9),
+        overflow_limit: library_cost::saving_limit(case.measurements, index),
+    };
+    let advice = change(
         "Another engine would help",
         format!(
             "At rank {} {} spends {} on the same messages where {} spends {} ({} times less): it would save {} of \
@@ -57,20 +63,24 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
             format::share(saved),
             format::bytes(best.ranks[index].bytes),
             format::bytes(first.ranks[index].bytes),
-            by_run(case, &best.name)
+            by_run(case, &best.name, saving.overflow_limit)
         ),
         vec![("times_faster", factor), ("share_saved", saved), ("best_ns", cost(best))],
-    )
+    );
+    advice.map(|advice| Advice { saving: Some(saving), ..advice })
 }
 
-/// How `matchpoint run` would bring that engine.
-fn by_run(case: &Case<'_>, best: &str) -> String {
+/// What `matchpoint run` does with that engine. `saving_limit`: with which it saves most.
+fn by_run(case: &Case<'_>, best: &str, saving_limit: Option<u64>) -> String {
     let Some(limit) = library_cost::overflow_limit(case.measurements) else { return String::new() };
     let longest = case.measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);
     if longest <= limit {
         return format!(
             " `matchpoint run` would not: no queue is longer than the {limit} entries that it leaves to the MPI library."
         );
+    }
+    if saving_limit.is_none() {
+        return " `matchpoint run` would save less than half of what matching costs there.".to_owned();
     }
     format!(
         " `matchpoint run --engine {best}` gives it to the unchanged program, for what the posted queue has beyond some {limit} \

@@ -13,6 +13,7 @@ use matchpoint_replay::Measurements;
 
 use crate::derived::{cost_ns, ratio};
 use crate::format;
+use crate::library_cost;
 use crate::verdict::Verdict;
 
 /// One finding.
@@ -26,6 +27,19 @@ pub struct Advice {
     pub text: String,
     /// The numbers it rests on, by name; units are in the names.
     pub numbers: Vec<(&'static str, f64)>,
+    /// The time that a change can save, where matching is what it saves.
+    pub saving: Option<Saving>,
+}
+
+/// What a change can save at a rank.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Saving {
+    /// Time, at most.
+    pub ns: f64,
+    /// The same as a share of the run time of the rank.
+    pub share: f64,
+    /// The limit with which `matchpoint run` saves most of it without a change of the program; `None`: no limit does.
+    pub overflow_limit: Option<u64>,
 }
 
 /// What a finding is about.
@@ -87,22 +101,37 @@ pub fn advice(measurements: &Measurements, verdict: &Verdict) -> Vec<Advice> {
 }
 
 fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers })
+    Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers, saving: None })
 }
 
 fn trust(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
-    Some(Advice { kind: Kind::Trust, title: title.to_owned(), text, numbers })
+    Some(Advice { kind: Kind::Trust, title: title.to_owned(), text, numbers, saving: None })
 }
 
-/// The most that shorter searches at a rank can save: all that matching costs there under the first engine.
-fn at_stake(case: &Case<'_>, rank: u32) -> String {
+/// Adds the most that shorter searches at a rank can save, all that matching costs there under the first engine, and the
+/// command that saves most of it without a change.
+fn with_saving(advice: Option<Advice>, case: &Case<'_>, rank: u32) -> Option<Advice> {
+    let mut advice = advice?;
+    let Some(saving) = at_stake(case, rank) else { return Some(advice) };
+    advice.text += &format!(
+        " In time it can save what matching costs there, {} ({} of its run time).",
+        format::duration_ns(saving.ns),
+        format::share(saving.share)
+    );
+    if let Some(limit) = saving.overflow_limit {
+        advice.text += &format!(" `matchpoint run --limit {limit}` can save most of it without a change.");
+    }
+    advice.saving = Some(saving);
+    Some(advice)
+}
+
+fn at_stake(case: &Case<'_>, rank: u32) -> Option<Saving> {
     let measurements = case.measurements;
-    let index = measurements.ranks.iter().position(|of| of.rank == rank);
-    let cost = index.and_then(|index| Some((measurements.engines.first()?.ranks.get(index)?, index)));
-    let Some((at, index)) = cost else { return String::new() };
-    format!(
-        "In time it can save what matching costs there, {} ({} of its run time).",
-        format::duration_ns(cost_ns(at)),
-        format::share(ratio(cost_ns(at), measurements.ranks[index].elapsed_s * 1e9))
-    )
+    let index = measurements.ranks.iter().position(|of| of.rank == rank)?;
+    let ns = cost_ns(measurements.engines.first()?.ranks.get(index)?);
+    Some(Saving {
+        ns,
+        share: ratio(ns, measurements.ranks[index].elapsed_s * 1e9),
+        overflow_limit: library_cost::saving_limit(measurements, index),
+    })
 }

@@ -1,6 +1,6 @@
 //! Queues that grow long.
 
-use super::{Advice, Case, at_stake, change};
+use super::{Advice, Case, change, with_saving};
 use crate::format;
 use crate::places;
 
@@ -26,22 +26,22 @@ pub fn gather(case: &Case<'_>) -> Option<Advice> {
     if length < GATHER_LENGTH || length < GATHER_FACTOR * median.max(1) {
         return None;
     }
-    change(
+    let advice = change(
         "One rank collects for all",
         format!(
             "At rank {} up to {} messages wait, at an ordinary rank {}. A gather written with sends and receives \
-             piles up like this: let MPI_Gatherv do it, collect in a tree, or let senders wait for a go-ahead. {}",
+             piles up like this: let MPI_Gatherv do it, collect in a tree, or let senders wait for a go-ahead.",
             worst.rank,
             format::count(length),
-            format::count(median),
-            at_stake(case, worst.rank)
+            format::count(median)
         ),
         vec![
             ("rank", f64::from(worst.rank)),
             ("unexpected_length_max", length as f64),
             ("unexpected_length_median", median as f64),
         ],
-    )
+    );
+    with_saving(advice, case, worst.rank)
 }
 
 pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
@@ -50,19 +50,19 @@ pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
     if length < LONG_POSTED {
         return None;
     }
-    change(
+    let advice = change(
         "Many receives are posted at once",
         format!(
             "Rank {} has up to {} receives posted. Networks that match in hardware have a limited number of match \
              entries per node: on HPE Slingshot (cxi) set FI_CXI_RX_MATCH_MODE=hybrid, or post in portions, before \
-             you meet \"LE resources not recovered\".{} {}",
+             you meet \"LE resources not recovered\".{}",
             worst.rank,
             format::count(length),
-            places::most(case.measurements, |there| there.posted - there.late),
-            at_stake(case, worst.rank)
+            places::most(case.measurements, |there| there.posted - there.late)
         ),
         vec![("rank", f64::from(worst.rank)), ("posted_length_max", length as f64)],
-    )
+    );
+    with_saving(advice, case, worst.rank)
 }
 
 pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
@@ -71,16 +71,16 @@ pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
     if length < LONG_UNEXPECTED {
         return None;
     }
-    change(
+    let advice = change(
         "Many messages wait for their receive",
         format!(
             "At rank {} up to {} messages wait at once. The library stores them: memory grows, and event or \
-             completion queues may overflow. Post receives earlier, or hold senders back.{} {}",
+             completion queues may overflow. Post receives earlier, or hold senders back.{}",
             worst.rank,
             format::count(length),
-            places::most(case.measurements, |there| there.late),
-            at_stake(case, worst.rank)
+            places::most(case.measurements, |there| there.late)
         ),
         vec![("rank", f64::from(worst.rank)), ("unexpected_length_max", length as f64)],
-    )
+    );
+    with_saving(advice, case, worst.rank)
 }

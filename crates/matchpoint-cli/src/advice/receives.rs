@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use matchpoint_trace::Function;
 
-use super::{Advice, Case, at_stake, change};
+use super::{Advice, Case, change, with_saving};
 use crate::derived::{calls_to, late, late_share, left_open, ratio};
 use crate::format;
 use crate::places;
@@ -116,22 +116,22 @@ pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
         (0, _) => "a library may then keep one queue per source and nothing else",
         _ => "a library may then hash on the tag",
     };
-    change(
+    let advice = change(
         "Say that wildcards are not used",
         format!(
             "Of {} receives and probes {} left the source open and {} the tag. If that holds for every input, set \
-             {keys} on the communicators (MPI-4.0 §7.4.4): {effect}. Not every library makes use of it. {}",
+             {keys} on the communicators (MPI-4.0 §7.4.4): {effect}. Not every library makes use of it.",
             format::count(totals.receives + totals.probes_found + totals.probes_missed),
             none_or_count(any_source),
-            none_or_count(any_tag),
-            at_stake(case, case.verdict.rank)
+            none_or_count(any_tag)
         ),
         vec![
             ("receives", totals.receives as f64),
             ("any_source", any_source as f64),
             ("any_tag", any_tag as f64),
         ],
-    )
+    );
+    with_saving(advice, case, case.verdict.rank)
 }
 
 fn none_or_count(count: u64) -> String {
@@ -145,16 +145,16 @@ pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
     if share < MANY_OPEN || any_source < MANY_OPEN_MIN || case.verdict.high < NEGLIGIBLE {
         return None;
     }
-    change(
+    let advice = change(
         "Receives from any source are common",
         format!(
             "{} of the receives ({}) take a message from any source. Engines with a queue per source look at every \
-             one of them then; where the sender is known in fact, name it.{} {}",
+             one of them then; where the sender is known in fact, name it.{}",
             format::share(share),
             format::count(any_source),
-            places::most(case.measurements, |there| there.any_source),
-            at_stake(case, case.verdict.rank)
+            places::most(case.measurements, |there| there.any_source)
         ),
         vec![("any_source", any_source as f64), ("any_source_share", share)],
-    )
+    );
+    with_saving(advice, case, case.verdict.rank)
 }

@@ -1,6 +1,6 @@
 //! What tags and sources look like.
 
-use super::{Advice, Case, at_stake, change};
+use super::{Advice, Case, change, with_saving};
 use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
 use crate::verdict::NEGLIGIBLE;
@@ -21,16 +21,15 @@ pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let (runs, mean) = compatible_runs(&measurements.totals);
-    change(
+    let advice = change(
         "Most messages look alike",
         format!(
             "At an ordinary rank {} of the messages carry the same source and tag. Hash bins cannot tell them apart; \
              but they match in the order they come, which the first entry of a queue answers: receives of the same \
-             source and tag come in runs of {} on average, {} at most. {}",
+             source and tag come in runs of {} on average, {} at most.",
             format::share(share),
             format::digits(mean),
-            format::count(measurements.totals.compatible_run_max),
-            at_stake(case, case.verdict.rank)
+            format::count(measurements.totals.compatible_run_max)
         ),
         vec![
             ("tuple_share_median", share),
@@ -38,7 +37,8 @@ pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
             ("compatible_run_mean", mean),
             ("compatible_run_max", measurements.totals.compatible_run_max as f64),
         ],
-    )
+    );
+    with_saving(advice, case, case.verdict.rank)
 }
 
 pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
@@ -47,18 +47,18 @@ pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let bound = if totals.tags_exact { "" } else { "at least " };
-    change(
+    let advice = change(
         "Tags are many",
         format!(
             "The program uses {bound}{} different tags, {} sends each on average. Engines that hash the tag gain \
              from it, and linear queues walk past all of them; if tags only number the messages of one sender, \
-             order already does. {}",
+             order already does.",
             format::count(totals.tags_unique),
-            format::digits(totals.sends as f64 / totals.tags_unique as f64),
-            at_stake(case, case.verdict.rank)
+            format::digits(totals.sends as f64 / totals.tags_unique as f64)
         ),
         vec![("tags_unique", totals.tags_unique as f64), ("sends", totals.sends as f64)],
-    )
+    );
+    with_saving(advice, case, case.verdict.rank)
 }
 
 pub fn wide_header(case: &Case<'_>) -> Option<Advice> {
@@ -66,17 +66,17 @@ pub fn wide_header(case: &Case<'_>) -> Option<Advice> {
     if bits.total() <= HEADER_BITS {
         return None;
     }
-    change(
+    let advice = change(
         "Tags are too wide for hardware",
         format!(
             "Context ({} bits), source ({}) and tag ({}) need {} bits; network cards match on {HEADER_BITS}. Smaller \
-             tags would let matching be offloaded. {}",
+             tags would let matching be offloaded.",
             bits.context,
             bits.source,
             bits.tag,
-            bits.total(),
-            at_stake(case, case.verdict.rank)
+            bits.total()
         ),
         vec![("header_bits", f64::from(bits.total())), ("tag_bits", f64::from(bits.tag))],
-    )
+    );
+    with_saving(advice, case, case.verdict.rank)
 }

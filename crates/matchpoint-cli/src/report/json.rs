@@ -273,6 +273,9 @@ struct Advice<'a> {
     title: &'a str,
     text: &'a str,
     numbers: BTreeMap<&'static str, f64>,
+    saving_ns: Option<f64>,
+    saving_share: Option<f64>,
+    overflow_limit: Option<u64>,
 }
 
 #[derive(Serialize)]

@@ -274,7 +274,15 @@ fn advice(of: &crate::advice::Advice) -> Advice<'_> {
         Kind::Change => "change",
         Kind::Trust => "trust",
     };
-    Advice { kind, title: &of.title, text: &of.text, numbers: of.numbers.iter().copied().collect() }
+    Advice {
+        kind,
+        title: &of.title,
+        text: &of.text,
+        numbers: of.numbers.iter().copied().collect(),
+        saving_ns: of.saving.map(|saving| saving.ns),
+        saving_share: of.saving.map(|saving| saving.share),
+        overflow_limit: of.saving.and_then(|saving| saving.overflow_limit),
+    }
 }
 
 fn messages(totals: &measurements::Totals) -> Messages<'_> {
