@@ -7,6 +7,7 @@ mod applications;
 mod cluster;
 mod counts;
 mod endings;
+mod entries;
 mod errors;
 mod examples;
 mod families;
