@@ -16,7 +16,7 @@ fn curve(warm_ns: f64, cold_ns: f64) -> Curve {
 }
 
 fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
-    Some(LibraryCost { pairs: 1, same_host: true, posted, unexpected })
+    Some(LibraryCost { pairs: 1, same_host: true, posted, unexpected, bursts: vec![] })
 }
 
 /// Rank 3 has 2000 receives posted, and spends 20 % of its run time in searches.

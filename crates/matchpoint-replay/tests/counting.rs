@@ -194,3 +194,24 @@ fn a_freed_id_of_a_persistent_wildcard_is_not_mistaken_for_one() {
     assert_eq!(run.engines[0].matched, 2);
     assert!(run.arrivals.released.is_empty());
 }
+
+/// 1000 probes compare 50 messages each, and no receive or arrival compares any.
+#[test]
+fn probes_alone_cost_library_time() {
+    let sender = (0..50).fold(Rank::new(), |rank, tag| rank.send(to(1, tag)));
+    let probe = |at: Rank| {
+        let action =
+            Action::Probe { args: from(0, 99), blocking: false, found: false, status: None, handle: None };
+        at.call(Function::Iprobe, action)
+    };
+    let receiver = (0..1000).fold(Rank::new().compute(MILLISECOND), |rank, _| probe(rank));
+    let run = program(vec![sender, receiver]).simulated();
+    let list = &run.engines[0];
+    assert_eq!((run.totals.probes_missed, list.posted.attempts, list.unexpected.attempts), (1000, 0, 0));
+    let (entry_ns, cold_ns) = run.library_cost.unwrap().unexpected.entry(50.0);
+    let time = list.ranks[1].library.unwrap();
+    let entries = 1000.0 * 50.0;
+    assert!((time.low_ns / (entries * entry_ns) - 1.0).abs() < 1e-9, "{time:?}, {entry_ns} ns an entry");
+    assert!((time.high_ns / (entries * cold_ns) - 1.0).abs() < 1e-9, "{time:?}, {cold_ns} ns an entry");
+    assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
+}

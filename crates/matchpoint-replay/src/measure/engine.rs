@@ -472,18 +472,21 @@ impl MeasuredEngine {
         let one = |process: usize| {
             let (rank, observer) = (&self.ranks[process], &observers[process]);
             let asked = budget::asked(&[&observer.posted_searched, &observer.unexpected_searched]);
+            // The whole run ÷ the part that was played.
+            let scale = match rank.played() {
+                own if own > 0.0 && self.stopped.is_some() => asked / own,
+                _ => 1.0,
+            };
             let (steps, attempts) = match rank.played() {
-                _ if self.stopped.is_none() => (rank.steps as f64, rank.attempts() as f64),
-                0.0 => (steps_each * asked, attempts_each * asked),
-                own => (rank.steps as f64 * asked / own, rank.attempts() as f64 * asked / own),
+                0.0 if self.stopped.is_some() => (steps_each * asked, attempts_each * asked),
+                _ => (rank.steps as f64 * scale, rank.attempts() as f64 * scale),
             };
             let match_ns = per_step(process as u32) * steps;
             EngineAtRank {
                 match_ns,
                 match_cold_ns: match_ns + surcharge.sum(&phases[process]),
                 attempts: attempts as u64,
-                library: (self.costs.as_ref())
-                    .map(|costs| costs.of(process).times(attempts / rank.attempts().max(1) as f64)),
+                library: self.costs.as_ref().map(|costs| costs.of(process).times(scale)),
                 bytes: rank.peak_bytes().max(self.empty_bytes),
             }
         };
