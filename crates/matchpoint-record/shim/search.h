@@ -30,11 +30,6 @@ struct search_cost {
     double worst_ns;                 /* of an entry of the longest queue */
 };
 
-struct burst_cost {
-    double sum_ns; /* of a message */
-    int times;
-};
-
 static struct search_pair {
     struct search_link link;
     double ticks_per_ns;
@@ -96,8 +91,9 @@ static double burst_message_ns(struct search_pair *pair, int length)
     return (double)(ticks() - before) / length / pair->ticks_per_ns;
 }
 
-/* One burst of each length, up to one that is slow at either rank. The first bursts only warm the library up. */
-static void burst_measure(struct search_pair *pair, struct burst_cost *bursts, bool counts)
+/* One burst of each length, up to one that is slow at either rank. Of several bursts the fastest counts: other load only adds
+ * time. 0: none. */
+static void burst_measure(struct search_pair *pair, double *fastest_ns)
 {
     struct search_link *link = &pair->link;
     double slowest_ns = 0;
@@ -106,10 +102,8 @@ static void burst_measure(struct search_pair *pair, struct burst_cost *bursts, b
         REAL(Sendrecv)(&own_ns, sizeof own_ns, library.byte, link->peer, SEARCH_GO, &other_ns, sizeof other_ns, library.byte,
                        link->peer, SEARCH_GO, link->comm, MPI_STATUS_IGNORE);
         slowest_ns = own_ns > other_ns ? own_ns : other_ns;
-        if (counts) {
-            bursts[i].sum_ns += slowest_ns;
-            bursts[i].times++;
-        }
+        if (fastest_ns[i] == 0 || slowest_ns < fastest_ns[i])
+            fastest_ns[i] = slowest_ns;
     }
 }
 
@@ -133,7 +127,7 @@ static bool may_hold_messages(bool same_host)
     return passes_memory || !is_loaded("/libfabric");
 }
 
-static void search_write(bool same_host, const struct search_cost *costs, int kinds, const struct burst_cost *bursts)
+static void search_write(bool same_host, const struct search_cost *costs, int kinds, const double *burst_ns)
 {
     struct text text = {0};
     text_add(&text, "{\"same_host\":%s,\"lengths\":[", same_host ? "true" : "false");
@@ -147,9 +141,8 @@ static void search_write(bool same_host, const struct search_cost *costs, int ki
         text_add(&text, "],\"cold_ns\":%.3f,\"empty_ns\":%.1f}", costs[kind].worst_ns, costs[kind].empty_ns);
     }
     text_add(&text, ",\"bursts\":[");
-    for (size_t i = 0; i < BURST_LENGTHS && bursts[i].times > 0 && bursts[i].times == bursts[0].times; i++)
-        text_add(&text, "%s{\"messages\":%d,\"message_ns\":%.1f}", i == 0 ? "" : ",", burst_lengths[i],
-                 bursts[i].sum_ns / bursts[i].times);
+    for (size_t i = 0; i < BURST_LENGTHS && burst_ns[i] > 0; i++)
+        text_add(&text, "%s{\"messages\":%d,\"message_ns\":%.1f}", i == 0 ? "" : ",", burst_lengths[i], burst_ns[i]);
     text_add(&text, "]}");
     file_block(BLOCK_SEARCH, 0, 0, text.bytes, text.length);
     free(text.bytes);
@@ -160,7 +153,7 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
 {
     struct search_cost costs[SEARCH_KINDS];
     struct search_link *link = &pair->link;
-    struct burst_cost bursts[BURST_LENGTHS] = {{0, 0}};
+    double burst_ns[BURST_LENGTHS] = {0};
     uint64_t own = host_hash(), other = 0;
     link->peer = peer;
     link->receives = world.rank > peer;
@@ -170,13 +163,13 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
         (unless_same_host && own == other))
         return;
     int kinds = may_hold_messages(own == other) ? SEARCH_KINDS : SEARCH_UNEXPECTED;
-    /* Bursts are spread over the time: processes that share processors run at the same time by chance. */
+    /* Bursts are spread over the time: both ranks of a pair do not always have a processor at the same time. */
     for (int kind = 0; kind < kinds; kind++) {
         search_measure(pair, (enum search_kind)kind, &costs[kind]);
-        burst_measure(pair, bursts, kind > 0);
+        burst_measure(pair, burst_ns);
     }
     if (link->receives)
-        search_write(own == other, costs, kinds, bursts);
+        search_write(own == other, costs, kinds, burst_ns);
 }
 
 /* Collective over the world: neighbours, and ranks that are half the world apart, if they are on different hosts. */
