@@ -8,6 +8,7 @@ use std::fs;
 use matchpoint_cli::report::{Report, json};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
+use matchpoint_trace::BurstCost;
 use serde_json::Value;
 
 /// Objects whose members are data, not schema.
@@ -38,7 +39,7 @@ fn full() -> Measurements {
         same_host: true,
         posted: curve.clone(),
         unexpected: curve,
-        bursts: vec![],
+        bursts: vec![BurstCost { messages: 128, message_ns: 500.0 }],
     });
     measurements
 }
