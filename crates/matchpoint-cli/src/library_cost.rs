@@ -85,7 +85,7 @@ pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
     if gives_back(measurements) {
         return Some(NETWORK_LIMIT);
     }
-    Some((overflow_ns(measurements) / entry_ns).clamp(64.0, 256.0) as u64)
+    Some((overflow_ns(measurements) / entry_ns).clamp(LIMITS.0, LIMITS.1) as u64)
 }
 
 /// The overflow limit with which `matchpoint run` saves at least half of what matching costs at a rank. `None`: no limit does.
@@ -110,10 +110,10 @@ pub fn saving_limit(measurements: &Measurements, index: usize) -> Option<u64> {
 }
 
 /// Queue length at which `matchpoint run` measures the cost of an entry.
-const SEARCHED: f64 = 256.0;
+pub const SEARCHED: f64 = 256.0;
 
 /// An entry that costs fewer nanoseconds costs nothing, for `matchpoint run` too.
-const NOISE_NS: f64 = 0.2;
+pub const NOISE_NS: f64 = 0.2;
 
 /// What a message costs that goes through the engine of `matchpoint run`, at most, in nanoseconds. `MPI_Improbe` of Intel MPI
 /// is slow (`docs/overflow.md`).
@@ -121,8 +121,11 @@ fn overflow_ns(measurements: &Measurements) -> f64 {
     if is_library(measurements, "Intel") { 830.0 } else { 150.0 }
 }
 
+/// The least and the highest limit that `matchpoint run` chooses.
+pub const LIMITS: (f64, f64) = (64.0, 256.0);
+
 /// The limit that `matchpoint run` chooses where libfabric may carry messages.
-const NETWORK_LIMIT: u64 = 1024;
+pub const NETWORK_LIMIT: u64 = 1024;
 
 /// Whether overflow matching gives all receives back before a collective operation: libfabric may carry messages, or Open MPI
 /// does not match by itself.

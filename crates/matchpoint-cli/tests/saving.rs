@@ -3,6 +3,7 @@
 mod synthetic;
 
 use matchpoint_cli::advice::Advice;
+use matchpoint_cli::library_cost;
 use matchpoint_cli::report::{Report, html, json, terminal};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
@@ -132,6 +133,18 @@ fn hashed_library_gives_no_limit() {
         })
     };
     assert_eq!((over_ucx(0), over_ucx(2)), (None, Some(75)));
+}
+
+#[test]
+fn limits_equal_those_of_overflow_library() {
+    let shim = include_str!("../../matchpoint-run/shim/measure.h");
+    let defined = |name: &str| -> f64 {
+        let line = shim.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")));
+        line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+    };
+    assert_eq!(library_cost::LIMITS, (defined("LEAST_LIMIT"), defined("MOST_LIMIT")));
+    assert_eq!(library_cost::NETWORK_LIMIT as f64, defined("NETWORK_LIMIT"));
+    assert_eq!((library_cost::NOISE_NS, library_cost::SEARCHED), (defined("NOISE_NS"), defined("SEARCHED")));
 }
 
 #[test]

@@ -77,18 +77,21 @@ impl LibraryCost {
     /// The cost of a message grows linearly with the number of messages: sends that the transport does not take at once wait in
     /// a queue of the library, and each progress call walks that queue.
     pub(crate) fn burst_ns(&self, messages: f64) -> f64 {
-        let alone = (1.0, self.posted.empty_ns);
-        let points =
-            self.bursts.iter().map(|burst| (f64::from(burst.messages), burst.message_ns.max(alone.1)));
-        let points: Vec<(f64, f64)> = std::iter::once(alone).chain(points).collect();
-        let behind = points.iter().position(|point| point.0 >= messages).unwrap_or(points.len() - 1);
-        let (Some(&from), Some(&to)) = (points.get(behind.wrapping_sub(1)), points.get(behind)) else {
-            return messages * alone.1;
-        };
+        let alone_ns = self.posted.empty_ns;
+        let (mut from, mut to) = ((1.0, alone_ns), (1.0, alone_ns));
+        for burst in &self.bursts {
+            if to.0 >= messages {
+                break;
+            }
+            (from, to) = (to, (f64::from(burst.messages), burst.message_ns.max(alone_ns)));
+        }
+        if from.0 >= to.0 {
+            return messages * alone_ns;
+        }
         let slope = (to.1 - from.1) / (to.0 - from.0);
         let slope = if messages > to.0 && self.bursts.len() < 2 { 0.0 } else { slope };
         let message_ns = to.1 + slope * (messages - to.0);
-        messages * message_ns.max(alone.1)
+        messages * message_ns.max(alone_ns)
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct CallCosts {
 
 #[derive(Default)]
 struct AtRank {
+    /// In `MPI_COMM_WORLD`.
+    rank: u32,
     /// Each with the number of steps before it.
     ends: VecDeque<(u64, CallEnd)>,
     /// Steps that have come, and those of them that were played.
@@ -75,9 +77,9 @@ struct Searches {
 
 impl CallCosts {
     /// With costs that were measured; `None`: there are none.
-    pub fn new(measured: &[SearchCost], processes: usize, crowding: f64) -> Option<Self> {
+    pub fn new(measured: &[SearchCost], ranks: &[u32], crowding: f64) -> Option<Self> {
         let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
-        let ranks = (0..processes).map(|_| AtRank::default()).collect();
+        let ranks = ranks.iter().map(|&rank| AtRank { rank, ..AtRank::default() }).collect();
         Some(CallCosts { named, any, crowding: crowding.max(1.0), ranks })
     }
 
@@ -115,7 +117,7 @@ impl CallCosts {
                 let high_ns = mixed(named.1, any.1);
                 rank.open.low_ns += mixed(named.0, any.0);
                 rank.open.arrived_ns += high_ns;
-                if *from as usize == process {
+                if *from == rank.rank {
                     rank.open.empty_ns += self.named.posted.empty_ns;
                 } else {
                     rank.open.messages += 1;
@@ -239,7 +241,7 @@ mod tests {
             unexpected_any: cost,
             bursts: Vec::new(),
         };
-        CallCosts::new(&[measured], 1, 1.0).unwrap()
+        CallCosts::new(&[measured], &[5], 1.0).unwrap()
     }
 
     fn envelope() -> Envelope {
@@ -252,8 +254,12 @@ mod tests {
     }
 
     fn arrive(at_ns: i64) -> Step {
+        arrive_from(0, at_ns)
+    }
+
+    fn arrive_from(from: u32, at_ns: i64) -> Step {
         let message = Message::new(MsgId::new(0, 0), envelope());
-        Step { at_ns, kind: Kind::Arrive { message, from: 1, took: None }, site: 0 }
+        Step { at_ns, kind: Kind::Arrive { message, from, took: None }, site: 0 }
     }
 
     /// Plays steps that compare so many entries, and ends of calls.
@@ -295,11 +301,11 @@ mod tests {
 
     #[test]
     fn transfer_is_no_searching() {
-        let likely = |calls: &[u32]| {
+        let likely_from = |from, calls: &[u32]| {
             let mut costs = costs();
             costs.named.bursts = vec![BurstCost { messages: 2, message_ns: 1000.0 }];
-            costs.add(0, &arrive(0), 100);
-            costs.add(0, &arrive(0), 100);
+            costs.add(0, &arrive_from(from, 0), 100);
+            costs.add(0, &arrive_from(from, 0), 100);
             for &took_ns in calls {
                 let end = CallEnd { process: 0, took_ns, waited_until_ns: CallEnd::NO_WAIT };
                 costs.ranks[0].ends.push_back((2, end));
@@ -307,7 +313,9 @@ mod tests {
             costs.finish();
             costs.of(0).likely_ns
         };
+        let likely = |calls| likely_from(0, calls);
         assert_eq!([likely(&[2500]), likely(&[1500, 1000]), likely(&[5000])], [500.0, 500.0, 2000.0]);
+        assert_eq!(likely_from(5, &[1500]), 1300.0, "a message to the rank itself is not transferred");
     }
 
     #[test]

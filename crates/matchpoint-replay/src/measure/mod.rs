@@ -118,7 +118,7 @@ impl Measurer {
     /// What an entry cost the traced library, which the first engine stands for, and how many processes shared a processor.
     pub fn know_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
-            first.costs = CallCosts::new(measured, self.observers.len(), crowding.unwrap_or(1.0));
+            first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
         }
     }
 
