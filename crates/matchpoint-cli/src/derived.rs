@@ -126,7 +126,14 @@ pub fn cost_ns(at: &EngineAtRank) -> f64 {
     at.library.map_or(between(at.match_ns, at.match_cold_ns), |cost| cost.likely_ns)
 }
 
-/// The same at one rank.
+/// Where processes share a processor, each of them waits while another one matches: this part of the time of all `ranks`. 0:
+/// no processes share one.
+pub fn shared_part(measurements: &Measurements, ranks: usize) -> f64 {
+    let crowding = measurements.crowding.filter(|&crowding| crowding > 1.0);
+    crowding.map_or(0.0, |crowding| crowding / ranks.max(1) as f64)
+}
+
+/// What the operations of an engine take at one rank.
 pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
     let index = measurements.ranks.iter().position(|of| of.rank == rank);
     index.and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)

@@ -9,7 +9,7 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, TYPICAL_OF};
 use matchpoint_replay::measurements::EngineMeasurements;
 
-use crate::derived::{between, cost_ns};
+use crate::derived::{between, cost_ns, shared_part};
 use crate::format;
 use crate::stand_in::{is_hashed, is_stand_in};
 
@@ -22,19 +22,25 @@ fn has_library_cost(measurements: &Measurements, engine: &EngineMeasurements) ->
 pub fn apply(measurements: &mut Measurements) {
     for at in 0..measurements.engines.len() {
         let applies = has_library_cost(measurements, &measurements.engines[at]);
+        let shared = shared_part(measurements, measurements.engines[at].ranks.len());
         let engine = &mut measurements.engines[at];
         if !applies {
             engine.ranks.iter_mut().for_each(|rank| rank.library = None);
             continue;
         }
         for rank in &mut engine.ranks {
-            let Some(cost) = &mut rank.library else { continue };
+            let Some(cost) = &rank.library else { continue };
             rank.match_ns = rank.match_ns.max(cost.low_ns);
             rank.match_cold_ns = rank.match_cold_ns.max(cost.high_ns).max(rank.match_ns);
-            cost.likely_ns = cost.likely_ns.max(rank.match_ns);
         }
         engine.match_ns = engine.ranks.iter().map(|rank| rank.match_ns).sum();
         engine.match_cold_ns = engine.ranks.iter().map(|rank| rank.match_cold_ns).sum();
+        // The likely time is part of the time of calls, which includes that of other processes on the processor.
+        let shared_ns = shared * engine.match_cold_ns;
+        for rank in &mut engine.ranks {
+            let Some(cost) = &mut rank.library else { continue };
+            cost.likely_ns = cost.likely_ns.clamp(rank.match_ns, rank.match_cold_ns.max(shared_ns));
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
 use crate::absent;
-use crate::derived::{cost_ns, who};
+use crate::derived::{cost_ns, shared_part, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
 use crate::stand_in::searches_as;
@@ -165,10 +165,11 @@ fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Opt
 /// What matching takes a processor that several processes share, as [`Worst`] has it: each of them waits while another
 /// matches.
 fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
-    let Some(crowding) = measurements.crowding.filter(|&crowding| crowding > 1.0) else { return [0.0; 3] };
-    let each = crowding / engine.ranks.len().max(1) as f64;
-    // The likely time is part of the time of calls, which already includes that of others.
-    [engine.match_ns, engine.match_ns, engine.match_cold_ns].map(|ns| ns * each)
+    let shared = shared_part(measurements, engine.ranks.len());
+    // The likely time of a library is part of the time of calls, which already includes that of others.
+    let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
+    let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
+    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
@@ -179,7 +180,7 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) 
     (warm.is_finite() && cold.is_finite()).then(|| Worst {
         rank,
         low: warm.min(cold).min(1.0),
-        share: likely.min(warm.max(cold)).min(1.0),
+        share: likely.min(1.0),
         high: warm.max(cold).min(1.0),
     })
 }

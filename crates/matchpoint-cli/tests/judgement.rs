@@ -95,6 +95,46 @@ fn stand_in_has_cost_of_library() {
     assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 0.2e9);
 }
 
+/// Calls of 900 ms include the time of the other process on the processor. Searches take no more than both can need.
+#[test]
+fn crowded_library_cost_has_one_share() {
+    let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
+    let mut measurements = with(|measurements| {
+        measurements.crowding = Some(2.0);
+        measurements.library_cost = Some(LibraryCost {
+            pairs: 4,
+            same_host: true,
+            posted: curve.clone(),
+            unexpected: curve,
+            bursts: vec![],
+        });
+        for at in &mut measurements.engines[0].ranks {
+            (at.match_ns, at.match_cold_ns) = (1e3, 2e3);
+            at.library = Some(SearchTime { low_ns: 0.05e9, likely_ns: 0.9e9, high_ns: 0.2e9 });
+        }
+        measurements.ranks[3].posted.length_max = 2000;
+    });
+    apply(&mut measurements);
+    let report = Report::new(&measurements);
+    let saving = report.advice.iter().find(|advice| advice.title == "Many receives are posted at once");
+    let saving = saving.unwrap().saving.unwrap();
+    assert!((saving.ns - 0.4e9).abs() < 1.0, "{saving:?}");
+    assert!((report.verdict.share - report.verdict.high).abs() < 1e-9, "{}", report.verdict.text);
+}
+
+/// Between 6 and 24 ms a rank needs 12; two on a processor need 24.
+#[test]
+fn crowded_engine_cost_is_doubled() {
+    let measurements = with(|measurements| {
+        measurements.crowding = Some(2.0);
+        let engine = &mut measurements.engines[0];
+        engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (6e6, 24e6));
+        (engine.match_ns, engine.match_cold_ns) = (8.0 * 6e6, 8.0 * 24e6);
+    });
+    let verdict = Report::new(&measurements).verdict;
+    assert!((verdict.share * 2.0 - verdict.high).abs() < 1e-9, "{} {}", verdict.share, verdict.high);
+}
+
 /// Each waits while another matches.
 #[test]
 fn crowded_ranks_share_matching_cost() {
