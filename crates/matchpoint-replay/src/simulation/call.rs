@@ -159,12 +159,15 @@ impl<S: Sink> Simulation<'_, S> {
     fn act_send(&mut self, at: At, args: &SendArgs, request: Option<RequestId>) -> Blocked {
         let Some(id) = request else {
             let sent = self.send(at.index, at.now_ns, args, at.owner());
-            return at.until(sent.end, Reason::Messages);
+            // An eager send waits for nothing but room in a buffer.
+            let end = sent.end.map(|end_ns| end_ns.max(at.now_ns + at.recorded_ns));
+            return at.until(end, Reason::Messages);
         };
         self.replace(at.index, id);
         let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
         let what = sent.message.map_or(RequestKind::LostSend, RequestKind::Send);
-        let request = Request::new(what, state(sent.end, 1));
+        let mut request = Request::new(what, state(sent.end, 1));
+        request.is_eager_send = sent.end.is_some();
         self.begin_request(at.index, id, request);
         self.soon(at)
     }
@@ -278,7 +281,9 @@ impl<S: Sink> Simulation<'_, S> {
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
-                self.processes[at.index].requests.at(place).set_state(state(end, 1));
+                let request = self.processes[at.index].requests.at(place);
+                request.set_state(state(end, 1));
+                request.is_eager_send = end.is_some();
             }
             Persistent::Receive(begins) => {
                 let posted = self.receive(at.index, at.now_ns, function, &begins, Owner::Request(id), None);

@@ -63,6 +63,7 @@ impl<S: Sink> Simulation<'_, S> {
     ) -> Blocked {
         let mut blocked =
             Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
+        let mut only_eager_sends = read.completed().next().is_some();
         for completed in read.completed() {
             let Some(&id) = read.call.requests.get(completed.index as usize) else { continue };
             if completed.cancelled {
@@ -72,6 +73,7 @@ impl<S: Sink> Simulation<'_, S> {
             let Some(place) = requests.place(id) else { continue };
             let request = requests.at(place);
             request.expected = completed.reported;
+            only_eager_sends &= request.is_eager_send;
             match request.state() {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
@@ -88,6 +90,10 @@ impl<S: Sink> Simulation<'_, S> {
                     }
                 }
             }
+        }
+        // An eager send waits for nothing but room in a buffer.
+        if only_eager_sends {
+            blocked.leave_ns = blocked.leave_ns.max(now_ns + waited_ns);
         }
         blocked
     }
