@@ -40,6 +40,7 @@ fn full() -> Measurements {
         posted: curve.clone(),
         unexpected: curve,
         bursts: vec![BurstCost { messages: 128, message_ns: 500.0 }],
+        ring_message_ns: 700.0,
     });
     measurements
 }

@@ -7,7 +7,7 @@ use matchpoint_cli::library_cost::apply;
 use matchpoint_cli::report::{Report, terminal};
 use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::Measurements;
-use matchpoint_replay::library_cost::{Curve, LibraryCost, SearchTime};
+use matchpoint_replay::library_cost::{Curve, SearchTime};
 use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
 use matchpoint_trace::Function;
 
@@ -62,8 +62,7 @@ fn the_answer_follows_from_the_share() {
 #[test]
 fn stand_in_has_cost_of_library() {
     let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0, empty_ns: 100.0 };
-    let cost =
-        LibraryCost { pairs: 4, same_host: true, posted: curve.clone(), unexpected: curve, bursts: vec![] };
+    let cost = synthetic::library_cost(4, curve.clone(), curve);
     let with_cost = |library: Option<&str>| {
         let mut measurements = with(|measurements| {
             measurements.trace.library = library.map(str::to_owned);
@@ -101,13 +100,7 @@ fn crowded_library_cost_has_one_share() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
     let mut measurements = with(|measurements| {
         measurements.crowding = Some(2.0);
-        measurements.library_cost = Some(LibraryCost {
-            pairs: 4,
-            same_host: true,
-            posted: curve.clone(),
-            unexpected: curve,
-            bursts: vec![],
-        });
+        measurements.library_cost = Some(synthetic::library_cost(4, curve.clone(), curve));
         for at in &mut measurements.engines[0].ranks {
             (at.match_ns, at.match_cold_ns) = (1e3, 2e3);
             at.library = Some(SearchTime { low_ns: 0.05e9, likely_ns: 0.9e9, high_ns: 0.2e9 });
@@ -570,8 +563,7 @@ fn order_of_arrivals_decides_length() {
 #[test]
 fn run_is_advised_beyond_its_limit() {
     let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
-    let cost =
-        LibraryCost { pairs: 1, same_host: true, posted: curve.clone(), unexpected: curve, bursts: vec![] };
+    let cost = synthetic::library_cost(1, curve.clone(), curve);
     let text = |longest: u64| {
         let measurements = with(|of| {
             *of = costing(0.2);

@@ -7,6 +7,7 @@ use matchpoint_cli::library_cost;
 use matchpoint_cli::report::{Report, html, json, terminal};
 use matchpoint_replay::Measurements;
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
+use matchpoint_trace::BurstCost;
 use serde_json::Value;
 
 const TITLE: &str = "Many receives are posted at once";
@@ -17,7 +18,7 @@ fn curve(warm_ns: f64, cold_ns: f64) -> Curve {
 }
 
 fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
-    Some(LibraryCost { pairs: 1, same_host: true, posted, unexpected, bursts: vec![] })
+    Some(synthetic::library_cost(1, posted, unexpected))
 }
 
 /// Rank 3 has 2000 receives posted, and spends 20 % of its run time in searches.
@@ -173,4 +174,24 @@ fn limit_follows_library_and_transport() {
         };
         assert_eq!(limit(posted), None, "{library}");
     }
+}
+
+#[test]
+fn slow_ring_reports_waiting() {
+    let title = "MPI calls wait, even if nothing is searched";
+    let advice = |ring_message_ns, crowding| {
+        let of = long(|of| {
+            let cost = of.library_cost.as_mut().unwrap();
+            cost.bursts = vec![BurstCost { messages: 128, message_ns: 4000.0 }];
+            (cost.ring_message_ns, of.crowding) = (ring_message_ns, Some(crowding));
+        });
+        Report::new(&of).advice.into_iter().find(|advice| advice.title == title).map(|advice| advice.text)
+    };
+    assert_eq!(advice(19_000.0, 2.0), None);
+    let text = advice(21_000.0, 2.0).unwrap();
+    assert!(
+        text.contains("A message took 21.0 µs. Between two ranks, it took 4.00 µs. 2.00 processes share"),
+        "{text}"
+    );
+    assert!(!advice(21_000.0, 1.0).unwrap().contains("processes share"));
 }

@@ -6,8 +6,8 @@
  * for something else.
  *
  * Bursts of messages that need no search are timed as well: a call that completes many messages takes that long without any
- * search. Where sends must wait in the library, or where processes share processors, that is many times what one message
- * takes. */
+ * search. Where sends must wait in the library, that is many times what one message takes. In a ring, all ranks send at once:
+ * where processes share processors, they wait for each other as those of the application do. */
 
 #define SEARCH_MOST 1024
 #define SEARCH_REPEATS 3
@@ -16,6 +16,9 @@
 /* Messages of the longest burst. It is left out where one message of the shorter burst takes so many nanoseconds. */
 #define BURST_MOST 2048
 #define BURST_SLOW_NS 5000
+/* Messages of a burst in the ring, and bursts after the first one, which connects the ranks. */
+#define RING_BURST 64
+#define RING_REPEATS 4
 
 static const char *const search_names[SEARCH_KINDS] = {"posted", "posted_any", "unexpected", "unexpected_any"};
 static const int search_lengths[] = {16, 128, SEARCH_MOST};
@@ -73,18 +76,18 @@ static void search_measure(struct search_pair *pair, enum search_kind kind, stru
     search_empty(link, kind, SEARCH_MOST);
 }
 
-/* Nanoseconds that each message adds to the calls that wait for a burst. Both ranks send and receive, in the order of posting.
- * The calls block, as those of applications do. */
-static double burst_message_ns(struct search_pair *pair, int length)
+/* Nanoseconds that each message adds to the calls that wait for a burst. Each rank sends to one rank and receives from one, in
+ * the order of posting. The calls block, as those of applications do. */
+static double burst_message_ns(struct search_pair *pair, int length, int to, int from)
 {
     struct search_link *link = &pair->link;
     MPI_Request *sends = pair->requests + length;
     for (int i = 0; i < length; i++)
-        REAL(Irecv)(&link->in, 1, library.byte, link->peer, SEARCH_FIRST, link->comm, &pair->requests[i]);
-    REAL(Sendrecv)(&link->out, 1, library.byte, link->peer, SEARCH_GO, &link->in, 1, library.byte, link->peer, SEARCH_GO,
-                   link->comm, MPI_STATUS_IGNORE);
+        REAL(Irecv)(&link->in, 1, library.byte, from, SEARCH_FIRST, link->comm, &pair->requests[i]);
+    REAL(Sendrecv)(&link->out, 1, library.byte, from, SEARCH_GO, &link->in, 1, library.byte, to, SEARCH_GO, link->comm,
+                   MPI_STATUS_IGNORE);
     for (int i = 0; i < length; i++)
-        REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_FIRST, link->comm, &sends[i]);
+        REAL(Isend)(&link->out, 1, library.byte, to, SEARCH_FIRST, link->comm, &sends[i]);
     uint64_t before = ticks();
     for (int i = 0; i < 2 * length; i++)
         REAL(Wait)(&pair->requests[i], MPI_STATUS_IGNORE);
@@ -98,13 +101,24 @@ static void burst_measure(struct search_pair *pair, double *fastest_ns)
     struct search_link *link = &pair->link;
     double slowest_ns = 0;
     for (size_t i = 0; i < BURST_LENGTHS && slowest_ns < BURST_SLOW_NS; i++) {
-        double own_ns = burst_message_ns(pair, burst_lengths[i]), other_ns = 0;
+        double own_ns = burst_message_ns(pair, burst_lengths[i], link->peer, link->peer), other_ns = 0;
         REAL(Sendrecv)(&own_ns, sizeof own_ns, library.byte, link->peer, SEARCH_GO, &other_ns, sizeof other_ns, library.byte,
                        link->peer, SEARCH_GO, link->comm, MPI_STATUS_IGNORE);
         slowest_ns = own_ns > other_ns ? own_ns : other_ns;
         if (fastest_ns[i] == 0 || slowest_ns < fastest_ns[i])
             fastest_ns[i] = slowest_ns;
     }
+}
+
+/* The mean of bursts in which every rank sends to the next rank: not each of them waits. */
+static double ring_message_ns(struct search_pair *pair)
+{
+    int next = (world.rank + 1) % world.size, previous = (world.rank + world.size - 1) % world.size;
+    double sum_ns = 0;
+    burst_message_ns(pair, RING_BURST, next, previous);
+    for (int i = 0; i < RING_REPEATS; i++)
+        sum_ns += burst_message_ns(pair, RING_BURST, next, previous);
+    return sum_ns / RING_REPEATS;
 }
 
 static void search_shuffle(int *order)
@@ -127,7 +141,8 @@ static bool may_hold_messages(bool same_host)
     return passes_memory || !is_loaded("/libfabric");
 }
 
-static void search_write(bool same_host, const struct search_cost *costs, int kinds, const double *burst_ns)
+static void search_write(bool same_host, const struct search_cost *costs, int kinds, const double *burst_ns,
+                         double ring_ns)
 {
     struct text text = {0};
     text_add(&text, "{\"same_host\":%s,\"lengths\":[", same_host ? "true" : "false");
@@ -143,13 +158,13 @@ static void search_write(bool same_host, const struct search_cost *costs, int ki
     text_add(&text, ",\"bursts\":[");
     for (size_t i = 0; i < BURST_LENGTHS && burst_ns[i] > 0; i++)
         text_add(&text, "%s{\"messages\":%d,\"message_ns\":%.1f}", i == 0 ? "" : ",", burst_lengths[i], burst_ns[i]);
-    text_add(&text, "]}");
+    text_add(&text, "],\"ring_message_ns\":%.1f}", ring_ns);
     file_block(BLOCK_SEARCH, 0, 0, text.bytes, text.length);
     free(text.bytes);
 }
 
 /* Measures with the peer, which calls this too. */
-static void search_with(struct search_pair *pair, int peer, bool unless_same_host)
+static void search_with(struct search_pair *pair, int peer, bool unless_same_host, double ring_ns)
 {
     struct search_cost costs[SEARCH_KINDS];
     struct search_link *link = &pair->link;
@@ -169,7 +184,7 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
         burst_measure(pair, burst_ns);
     }
     if (link->receives)
-        search_write(own == other, costs, kinds, burst_ns);
+        search_write(own == other, costs, kinds, burst_ns, ring_ns);
 }
 
 /* Collective over the world: neighbours, and ranks that are half the world apart, if they are on different hosts. */
@@ -192,11 +207,12 @@ static void search_note(double ticks_per_ns)
     pair->link.comm = comm;
     pair->link.requests = pair->requests;
     search_shuffle(pair->order);
+    double ring_ns = ring_message_ns(pair);
     int half = world.size / 2, neighbour = world.rank ^ 1, distant = world.rank < half ? world.rank + half : world.rank - half;
     if (neighbour < world.size)
-        search_with(pair, neighbour, false);
+        search_with(pair, neighbour, false, ring_ns);
     if (half > 1 && world.rank < 2 * half)
-        search_with(pair, distant, true);
+        search_with(pair, distant, true, ring_ns);
     free((void *)pair->walked);
     free(pair);
     REAL(Comm_free)(&comm);

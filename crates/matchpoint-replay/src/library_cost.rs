@@ -33,6 +33,8 @@ pub struct LibraryCost {
     pub unexpected: Curve,
     /// Of messages of a burst that need no search.
     pub bursts: Vec<BurstCost>,
+    /// The cost of such a message where every rank sends to the next rank at the same time, in nanoseconds; 0: not measured.
+    pub ring_message_ns: f64,
 }
 
 /// The cost of an entry by the length of the search.
@@ -68,8 +70,14 @@ impl LibraryCost {
         let posted = curve(&cost.posted, &cost.posted_any)?;
         // A network that holds few messages searches both queues alike.
         let unexpected = curve(&cost.unexpected, &cost.unexpected_any).unwrap_or_else(|| posted.clone());
-        let bursts = cost.bursts.clone();
-        Some(LibraryCost { pairs: cost.pairs, same_host: cost.same_host, posted, unexpected, bursts })
+        Some(LibraryCost {
+            pairs: cost.pairs,
+            same_host: cost.same_host,
+            posted,
+            unexpected,
+            bursts: cost.bursts.clone(),
+            ring_message_ns: cost.ring_message_ns,
+        })
     }
 
     /// The part of the calls that wait for a burst which is no search, in nanoseconds.
@@ -131,6 +139,7 @@ pub fn typical(library: Option<&str>) -> SearchCost {
         unexpected: unexpected.clone(),
         unexpected_any: unexpected,
         bursts: Vec::new(),
+        ring_message_ns: 0.0,
     }
 }
 
@@ -191,6 +200,7 @@ mod tests {
             unexpected: None,
             unexpected_any: None,
             bursts: Vec::new(),
+            ring_message_ns: 0.0,
         }
     }
 

@@ -23,6 +23,10 @@ pub struct SearchCost {
     /// Of bursts, ascending by their number of messages; empty: not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
+    /// What a message of a burst costs that needs no search, where every rank sends to the next rank at the same time, in
+    /// nanoseconds. The mean of several bursts and of all pairs; 0: not measured.
+    #[serde(default)]
+    pub ring_message_ns: f64,
 }
 
 fn one() -> u32 {
@@ -48,6 +52,8 @@ impl SearchCost {
                 unexpected: of(|pair| &pair.unexpected),
                 unexpected_any: of(|pair| &pair.unexpected_any),
                 bursts: BurstCost::medians(&pairs),
+                ring_message_ns: pairs.iter().map(|pair| pair.ring_message_ns).sum::<f64>()
+                    / pairs.len() as f64,
             })
         };
         [true, false].into_iter().filter_map(among).collect()
@@ -123,6 +129,7 @@ mod tests {
             unexpected: None,
             unexpected_any: None,
             bursts: vec![BurstCost { messages: 128, message_ns: 100.0 * ns }],
+            ring_message_ns: 200.0 * ns,
         }
     }
 
@@ -139,6 +146,7 @@ mod tests {
         assert_eq!(posted(1), pair(false, 7.0).posted);
         assert_eq!(medians[0].unexpected, None);
         assert_eq!(medians[0].bursts, [BurstCost { messages: 128, message_ns: 150.0 }]);
+        assert_eq!(medians[0].ring_message_ns, 200.0 * (1.0 + 300.0 + 1.5) / 3.0, "the mean");
     }
 
     #[test]

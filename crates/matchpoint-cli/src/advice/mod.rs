@@ -75,6 +75,7 @@ const CHECKS: &[Check] = &[
     tags::wide_header,
     trust::disagreement,
     trust::busy,
+    trust::waits_for_processors,
     trust::never_cold,
     trust::odd_times,
     trust::full,

@@ -55,6 +55,37 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
+/// A message that needs no search waits for a processor if it takes so long, as one of many: five times what libfabric's
+/// `tcp` takes.
+const WAITING_NS: f64 = 20_000.0;
+
+pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
+    let cost = case.measurements.library_cost.as_ref()?;
+    let pair_ns = cost.bursts.first()?.message_ns;
+    if cost.ring_message_ns < WAITING_NS {
+        return None;
+    }
+    let crowding = case.measurements.crowding.filter(|&crowding| crowding > 1.0);
+    let reason = crowding.map_or(String::new(), |crowding| {
+        format!(
+            " {} processes share each processor, and this MPI library waits without giving the processor to another process.",
+            format::digits(crowding)
+        )
+    });
+    trust(
+        "MPI calls wait, even if nothing is searched",
+        format!(
+            "While the program started, all ranks exchanged messages that need no search. A message took {}. Between two ranks, \
+             it took {}.{reason} So the calls of the program wait too, and the share of matching is uncertain. `matchpoint \
+             run` changes the waiting as well: it can save more time than matching takes. `matchpoint run --compare` measures \
+             that.",
+            format::duration_ns(cost.ring_message_ns),
+            format::duration_ns(pair_ns),
+        ),
+        vec![("ring_message_ns", cost.ring_message_ns), ("pair_message_ns", pair_ns)],
+    )
+}
+
 /// How many ranks a sentence names.
 const NAMED: usize = 5;
 

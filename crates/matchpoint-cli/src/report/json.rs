@@ -114,6 +114,7 @@ struct LibraryCost {
     posted: EntryCost,
     unexpected: EntryCost,
     bursts: Vec<BurstCost>,
+    ring_message_ns: Option<f64>,
 }
 
 #[derive(Serialize)]

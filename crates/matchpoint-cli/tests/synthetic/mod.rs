@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use matchpoint_replay::measurements::{
     ArrivalFacts, CommunicationMatrix, CommunicatorFacts, Compared, EngineAtRank, EngineMeasurements,
     Measurements, OddTimes, PlaceMeasurements, PostedThere, QueueMeasurements, RankMeasurements, RankQueue,
@@ -17,6 +18,11 @@ pub const SPANS: usize = 200;
 
 const ROUNDS: u64 = 500;
 const REPLAYED_S: f64 = 1.25;
+
+/// Costs of entries in both queues, measured by so many pairs.
+pub fn library_cost(pairs: u32, posted: Curve, unexpected: Curve) -> LibraryCost {
+    LibraryCost { pairs, same_host: true, posted, unexpected, bursts: vec![], ring_message_ns: 0.0 }
+}
 
 /// A run of so many ranks.
 pub fn run(ranks: u32) -> Measurements {

@@ -240,6 +240,7 @@ mod tests {
             unexpected: cost.clone(),
             unexpected_any: cost,
             bursts: Vec::new(),
+            ring_message_ns: 0.0,
         };
         CallCosts::new(&[measured], &[5], 1.0).unwrap()
     }

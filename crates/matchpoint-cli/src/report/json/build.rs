@@ -109,6 +109,7 @@ fn library_cost(of: &replayed::LibraryCost) -> LibraryCost {
         posted: entry(&of.posted),
         unexpected: entry(&of.unexpected),
         bursts: of.bursts.clone(),
+        ring_message_ns: (of.ring_message_ns > 0.0).then_some(of.ring_message_ns),
     }
 }
 
