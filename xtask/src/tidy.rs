@@ -4,6 +4,7 @@ mod architecture;
 mod code;
 mod engines;
 mod prose;
+mod returns;
 
 use crate::Failure;
 use crate::repository::{self, File};
@@ -29,6 +30,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "every fuzz target is built", complaints: code::fuzz_targets },
     Check { name: "unsafe only where ARCHITECTURE.md says", complaints: code::unsafety },
     Check { name: "only the commands print or exit", complaints: code::printing },
+    Check { name: "no test returns before it tests", complaints: returns::early },
     Check { name: "every crate says what it is for", complaints: architecture::descriptions },
     Check { name: "imports as ARCHITECTURE.md says", complaints: architecture::imports },
     Check { name: "the code map is of what is there", complaints: architecture::map },

@@ -1,6 +1,8 @@
 //! C and C++ programs that use the library: the examples, and those in `tests/c/`.
 
 mod installed;
+#[path = "../../matchpoint-cli/tests/left_out/mod.rs"]
+mod left_out;
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;

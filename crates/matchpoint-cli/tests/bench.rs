@@ -2,6 +2,7 @@
 
 #[path = "bench/cards.rs"]
 mod cards;
+mod left_out;
 #[path = "bench/rates.rs"]
 mod rates;
 

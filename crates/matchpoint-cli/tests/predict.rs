@@ -1,5 +1,7 @@
 //! `matchpoint predict`, as users call it.
 
+mod left_out;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,6 +10,8 @@ use matchpoint::engines::REGISTRY;
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
+
+use left_out::leave_out;
 
 fn levels() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/levels")
@@ -396,7 +400,7 @@ fn levels_say_what_they_need() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python/amg_levels.py");
     // Isolated from what is installed here.
     let Ok(output) = Command::new("python3").args(["-I", "-S"]).arg(script).arg("levels").output() else {
-        eprintln!("left out: no python3");
+        leave_out("no python3", "`apt-get install python3`");
         return;
     };
     let said = text(&output.stderr);

@@ -1,5 +1,8 @@
 //! Every kernel is CUDA C++ that NVRTC takes, for every architecture that it is meant for.
 
+#[path = "../../matchpoint-cli/tests/left_out/mod.rs"]
+mod left_out;
+
 use std::path::Path;
 
 use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
@@ -11,16 +14,19 @@ use matchpoint_gpu::kernels::Program;
 /// Volta, Ampere, Hopper.
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
 
-/// Whether NVRTC must be there: then this says in which folder.
+/// Loads NVRTC from the folder that `MATCHPOINT_NVRTC` names. Without the variable the system has it, or the tests are left out.
 #[allow(unsafe_code)]
-fn is_required() -> bool {
-    let Some(folder) = std::env::var_os("MATCHPOINT_REQUIRE_NVRTC") else { return false };
+fn load_nvrtc() {
+    let Some(folder) = std::env::var_os("MATCHPOINT_NVRTC") else { return };
     let path = Path::new(&folder).join("libnvrtc.so.12");
     // SAFETY: NVIDIA's library, which does nothing as it is loaded. Who loads it by its name later gets this.
     std::mem::forget(
         unsafe { Library::new(&path) }.unwrap_or_else(|error| panic!("{}: {error}", path.display())),
     );
-    true
+}
+
+fn leave_out_nvrtc() {
+    left_out::leave_out("no NVRTC", "`scripts/nvrtc`");
 }
 
 /// Of instructions for a card, as ELF has it (`EM_CUDA`).
@@ -34,7 +40,7 @@ fn machine(file: &[u8]) -> Option<u16> {
 
 #[test]
 fn every_kernel_compiles_for_every_architecture() {
-    let is_required = is_required();
+    load_nvrtc();
     for architecture in ARCHITECTURES {
         for (program, layout) in
             Program::ALL.into_iter().flat_map(|program| Layout::ALL.map(|layout| (program, layout)))
@@ -49,7 +55,7 @@ fn every_kernel_compiles_for_every_architecture() {
                         assert!(found, "{program:?}, {layout:?}, {architecture}: no {}", kernel.name());
                     }
                 }
-                Err(CompileError::Missing) if !is_required => return,
+                Err(CompileError::Missing) => return leave_out_nvrtc(),
                 Err(error) => panic!("{program:?}, {layout:?}, {architecture}: {error}"),
             }
         }
@@ -60,9 +66,9 @@ fn every_kernel_compiles_for_every_architecture() {
 /// with what else is read.
 #[test]
 fn words_of_a_ring_are_moved_whole_and_in_order() {
-    let is_required = is_required();
+    load_nvrtc();
     if let Err(CompileError::Missing) = compile(Program::Resident, Layout::Packed, "sm_70") {
-        return assert!(!is_required);
+        return leave_out_nvrtc();
     }
     for (arch, layout) in ARCHITECTURES.into_iter().flat_map(|arch| Layout::ALL.map(|layout| (arch, layout)))
     {
@@ -88,9 +94,9 @@ fn words_of_a_ring_are_moved_whole_and_in_order() {
 
 #[test]
 fn an_architecture_that_nvrtc_does_not_know_is_an_error() {
-    let is_required = is_required();
+    load_nvrtc();
     match compile(Program::Matrix, Layout::Packed, "sm_1") {
-        Err(CompileError::Missing) if !is_required => {}
+        Err(CompileError::Missing) => leave_out_nvrtc(),
         Err(error @ CompileError::Refused(_)) => assert!(error.to_string().contains("NVRTC"), "{error}"),
         other => panic!("{other:?}"),
     }

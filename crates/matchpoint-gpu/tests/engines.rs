@@ -4,6 +4,8 @@
 mod emulation;
 #[path = "kernels/laws.rs"]
 mod laws;
+#[path = "../../matchpoint-cli/tests/left_out/mod.rs"]
+mod left_out;
 
 use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::tempdir;
 
+use super::left_out::leave_out;
 use super::{KINDS, bench, said, text};
 
 /// Where there is no card this is all that can be seen; with one, that takes half a minute.
@@ -13,7 +14,7 @@ use super::{KINDS, bench, said, text};
 fn without_a_card_the_command_says_what_is_missing() {
     let output = bench(&["--gpu"]);
     if output.status.success() {
-        return;
+        return leave_out("an NVIDIA GPU is present", "run the tests on a machine without one");
     }
     let said = text(&output.stderr);
     assert!(said.contains("card") || said.contains("libnvrtc"), "{said}");
@@ -71,7 +72,9 @@ fn what_was_measured_before_a_card_failed_is_written_as_a_part() {
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-O1", "-fPIC", "-shared", "-o", &driver]);
     compiler.arg([env!("CARGO_MANIFEST_DIR"), source].concat()).args(["-lpthread", "-ldl"]);
-    let Ok(compiled) = compiler.output() else { return };
+    let Ok(compiled) = compiler.output() else {
+        return leave_out("no cc", "`apt-get install gcc`");
+    };
     assert!(compiled.status.success(), "{}", text(&compiled.stderr));
     std::os::unix::fs::symlink(&driver, path("libnvrtc.so")).unwrap();
     let (file, csv, svg, page) = (path("a.json"), path("a.csv"), path("a.svg"), path("a.html"));

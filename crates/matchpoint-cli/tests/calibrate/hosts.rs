@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::cluster::Cluster;
+use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 use crate::setting::{Ran, Setting};
 
@@ -52,7 +53,8 @@ impl Hosts {
             let host = format!("host{host}");
             let done = self.cluster.script().args(["exec", &host, "sh", "-c", &setup]).output().unwrap();
             if !done.status.success() {
-                eprintln!("left out: no rate can be set: {}", String::from_utf8_lossy(&done.stderr));
+                let error = String::from_utf8_lossy(&done.stderr);
+                leave_out(&format!("no limit of the rate of a network: {error}"), "load the module sch_tbf");
             }
             done.status.success()
         })
@@ -76,7 +78,7 @@ impl Hosts {
         BufReader::new(line.stdout.take().unwrap()).read_line(&mut said).unwrap();
         self.line = Some(line);
         if said.trim() != "ready" {
-            eprintln!("left out: no network interface can be made here (/dev/net/tun)");
+            leave_out("no /dev/net/tun", "load the module tun, and run the tests as root");
             return false;
         }
         let mut steps = vec![

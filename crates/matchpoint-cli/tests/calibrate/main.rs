@@ -8,6 +8,8 @@ mod cluster;
 mod errors;
 mod hosts;
 mod jobs;
+#[path = "../left_out/mod.rs"]
+mod left_out;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;

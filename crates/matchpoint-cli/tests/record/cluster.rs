@@ -7,6 +7,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
 /// Some, which go when this is dropped.
@@ -27,7 +28,10 @@ impl Cluster {
     pub fn of(hosts: u32) -> Option<Cluster> {
         let check = script().arg("check").output().unwrap();
         if check.status.code() == Some(77) {
-            eprint!("left out: {}", String::from_utf8_lossy(&check.stderr));
+            let reason = String::from_utf8_lossy(&check.stderr);
+            let is_installed = !reason.contains("iproute2");
+            let remedy = if is_installed { "run the tests as root" } else { "`apt-get install iproute2`" };
+            leave_out(&reason, remedy);
             return None;
         }
         let cluster = Cluster { folder: seen_by_all() };

@@ -9,6 +9,7 @@ use matchpoint_trace::native;
 
 use crate::counts::Counts;
 use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
+use crate::left_out::leave_out;
 use crate::mpi::{self, scratch};
 
 /// What was written in the first second is in the trace of every rank, however busy the machine.
@@ -221,7 +222,7 @@ fn a_full_disk_ends_the_trace_and_not_the_job() {
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
     if !alone(mount, &disk).output().is_ok_and(|output| output.status.success()) {
-        eprintln!("left out: nothing may be mounted here (unshare --mount, as root)");
+        leave_out("no right to mount a file system", "run the tests as root");
         return;
     }
     mpi::each(|mpi| {

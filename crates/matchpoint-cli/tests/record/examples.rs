@@ -101,7 +101,7 @@ fn every_facility() {
 fn spawned_processes_have_a_trace_of_their_own() {
     mpi::each(|mpi| {
         if !mpi.can_spawn() {
-            eprintln!("left out: {} cannot spawn", mpi.name);
+            eprintln!("{} cannot spawn", mpi.name);
             return;
         }
         let (ran, report) = compare(mpi, 2, "features", &["--spawn"]);

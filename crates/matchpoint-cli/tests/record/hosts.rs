@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::cluster::Cluster;
 use crate::counts::Counts;
 use crate::job::{Job, MATCHPOINT, Ran, is_whole};
+use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
 /// By how much the clock of the second host is ahead.
@@ -42,7 +43,7 @@ fn permitted() -> bool {
     command.args(["--uts", "--time", "--monotonic", "1", "--fork", "hostname", "elsewhere"]);
     let permitted = command.output().is_ok_and(|output| output.status.success());
     if !permitted {
-        eprintln!("left out: no other host name or clock may be had here (unshare --uts --time, as root)");
+        leave_out("no right to make namespaces (unshare --uts --time)", "run the tests as root");
     }
     permitted
 }

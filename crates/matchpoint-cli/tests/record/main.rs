@@ -16,6 +16,8 @@ mod groups;
 mod hazards;
 mod hosts;
 mod job;
+#[path = "../left_out/mod.rs"]
+mod left_out;
 mod mpi;
 mod search;
 mod stress;

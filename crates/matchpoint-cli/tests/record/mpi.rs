@@ -6,6 +6,8 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard};
 use std::{env, fs};
 
+use crate::left_out::leave_out;
+
 /// One that `scripts/mpi` made ready.
 #[derive(Clone, Debug)]
 pub struct Mpi {
@@ -37,7 +39,7 @@ pub fn each(mut test: impl FnMut(&Mpi)) {
     let _alone = alone();
     let all = all();
     if all.is_empty() {
-        eprintln!("left out: no MPI stands ready (scripts/mpi NAME)");
+        leave_out("no MPI library", "`scripts/mpi mpich-wheel`");
     }
     for mpi in all {
         eprintln!("with {}", mpi.name);
@@ -49,7 +51,7 @@ pub fn each(mut test: impl FnMut(&Mpi)) {
 pub fn first() -> Option<Mpi> {
     let first = all().into_iter().next();
     if first.is_none() {
-        eprintln!("left out: no MPI stands ready (scripts/mpi NAME)");
+        leave_out("no MPI library", "`scripts/mpi mpich-wheel`");
     }
     first
 }
@@ -58,7 +60,7 @@ pub fn first() -> Option<Mpi> {
 pub fn named(name: &str) -> Option<Mpi> {
     let found = all().into_iter().find(|mpi| mpi.name == name);
     if found.is_none() {
-        eprintln!("left out: {name} is not among the libraries to try");
+        leave_out(&format!("{name} is not in MATCHPOINT_TEST_MPI"), &format!("add {name} to that variable"));
     }
     found
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::job::{Going, Job, MATCHPOINT, analyze, limited, number};
+use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 
 const RANKS: u32 = 4;
@@ -199,7 +200,7 @@ fn what_is_not_recorded_is_told() {
             let said = complaint(&output);
             assert!(said.contains("may not be looked at"), "{said}");
         }
-        _ => eprintln!("left out: this user cannot be another"),
+        _ => leave_out("no right to become another user", "run the tests as root"),
     }
     child.kill().unwrap();
     child.wait().unwrap();
@@ -255,7 +256,7 @@ fn a_table_stands_below_what_the_job_prints() {
         .stdin(std::process::Stdio::null())
         .output();
     let Some(output) = terminal.ok().filter(|output| output.status.code() != Some(127)) else {
-        eprintln!("left out: there is no script(1)");
+        leave_out("no script(1)", "`apt-get install bsdutils`");
         return;
     };
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -17,7 +17,7 @@ pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 const SECONDS: &str = "100";
 
 /// What users of the tests have set is not what is tested.
-const SETTINGS: &[&str] = &[
+pub const SETTINGS: &[&str] = &[
     "FI_PROVIDER",
     "FI_PROVIDER_PATH",
     "I_MPI_FABRICS",

@@ -13,6 +13,8 @@ mod hosts;
 mod installed;
 mod job;
 mod json;
+#[path = "../left_out/mod.rs"]
+mod left_out;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
@@ -24,3 +26,4 @@ mod programs;
 mod recorded;
 mod semantics;
 mod settings;
+mod stock;

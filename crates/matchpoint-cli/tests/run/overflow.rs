@@ -59,7 +59,7 @@ fn check_where(has: impl Fn(&Mpi) -> bool, ranks: u32, name: &str, words: &[&str
         if has(mpi) {
             failures.run_all(mpi, ranks, name, words);
         } else {
-            eprintln!("left out: {} cannot run {name}", mpi.name);
+            eprintln!("{} cannot run {name}", mpi.name);
         }
     });
     failures.end();

@@ -5,7 +5,17 @@ use std::process::Command;
 
 use crate::mpi::{self, Mpi};
 
-fn source(name: &str) -> PathBuf {
+/// A program of another folder, linked with this MPI library.
+pub fn built_from(mpi: &Mpi, source: &Path) -> PathBuf {
+    let name = source.to_string_lossy().replace(['/', '.'], "-");
+    let program = place(mpi, name.trim_matches('-'));
+    let mut compiler = Command::new(mpi.mpicc());
+    compiler.args(["-std=gnu11", "-O1", "-w", "-pthread"]).arg(source);
+    mpi::run(compiler.arg("-o").arg(&program).arg("-lm"));
+    program
+}
+
+pub fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/run/programs/{name}.c"))
 }
 

@@ -17,6 +17,8 @@ use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::{Grid, Machine, Memory};
 use tempfile::TempDir;
 
+use crate::left_out::leave_out;
+
 /// A library for each layout, and the folder that they lie in.
 pub struct Emulation {
     libraries: [Library; 2],
@@ -109,8 +111,11 @@ impl Emulation {
         compiler.args(define);
         compiler.arg(emulation.join("kernels.cpp")).arg(emulation.join("simt.cpp")).arg("-o").arg(&path);
         let output = match compiler.output() {
-            Err(_) if std::env::var_os("MATCHPOINT_REQUIRE_C").is_none() => return None,
-            output => output.expect("c++ runs"),
+            Err(_) => {
+                leave_out("no c++", "`apt-get install g++`");
+                return None;
+            }
+            Ok(output) => output,
         };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // SAFETY: it was made a moment ago, and does nothing as it is loaded.

@@ -1,6 +1,9 @@
 //! The reader of OTF2 against an archive that OTF2's own library writes here. Without that library, or a compiler for
-//! `write.c`, nothing is looked at, and the tests say so.
+//! `write.c`, the tests are left out.
 #![cfg(feature = "otf2")]
+
+#[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]
+mod left_out;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,8 +15,10 @@ use matchpoint_trace::call::{
 };
 use matchpoint_trace::{Call, Function, Trace, open};
 
+use left_out::leave_out;
+
 /// The archive that `write.c` writes.
-static ARCHIVE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+static WRITTEN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otf2");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
@@ -21,13 +26,19 @@ static ARCHIVE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/otf2/write.c");
     let compiled = Command::new("cc").arg(source).arg("-o").arg(&program).arg("-lotf2").output();
     if !compiled.is_ok_and(|compiled| compiled.status.success()) {
-        println!("no compiler, or no development files of OTF2 (libotf2-trace-dev): nothing is looked at");
         return None;
     }
     let archive = folder.join("archive");
     assert!(Command::new(program).arg(&archive).status().unwrap().success());
     Some(archive)
 });
+
+fn archive() -> Option<&'static Path> {
+    if WRITTEN.is_none() {
+        leave_out("no compiler, or no OTF2", "`apt-get install gcc libotf2-trace-dev`");
+    }
+    WRITTEN.as_deref()
+}
 
 fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
     let (mut stream, mut calls, mut call) = (trace.rank(rank).unwrap(), Vec::new(), Call::default());
@@ -59,7 +70,7 @@ const WAITALL: Action = Action::Complete { awaits: Await::All, blocking: true };
 
 #[test]
 fn an_archive_is_what_was_written() {
-    let Some(archive) = &*ARCHIVE else { return };
+    let Some(archive) = archive() else { return };
     let trace = open(archive).unwrap();
     let description = trace.description();
     assert_eq!((description.ranks, trace.present()), (2, &[0, 1][..]));
@@ -71,7 +82,7 @@ fn an_archive_is_what_was_written() {
 
 #[test]
 fn receives_have_the_envelope_of_their_message() {
-    let Some(archive) = &*ARCHIVE else { return };
+    let Some(archive) = archive() else { return };
     let calls = calls(&*open(archive).unwrap(), 0);
     let begun = |args, request| Action::Receive { args, request: Some(RequestId(request)), status: None };
     let sent = |args, request| Action::Send { args, request: Some(RequestId(request)) };
@@ -119,7 +130,7 @@ fn receives_have_the_envelope_of_their_message() {
 
 #[test]
 fn the_other_process_has_its_own_ranks() {
-    let Some(archive) = &*ARCHIVE else { return };
+    let Some(archive) = archive() else { return };
     let calls = calls(&*open(archive).unwrap(), 1);
     let functions: Vec<Function> = calls.iter().map(|call| call.function).collect();
     use Function::{Barrier, Comm_create_from_group, Finalize, Init, Recv, Sendrecv, Ssend};
@@ -133,7 +144,7 @@ fn the_other_process_has_its_own_ranks() {
 
 #[test]
 fn a_damaged_archive_is_an_error() {
-    let Some(archive) = &*ARCHIVE else { return };
+    let Some(archive) = archive() else { return };
     let copy = archive.with_file_name("damaged");
     std::fs::create_dir_all(copy.join("traces")).unwrap();
     for name in [

@@ -1,0 +1,24 @@
+//! Tests that cannot run on this machine.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::thread;
+
+/// Reports that the calling test, or a part of it, cannot run: what is missing, and what to do. A shell command stands in
+/// backticks.
+///
+/// The report is a line of the file that `MATCHPOINT_LEFT_OUT` names: test, reason and remedy, separated by tabs. `scripts/test`
+/// prints that file at its end. Without the variable the test fails.
+pub fn leave_out(missing: &str, remedy: &str) {
+    let thread = thread::current();
+    let test = thread.name().unwrap_or("a test");
+    let Some(list) = env::var_os("MATCHPOINT_LEFT_OUT") else {
+        panic!(
+            "cannot run: {missing}: {remedy}. With MATCHPOINT_LEFT_OUT=/dev/stderr such tests are left out"
+        );
+    };
+    let line = format!("{test}\t{}\t{remedy}\n", missing.trim().replace('\n', " "));
+    let mut list = OpenOptions::new().create(true).append(true).open(&list).unwrap();
+    list.write_all(line.as_bytes()).unwrap();
+}

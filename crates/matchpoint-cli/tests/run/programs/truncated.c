@@ -1,0 +1,68 @@
+/* Messages that are longer than their receives: the error of each receive, then a message that fits. Rank 0 receives.
+ *
+ * Without late receives from any source: MPICH 5.0 and Intel MPI report no error for them. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const int lengths[] = {2, 64, 1000, 5000, 20000, 100000, 1000000};
+#define LENGTHS (int)(sizeof lengths / sizeof *lengths)
+#define MOST 1000000
+
+static char bytes[MOST];
+
+static void print_error(const char *what, int length, int error, const MPI_Status *status)
+{
+    int class = 0;
+    if (error != MPI_SUCCESS)
+        MPI_Error_class(error, &class);
+    printf("%s, %d bytes: %s from %d, tag %d\n", what, length, class == MPI_ERR_TRUNCATE ? "truncated" : "NO ERROR",
+           status->MPI_SOURCE, status->MPI_TAG);
+}
+
+/* Posted before the message is sent, or after it has arrived. */
+static void receive(const char *what, int length, int source, int is_late)
+{
+    MPI_Request request;
+    MPI_Status status;
+    int go = 0;
+    if (is_late) {
+        MPI_Send(&go, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        MPI_Probe(1, 2, MPI_COMM_WORLD, &status);
+    }
+    MPI_Irecv(bytes, length / 2, MPI_BYTE, source, 2, MPI_COMM_WORLD, &request);
+    if (!is_late)
+        MPI_Send(&go, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    int error = MPI_Wait(&request, &status);
+    print_error(what, length, error, &status);
+    MPI_Recv(bytes, MOST, MPI_BYTE, 1, 3, MPI_COMM_WORLD, &status);
+    MPI_Get_count(&status, MPI_BYTE, &go);
+    if (go != length || bytes[length - 1] != 7)
+        printf("%s, %d bytes: the next message is WRONG\n", what, length);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, go;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int at = 0; at < LENGTHS; at++) {
+        if (rank == 0) {
+            receive("posted", lengths[at], 1, 0);
+            receive("posted any", lengths[at], MPI_ANY_SOURCE, 0);
+            receive("late", lengths[at], 1, 1);
+        } else if (rank == 1) {
+            for (int i = 0; i < 3; i++) {
+                MPI_Recv(&go, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                bytes[lengths[at] - 1] = 7;
+                MPI_Send(bytes, lengths[at], MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+                MPI_Send(bytes, lengths[at], MPI_BYTE, 0, 3, MPI_COMM_WORLD);
+            }
+        }
+    }
+    if (rank == 0)
+        printf("truncated: done\n");
+    MPI_Finalize();
+    return 0;
+}

