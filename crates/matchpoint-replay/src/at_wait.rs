@@ -133,7 +133,7 @@ impl<S: Sink> Alone<'_, S> {
         match call.action {
             Action::Send { ref args, .. } => self.send(enter_ns, args),
             Action::Receive { ref args, request, status } => {
-                let posted = self.post(enter_ns, call.function, args, request.is_none());
+                let posted = self.post(enter_ns, call.function, args);
                 match (posted, request) {
                     (Some(begun), Some(request)) => {
                         self.requests.insert(request, Request::Receive(begun));
@@ -144,7 +144,7 @@ impl<S: Sink> Alone<'_, S> {
             }
             Action::SendReceive { ref send, ref receive, request, status } => {
                 self.send(enter_ns, send);
-                match (self.post(enter_ns, call.function, receive, true), request) {
+                match (self.post(enter_ns, call.function, receive), request) {
                     (Some(begun), Some(request)) => {
                         self.requests.insert(request, Request::Receive(begun));
                     }
@@ -208,9 +208,9 @@ impl<S: Sink> Alone<'_, S> {
         }
     }
 
-    fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs, blocking: bool) -> Option<Begun> {
+    fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs) -> Option<Begun> {
         let mut is_null = args.source == Peer::Null;
-        if args.source == Peer::Any && !blocking {
+        if args.source == Peer::Any {
             let context = self.seat(args.comm).context;
             is_null = self.setting.null_receives[self.process].contains(self.any_sources, context, args.tag);
             self.any_sources = self.any_sources.wrapping_add(1);
@@ -266,7 +266,7 @@ impl<S: Sink> Alone<'_, S> {
         match self.requests.get(&id).copied() {
             Some(Request::PersistentSend(args)) => self.send(at_ns, &args),
             Some(Request::PersistentReceive(args, _)) => {
-                let posted = self.post(at_ns, function, &args, false);
+                let posted = self.post(at_ns, function, &args);
                 self.requests.insert(id, Request::PersistentReceive(args, posted));
             }
             _ => {}

@@ -1,9 +1,8 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! MPICH's `MPI_PROC_NULL` is −1, and so is DUMPI's any source; the tracer translates one and not the other. A
-//! blocking receive tells by its status which it was; a non-blocking one only when it completes, and not at all if
-//! its status was ignored. Replayed as a wildcard it would take another receive's message. So the whole trace is
-//! asked first:
+//! MPICH's `MPI_PROC_NULL` is −1, and so is DUMPI's any source; the tracer translates one and not the other. The status of
+//! a receive shows which it was, unless the application ignored the status. Replayed as a wildcard, a receive from
+//! `MPI_PROC_NULL` would take the message of another receive. So the whole trace is read first:
 //!
 //! 1. A receive that completed without a source was from `MPI_PROC_NULL`.
 //! 2. Of those whose status was ignored, as many were as there are receives for an envelope too many for the
@@ -11,7 +10,7 @@
 //!
 //! The second needs another pass over the streams, made only if there is such a receive.
 
-use matchpoint_trace::call::{Action, CommId, Peer, RequestId, TagArg};
+use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use matchpoint_trace::{Call, Trace};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,8 +20,7 @@ use crate::bits::Bits;
 use crate::communicators::{Communicators, Context, SELF, WORLD};
 use crate::process::Seat;
 
-/// Of one rank's non-blocking receives from any source, numbered in the order they are begun, those from
-/// `MPI_PROC_NULL`.
+/// Of one rank's receives from any source, numbered in the order in which they begin, those from `MPI_PROC_NULL`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
     /// By their status.
@@ -64,10 +62,28 @@ pub(crate) struct AnySources {
 }
 
 impl AnySources {
-    /// Notes what a call says of them; the number of the receive it begins, if it begins one.
+    /// Notes what a call says of them; the number of the receive it begins, if it begins one. The request of a blocking
+    /// receive is null.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
         match call.action {
+            Action::Receive { args: ReceiveArgs { source: Peer::Any, .. }, request: None, status }
+            | Action::SendReceive {
+                receive: ReceiveArgs { source: Peer::Any, .. },
+                request: None,
+                status,
+                ..
+            } => {
+                let number = self.number();
+                self.end(number, status);
+                begun(number, RequestId::NULL);
+            }
+            Action::SendReceive { ref receive, request: Some(request), .. }
+                if receive.source == Peer::Any =>
+            {
+                self.persistent.remove(&request);
+                begun(self.begin(request), request);
+            }
             Action::Receive { ref args, request: Some(request), .. } if args.source == Peer::Any => {
                 self.persistent.remove(&request);
                 begun(self.begin(request), request);
@@ -78,6 +94,7 @@ impl AnySources {
             Action::ReceiveInit { request, .. }
             | Action::SendInit { request, .. }
             | Action::Receive { request: Some(request), .. }
+            | Action::SendReceive { request: Some(request), .. }
             | Action::Send { request: Some(request), .. }
                 if !self.persistent.is_empty() =>
             {
@@ -111,9 +128,14 @@ impl AnySources {
         !self.open.is_empty() || !self.persistent.is_empty()
     }
 
-    fn begin(&mut self, request: RequestId) -> u32 {
+    fn number(&mut self) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
+        number
+    }
+
+    fn begin(&mut self, request: RequestId) -> u32 {
+        let number = self.number();
         self.open.insert(request, number);
         number
     }
@@ -122,17 +144,21 @@ impl AnySources {
         for completion in &call.completions {
             let request = call.requests.get(completion.index as usize);
             let Some(number) = request.and_then(|request| self.open.remove(request)) else { continue };
-            match completion.status {
-                None => {
-                    self.found.unknown.insert(number);
-                    self.in_doubt = true;
-                }
-                Some(status) if status.source == Peer::Any && !status.cancelled => {
-                    self.found.told.insert(number);
-                    self.found.count += 1;
-                }
-                Some(_) => {}
+            self.end(number, completion.status);
+        }
+    }
+
+    fn end(&mut self, number: u32, status: Option<Status>) {
+        match status {
+            None => {
+                self.found.unknown.insert(number);
+                self.in_doubt = true;
             }
+            Some(status) if status.source == Peer::Any && !status.cancelled => {
+                self.found.told.insert(number);
+                self.found.count += 1;
+            }
+            Some(_) => {}
         }
     }
 }
@@ -235,7 +261,7 @@ fn ledger(
         ledger.enter(&call, communicators, rank, &seats, &mut persistent);
         any_sources.note(&call, |number, request| {
             let args = match call.action {
-                Action::Receive { args, .. } => Some(args),
+                Action::Receive { args, .. } | Action::SendReceive { receive: args, .. } => Some(args),
                 _ => persistent.get(&request).and_then(|template| match template {
                     Template::Receive(args) => Some(*args),
                     Template::Send(_) => None,
@@ -256,7 +282,7 @@ fn ledger(
 /// What a persistent request does at each start.
 enum Template {
     Send(matchpoint_trace::call::SendArgs),
-    Receive(matchpoint_trace::call::ReceiveArgs),
+    Receive(ReceiveArgs),
 }
 
 impl Ledger {
@@ -269,7 +295,7 @@ impl Ledger {
         }
     }
 
-    /// Sends, and receives that name their source or block.
+    /// Sends, and receives that name their source.
     fn enter(
         &mut self,
         call: &Call,
@@ -285,10 +311,8 @@ impl Ledger {
                 *self.sent.entry((to, (seat.context, args.tag))).or_default() += 1;
             }
         };
-        let mut receive = |args: &matchpoint_trace::call::ReceiveArgs, blocking: bool| {
-            if args.source == Peer::Null || (args.source == Peer::Any && !blocking) {
-                return;
-            }
+        let mut receive = |args: &ReceiveArgs| {
+            let Peer::Rank(_) = args.source else { return };
             let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
             match args.tag {
                 TagArg::Is(tag) => self.own.entry((seat.context, tag)).or_default().receives += 1,
@@ -297,10 +321,10 @@ impl Ledger {
         };
         match call.action {
             Action::Send { ref args, .. } => send(args),
-            Action::Receive { ref args, request, .. } => receive(args, request.is_none()),
+            Action::Receive { ref args, .. } => receive(args),
             Action::SendReceive { send: ref sends, receive: ref receives, .. } => {
                 send(sends);
-                receive(receives, true);
+                receive(receives);
             }
             Action::SendInit { args, request } => {
                 persistent.insert(request, Template::Send(args));
@@ -312,7 +336,7 @@ impl Ledger {
                 for request in &call.requests {
                     match persistent.get(request) {
                         Some(Template::Send(args)) => send(args),
-                        Some(Template::Receive(args)) => receive(args, false),
+                        Some(Template::Receive(args)) => receive(args),
                         None => {}
                     }
                 }

@@ -215,3 +215,38 @@ fn probes_alone_cost_library_time() {
     assert!((time.high_ns / (entries * cold_ns) - 1.0).abs() < 1e-9, "{time:?}, {cold_ns} ns an entry");
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
+
+/// A chain of `MPI_Sendrecv`, then of blocking and of persistent receives. Rank 0 receives from `MPI_PROC_NULL`, which the trace
+/// shows as any source, and the application ignores every status.
+#[test]
+fn ignored_status_of_proc_null_is_inferred() {
+    let member = |rank: u32| {
+        let receive = rank.checked_sub(1).map_or(from_any(5), |below| from(below, 5));
+        let above = (rank < 2).then_some(rank + 1);
+        let send = SendArgs { dest: above.map_or(Peer::Null, Peer::Rank), ..to(0, 5) };
+        let both = Action::SendReceive { send, receive, request: None, status: None };
+        let init = Action::ReceiveInit { args: receive, request: RequestId(1) };
+        let mut calls = Rank::new().call(Function::Sendrecv, both).call(Function::Sendrecv, both);
+        calls = calls.send(send).recv(receive, None).send(send);
+        calls
+            .call(Function::Recv_init, init)
+            .full(Function::Start, Action::Start, &[1], &[], &[])
+            .wait(1, None)
+    };
+    for mode in Arrivals::ASSUMED {
+        let run = program((0..3).map(member).collect()).replay(mode);
+        assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (8, 0), "{mode}");
+        // Four sends to it, too.
+        assert_eq!((run.totals.proc_null, run.engines[0].matched), (8, 8), "{mode}");
+        assert!(run.arrivals.released.is_empty(), "{mode}");
+    }
+}
+
+/// The messages suffice for every receive.
+#[test]
+fn blocking_wildcard_with_ignored_status_stays() {
+    let receiver = Rank::new().recv(from_any(5), None).recv(from_any(5), None);
+    let run = program(vec![receiver, Rank::new().send(to(0, 5)), Rank::new().send(to(0, 5))]).simulated();
+    assert_eq!((run.totals.wildcards.any_source, run.totals.proc_null), (2, 0));
+    assert_eq!(run.engines[0].matched, 2);
+}

@@ -224,7 +224,7 @@ impl<S: Sink> Simulation<'_, S> {
         let is_null = match args.source {
             Peer::Rank(_) => false,
             Peer::Null => true,
-            Peer::Any => self.is_null_receive(index, args, owner),
+            Peer::Any => self.is_null_receive(index, args),
         };
         if is_null {
             self.tally.totals.proc_null += 1;
@@ -258,10 +258,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each of them.
-    fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs, owner: Owner) -> bool {
-        if !matches!(owner, Owner::Request(_)) {
-            return false;
-        }
+    fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
         process.any_sources = number.wrapping_add(1);
