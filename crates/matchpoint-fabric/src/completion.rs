@@ -13,6 +13,8 @@ pub struct Completion {
     pub source: Addr,
     /// The error, or 0.
     pub error: c_int,
+    /// Bytes of a truncated message that the receive has no room for.
+    pub left_out: usize,
 }
 
 impl Completion {
@@ -20,6 +22,6 @@ impl Completion {
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
-        Completion { entry, source: ADDR_UNSPEC, error: 0 }
+        Completion { entry, source: ADDR_UNSPEC, error: 0, left_out: 0 }
     }
 }

@@ -1,7 +1,7 @@
 //! Completion queues: the core's, and before it our own completions.
 //!
-//! The core delivers messages and reports their completions. Ours are the results of peeks, cancelled receives, and
-//! buffers for several messages that are used up.
+//! The core delivers messages and reports their completions. Ours are the results of peeks, cancelled receives, truncated
+//! messages, and buffers for several messages that are used up.
 
 mod room;
 mod sleep;
@@ -23,6 +23,7 @@ use crate::lock::{self, Lock};
 use crate::object::{self, Object};
 use crate::patch::{Patch, owner_at};
 use crate::peer::owner::Owner;
+use crate::peer::truncated::Truncated;
 
 /// Entries of a shorter format that one call returns at most: the core's are copied from room of ours.
 const AT_ONCE: usize = 16;
@@ -37,6 +38,8 @@ pub struct Queue {
     /// The endpoints whose receives complete here, and whether one owes messages their names.
     owners: Vec<*mut Owner>,
     owes_names: bool,
+    /// Receives whose completions by the core become errors.
+    truncated: Vec<Truncated>,
     /// Requests for the queues' entries that were answered.
     told: u32,
     ops: Patch<OpsCq>,
@@ -62,13 +65,21 @@ impl Entries {
 
     /// Puts the entries that the core has delivered into the application's room.
     ///
+    /// Completions that become errors are left out. Returns what remains.
+    ///
     /// # Safety
     /// `read` is the core's result of reading into this.
-    unsafe fn put(&self, read: isize, room: &mut Room) {
+    unsafe fn put(&self, read: isize, queue: &mut Queue, room: &mut Room) -> isize {
         for at in 0..read.max(0) as usize {
             // SAFETY: the caller's.
-            unsafe { room.put(self.0[at].assume_init_ref(), self.1[at].assume_init()) };
+            let (entry, source) = unsafe { (self.0[at].assume_init_ref(), self.1[at].assume_init()) };
+            match queue.take_truncated(entry.op_context) {
+                // SAFETY: the core has delivered the message; the application does not have its buffers back.
+                Some(truncated) => queue.now.push_back(unsafe { truncated.finish(entry) }),
+                None => _ = room.put(entry, source),
+            }
         }
+        remaining(read, room.taken)
     }
 
     fn new() -> Self {
@@ -77,6 +88,15 @@ impl Entries {
             [const { MaybeUninit::uninit() }; AT_ONCE],
             [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
         )
+    }
+}
+
+/// The result of a call for which the core has delivered `read` entries, of which the application gets so many.
+fn remaining(read: isize, kept: usize) -> isize {
+    match kept {
+        0 if read > 0 => -(errno::EAVAIL as isize),
+        0 => read,
+        kept => kept as isize,
     }
 }
 
@@ -122,6 +142,7 @@ impl Queue {
                 late: VecDeque::new(),
                 owners: Vec::new(),
                 owes_names: false,
+                truncated: Vec::new(),
                 told: dump::asked(),
                 ops,
                 fid_ops,
@@ -152,6 +173,16 @@ impl Queue {
     /// To be read after what the core has to say by now.
     pub fn push_late(&mut self, completion: Completion) {
         self.late.push_back(completion);
+    }
+
+    /// The core will complete this receive under the context of the structure.
+    pub fn expect_truncated(&mut self, truncated: Truncated) {
+        self.truncated.push(truncated);
+    }
+
+    fn take_truncated(&mut self, core_context: *mut c_void) -> Option<Truncated> {
+        let at = self.truncated.iter().position(|waits| waits.core_context() == core_context)?;
+        Some(self.truncated.swap_remove(at))
     }
 
     /// The receives of this owner complete here.
@@ -214,7 +245,40 @@ impl Queue {
         let read = unsafe { core(fid, buf, count, sources) };
         // SAFETY: as above; the core is done.
         let queue = unsafe { Queue::of(fid) };
+        let read = match queue.truncated.is_empty() {
+            true => read,
+            // SAFETY: the core has delivered so many.
+            false => unsafe { queue.take_errors(read, buf, sources) },
+        };
         if queue.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
+    }
+
+    /// Removes completions that become errors from the entries that the core has delivered into the application's room, and
+    /// returns what remains.
+    ///
+    /// # Safety
+    /// `read` is the core's result of reading into `buf` and `sources`, whose entries have the longest format.
+    #[cold]
+    unsafe fn take_errors(&mut self, read: isize, buf: *mut c_void, sources: *mut Addr) -> isize {
+        let entries = buf.cast::<CqTaggedEntry>();
+        let mut kept = 0;
+        for at in 0..read.max(0) as usize {
+            // SAFETY: the caller's.
+            unsafe {
+                let entry = *entries.add(at);
+                if let Some(truncated) = self.take_truncated(entry.op_context) {
+                    // The application does not have the buffers back.
+                    self.now.push_back(truncated.finish(&entry));
+                    continue;
+                }
+                *entries.add(kept) = entry;
+                if !sources.is_null() {
+                    *sources.add(kept) = *sources.add(at);
+                }
+            }
+            kept += 1;
+        }
+        remaining(read, kept)
     }
 
     /// The application's entries have the format of the core's.
@@ -235,9 +299,8 @@ impl Queue {
         let read = unsafe { core(fid, to, count, froms) };
         // SAFETY: an open queue; the core is done.
         let queue = unsafe { Queue::of(fid) };
-        let mut room = queue.room(buf, count, sources);
         // SAFETY: the core has delivered so many.
-        unsafe { entries.put(read, &mut room) };
+        let read = unsafe { entries.put(read, queue, &mut queue.room(buf, count, sources)) };
         if queue.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
     }
 
@@ -341,7 +404,7 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
             (*to).buf = next.entry.buf;
             (*to).data = next.entry.data;
             (*to).tag = next.entry.tag;
-            (*to).olen = 0;
+            (*to).olen = next.left_out;
             (*to).err = next.error;
             (*to).prov_errno = -next.error;
             (*to).err_data_size = 0;
@@ -349,5 +412,14 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
         return 1;
     }
     // SAFETY: the application's arguments, passed on.
-    unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) }
+    let read = unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) };
+    if read == 1 && !queue.truncated.is_empty() {
+        // SAFETY: the core has written an entry.
+        unsafe {
+            if let Some(truncated) = queue.take_truncated((*to).op_context) {
+                (*to).op_context = truncated.context();
+            }
+        }
+    }
+    read
 }

@@ -266,7 +266,7 @@ const TRUNCATED: &[(&str, u32, &str)] = &[("truncated", 2, "")];
 
 const LEAVING: &[(&str, u32, &str)] = &[
     ("leave", 3, "finalize 5000"),
-    ("leave", 3, "freed 2000"),
+    ("leave", 3, "freed 100"),
     ("leave", 3, "receiver 2000"),
     ("leave", 3, "exit 1000"),
     ("leave", 2, "abort 1000"),

@@ -76,7 +76,17 @@ impl Entry {
 
     /// Bytes that its buffers hold.
     pub fn room(&self) -> usize {
-        self.iov[..self.peer.count].iter().map(|part| part.iov_len).sum()
+        self.parts().iter().map(|part| part.iov_len).sum()
+    }
+
+    /// Its buffers.
+    pub fn parts(&self) -> &[iovec] {
+        &self.iov[..self.peer.count]
+    }
+
+    /// One of its buffers has a registration.
+    pub fn is_registered(&self) -> bool {
+        self.desc[..self.peer.count].iter().any(|desc| !desc.is_null())
     }
 
     /// The first of its buffers.

@@ -10,6 +10,7 @@ pub mod entry;
 pub mod owner;
 mod srx;
 mod tagged;
+pub(crate) mod truncated;
 mod untagged;
 mod unused;
 

@@ -94,6 +94,7 @@ impl Owner {
                 let entry = unsafe { &mut *receive };
                 entry.state = State::Active;
                 entry.peer.msg_size = entry.peer.msg_size.min(bytes);
+                self.make_room(receive, bytes);
                 Ok((receive, errno::SUCCESS))
             }
             None => {
@@ -276,10 +277,11 @@ impl Owner {
     pub(crate) fn hand_over(&mut self, receive: *mut Entry, message: *mut Entry) -> Next {
         // SAFETY: both are in no queue any more, and differ.
         unsafe {
-            let from = &mut (*receive).peer;
+            let (from, bytes) = (&mut (*receive).peer, (*message).peer.msg_size);
             (*message).peer.context = from.context;
             (*message).peer.flags |= from.flags;
             (*message).buffers(from.iov, from.desc, from.count);
+            self.make_room(message, bytes);
             self.pool.give_back(receive);
         }
         Next::Start(message)

@@ -44,9 +44,11 @@ impl Owner {
     unsafe fn begin(&mut self, message: *mut Entry, call: &Call) {
         // SAFETY: the message is in no queue any more; the buffers are the caller's.
         unsafe {
+            let bytes = (*message).peer.msg_size;
             (*message).peer.context = call.context;
             (*message).peer.flags |= self.terms.completion(call.flags);
             (*message).buffers(call.iov, call.desc, call.count);
+            self.make_room(message, bytes);
         }
     }
 

@@ -100,6 +100,7 @@ impl Owner {
                 let entry = unsafe { &mut *receive };
                 entry.state = State::Active;
                 entry.peer.msg_size = entry.peer.msg_size.min(bytes);
+                self.make_room(receive, bytes);
                 Ok((receive, errno::SUCCESS))
             }
             None => {
@@ -152,9 +153,11 @@ impl Owner {
         if let Some(message) = self.take_untagged(call.asked.addr) {
             // SAFETY: it is in no queue any more; the buffers are the caller's.
             unsafe {
+                let bytes = (*message).peer.msg_size;
                 (*message).peer.context = call.context;
                 (*message).peer.flags |= completion;
                 (*message).buffers(call.iov, call.desc, call.count);
+                self.make_room(message, bytes);
             }
             return Ok(Next::Start(message));
         }

@@ -66,11 +66,15 @@ pub unsafe extern "C" fn wait_read_from(
         let read = unsafe { core(fid, to, most, froms, condition, timeout) };
         // SAFETY: as above. If there was a signal, the core has taken it, too.
         unsafe { take_signal(fid) };
-        if !is_longest {
-            // SAFETY: as above; the core has delivered so many.
-            unsafe { entries.put(read, &mut Queue::of(fid).room(buf, count, sources)) };
-        }
-        return read;
+        // SAFETY: as above; the core is done, and has delivered so many.
+        return unsafe {
+            let queue = Queue::of(fid);
+            let mut room = queue.room(buf, count, sources);
+            match is_longest {
+                true => queue.take_errors(read, buf, sources),
+                false => entries.put(read, queue, &mut room),
+            }
+        };
     }
 }
 
