@@ -3,7 +3,7 @@
  *
  * With --sessions a message goes over a communicator made without MPI_COMM_WORLD, with --spawn two processes are
  * started, which count as PREFIX.spawned. What an MPI library does not have yet is left out. Needs two ranks. */
-#include "features.h"
+#include "features_parts.h"
 
 #include "features_mpi4.h"
 

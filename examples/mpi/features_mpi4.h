@@ -2,7 +2,7 @@
 #ifndef FEATURES_MPI4_H
 #define FEATURES_MPI4_H
 
-#include "features.h"
+#include "features_parts.h"
 
 #if HAS_MPI4
 
