@@ -1,5 +1,6 @@
 //! A job of other processes that this command starts and waits for.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
@@ -7,9 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
 use crate::failure::Failure;
 
-/// How often it is looked whether the job has ended.
+/// Time between two looks of the watcher.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Who is told of a job while it runs.
@@ -47,6 +51,7 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
     })?;
     watcher.begins(&mut job);
     let mut asked = false;
+    let end = End::of(&job);
     loop {
         if let Some(status) =
             job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
@@ -58,16 +63,35 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
             ask_to_stop(job.id());
         }
         watcher.looks();
-        thread::sleep(LOOK);
+        end.wait(LOOK);
+    }
+}
+
+/// The end of a process, for which a thread can wait.
+struct End(Option<OwnedFd>);
+
+impl End {
+    fn of(job: &Child) -> End {
+        let pid = i32::try_from(job.id()).ok().and_then(Pid::from_raw);
+        // Before Linux 5.3 there are no descriptors of processes.
+        End(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits until the process has ended, at most so long.
+    fn wait(&self, most: Duration) {
+        let Some(process) = &self.0 else { return thread::sleep(most) };
+        let most = Timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };
+        // A signal ends the wait early.
+        let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&most));
     }
 }
 
 /// Asks the job to end: a launcher ends what it has started.
 pub fn ask_to_stop(job: u32) {
-    let pid = i32::try_from(job).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(job).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
         // It may have ended this moment.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = kill_process(pid, Signal::TERM);
     }
 }
 

@@ -95,24 +95,45 @@ pub fn overflow_limit(measurements: &Measurements) -> Option<u64> {
 }
 
 /// The overflow limit with which `matchpoint run` saves at least half of what matching costs at a rank. `None`: no limit does.
-///
-/// The MPI library still compares each message with the receives below the limit, and the engine takes its time.
 pub fn saving_limit(measurements: &Measurements, index: usize) -> Option<u64> {
-    let limit = overflow_limit(measurements)?;
-    let cost = measurements.library_cost.as_ref()?;
-    let first = measurements.engines.first().filter(|engine| is_stand_in(measurements, engine))?;
-    let (rank, cost_ns) = (measurements.ranks.get(index)?, cost_ns(first.ranks.get(index)?));
-    let is_unexpected_free = cost.unexpected.entry(SEARCHED).0 < NOISE_NS;
-    let longest = match (is_unexpected_free, gives_back(measurements)) {
-        (true, true) => 0,
-        (true, false) => rank.worst_length.min(rank.posted.length_max),
-        (false, true) => rank.worst_length.min(rank.unexpected.length_max),
-        (false, false) => rank.worst_length,
-    };
-    let in_library = limit.min(rank.posted.length_max) as f64;
-    let (warm_ns, cold_ns) = cost.posted.entry(in_library);
-    let left_ns = rank.messages as f64 * (overflow_ns(measurements) + in_library * between(warm_ns, cold_ns));
-    (longest > limit && left_ns <= cost_ns / 2.0).then_some(limit)
+    let overflow = Overflow::at(measurements, index)?;
+    (overflow.left_ns <= overflow.likely_ns / 2.0).then_some(overflow.limit)
+}
+
+/// `matchpoint run` saves at least half of what matching costs at a rank, if matching costs as much as it can.
+pub fn may_save(measurements: &Measurements, index: usize) -> bool {
+    Overflow::at(measurements, index).is_some_and(|overflow| overflow.left_ns <= overflow.high_ns / 2.0)
+}
+
+/// Overflow matching at a rank with a queue that overflows.
+struct Overflow {
+    limit: u64,
+    /// The MPI library still compares each message with the receives below the limit, and the engine takes its time.
+    left_ns: f64,
+    likely_ns: f64,
+    high_ns: f64,
+}
+
+impl Overflow {
+    fn at(measurements: &Measurements, index: usize) -> Option<Overflow> {
+        let limit = overflow_limit(measurements)?;
+        let cost = measurements.library_cost.as_ref()?;
+        let first = measurements.engines.first().filter(|engine| is_stand_in(measurements, engine))?;
+        let (rank, at) = (measurements.ranks.get(index)?, first.ranks.get(index)?);
+        let is_unexpected_free = cost.unexpected.entry(SEARCHED).0 < NOISE_NS;
+        let longest = match (is_unexpected_free, gives_back(measurements)) {
+            (true, true) => 0,
+            (true, false) => rank.worst_length.min(rank.posted.length_max),
+            (false, true) => rank.worst_length.min(rank.unexpected.length_max),
+            (false, false) => rank.worst_length,
+        };
+        let in_library = limit.min(rank.posted.length_max) as f64;
+        let (warm_ns, cold_ns) = cost.posted.entry(in_library);
+        let left_ns =
+            rank.messages as f64 * (overflow_ns(measurements) + in_library * between(warm_ns, cold_ns));
+        let (likely_ns, high_ns) = (cost_ns(at), at.match_cold_ns);
+        (longest > limit).then_some(Overflow { limit, left_ns, likely_ns, high_ns })
+    }
 }
 
 /// Queue length at which `matchpoint run` measures the cost of an entry.

@@ -173,7 +173,10 @@ fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f6
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
-    let share = |ns: f64, least: f64| ns.max(least) / (rank.elapsed_s * 1e9);
+    // Outside of MPI_Init and MPI_Finalize, where no message of the program is matched.
+    let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
+    let own_ns = if own_ns > 0.0 { own_ns } else { f64::INFINITY };
+    let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);
     let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
     let likely = share(cost_ns(cost), least[1]);
     // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.

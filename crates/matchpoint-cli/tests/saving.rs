@@ -190,7 +190,9 @@ fn slow_ring_reports_waiting() {
     assert_eq!(advice(19_000.0, 2.0), None);
     let text = advice(21_000.0, 2.0).unwrap();
     assert!(
-        text.contains("A message took 21.0 µs. Between two ranks, it took 4.00 µs. 2.00 processes share"),
+        text.contains(
+            "Each took 21.0 µs. In a burst between two ranks, each message took 4.00 µs. 2.00 processes share"
+        ),
         "{text}"
     );
     assert!(!advice(21_000.0, 1.0).unwrap().contains("processes share"));

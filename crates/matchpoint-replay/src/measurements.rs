@@ -177,6 +177,10 @@ pub struct TraceFacts {
     pub library: Option<String>,
     /// The part of the MPI library that matched messages; `None`: unknown.
     pub transport: Option<String>,
+    /// The command line of the traced job, with spaces; `None`: unknown.
+    pub command: Option<String>,
+    /// When the job started, as in RFC 3339.
+    pub started: Option<String>,
     /// Path given by the user.
     pub path: String,
     /// Processes in the traced program.

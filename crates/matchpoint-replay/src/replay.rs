@@ -312,6 +312,8 @@ impl Found<'_> {
             format: description.format.clone(),
             library: description.library.clone(),
             transport: description.transport.clone(),
+            command: Some(description.command.join(" ")).filter(|command| !command.is_empty()),
+            started: description.started.clone(),
             path: description.path.display().to_string(),
             ranks: description.ranks,
             missing: description.missing.iter().map(|missing| (missing.rank, missing.why.clone())).collect(),

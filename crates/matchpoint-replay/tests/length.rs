@@ -54,6 +54,8 @@ impl Loop {
             format: "made up".into(),
             library: None,
             transport: None,
+            command: Vec::new(),
+            started: None,
             path: PathBuf::from("memory"),
             ranks: RANKS,
             missing: Vec::new(),

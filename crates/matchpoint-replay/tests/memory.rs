@@ -52,6 +52,8 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> MadeUp<F> {
             format: "made up".into(),
             library: None,
             transport: None,
+            command: Vec::new(),
+            started: None,
             path: PathBuf::from("memory"),
             ranks,
             missing: Vec::new(),

@@ -15,6 +15,10 @@ pub struct Description {
     pub library: Option<String>,
     /// The part of the MPI library that matches messages, as the recorder names it; `None` if unknown.
     pub transport: Option<String>,
+    /// The command line of the traced job; empty: unknown.
+    pub command: Vec<String>,
+    /// When the job started, as in RFC 3339.
+    pub started: Option<String>,
     /// Where it was found.
     pub path: PathBuf,
     /// Number of processes in `MPI_COMM_WORLD`, as far as the trace tells: at least the number of streams.

@@ -63,7 +63,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
             format::share(saved),
             format::bytes(best.ranks[index].bytes),
             format::bytes(first.ranks[index].bytes),
-            by_run(case, &best.name, saving.overflow_limit)
+            by_run(case, index, &best.name, saving.overflow_limit)
         ),
         vec![("times_faster", factor), ("share_saved", saved), ("best_ns", cost(best))],
     );
@@ -71,13 +71,16 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
 }
 
 /// What `matchpoint run` does with that engine. `saving_limit`: with which it saves most.
-fn by_run(case: &Case<'_>, best: &str, saving_limit: Option<u64>) -> String {
+fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) -> String {
     let Some(limit) = library_cost::overflow_limit(case.measurements) else { return String::new() };
     let longest = case.measurements.ranks.iter().map(|rank| rank.worst_length).max().unwrap_or(0);
     if longest <= limit {
         return format!(
             " `matchpoint run` would not: no queue is longer than the {limit} entries that it leaves to the MPI library."
         );
+    }
+    if saving_limit.is_none() && library_cost::may_save(case.measurements, index) {
+        return " Whether `matchpoint run` saves time is uncertain: `matchpoint run --compare 5` measures it.".to_owned();
     }
     if saving_limit.is_none() {
         return " `matchpoint run` would save less than half of what matching costs there.".to_owned();

@@ -75,8 +75,8 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     trust(
         "MPI calls wait, even if nothing is searched",
         format!(
-            "While the program started, all ranks exchanged messages that need no search. A message took {}. Between two ranks, \
-             it took {}.{reason} So the calls of the program wait too, and the share of matching is uncertain. `matchpoint \
+            "While the program started, every rank sent 64 messages that need no search to the next rank. Each took {}. In a \
+             burst between two ranks, each message took {}.{reason} So the calls of the program wait too, and the share of matching is uncertain. `matchpoint \
              run` changes the waiting as well: it can save more time than matching takes. `matchpoint run --compare` measures \
              that.",
             format::duration_ns(cost.ring_message_ns),

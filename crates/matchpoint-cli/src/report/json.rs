@@ -97,6 +97,8 @@ struct Trace<'a> {
     format: &'a str,
     library: Option<&'a str>,
     transport: Option<&'a str>,
+    command: Option<&'a str>,
+    started: Option<&'a str>,
     ranks: u32,
     calls: u64,
     calls_left_out: u64,

@@ -93,6 +93,8 @@ fn trace(all: &[RankMeasurements], ranks: u32) -> TraceFacts {
         format: "DUMPI 13.0.0".to_owned(),
         library: None,
         transport: None,
+        command: None,
+        started: None,
         path: "traces/halo".to_owned(),
         ranks,
         missing: Vec::new(),

@@ -39,6 +39,8 @@ pub fn program(ranks: Vec<Rank>) -> Program {
         format: "by hand".into(),
         library: None,
         transport: None,
+        command: Vec::new(),
+        started: None,
         path: PathBuf::from("memory"),
         ranks,
         missing: Vec::new(),

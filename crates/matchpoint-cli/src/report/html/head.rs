@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::escape::{escape, prose};
 use crate::advice::Kind;
 use crate::derived::{late_share, left_open, ratio};
-use crate::format::{bytes, count, seconds, share, share_range};
+use crate::format::{bytes, count, counted, seconds, share, share_range};
 use crate::report::Report;
 use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
@@ -15,7 +15,11 @@ const GAUGE_FROM: f64 = 1e-4;
 
 pub fn trace(report: &Report<'_>) -> String {
     let trace = &report.measurements.trace;
-    format!("<b>{}</b> <span>{}</span>", escape(&trace.path), escape(&trace.format))
+    let ranks = counted(u64::from(trace.ranks), "rank");
+    let known = [trace.library.as_deref(), trace.command.as_deref(), trace.started.as_deref()];
+    let facts = [trace.format.as_str(), &ranks].into_iter().chain(known.into_iter().flatten());
+    let facts: Vec<String> = facts.map(|fact| format!("<span>{}</span>", escape(fact))).collect();
+    format!("<b>{}</b> {}", escape(&trace.path), facts.join(" · "))
 }
 
 pub fn verdict(report: &Report<'_>) -> String {

@@ -14,6 +14,7 @@ pub fn method(report: &Report<'_>) -> String {
         ("Arrivals", format!("<code>{}</code>{}", arrivals.mode, compared(report))),
         ("Network (LogGP)", format!("<code>{}</code>", escape(&arrivals.loggp.to_string()))),
         ("Host of the timings", escape(&measurements.host)),
+        ("Written by", format!("matchpoint {}", env!("CARGO_PKG_VERSION"))),
         (
             "Run time",
             format!(

@@ -85,6 +85,8 @@ fn trace(measurements: &Measurements) -> Trace<'_> {
         format: &facts.format,
         library: facts.library.as_deref(),
         transport: facts.transport.as_deref(),
+        command: facts.command.as_deref(),
+        started: facts.started.as_deref(),
         ranks: facts.ranks,
         calls: facts.calls,
         calls_left_out: facts.calls_left_out,

@@ -88,7 +88,7 @@ impl Compared {
         let rows: Vec<Vec<String>> = self.0.iter().map(|row| row.cells(ours)).collect();
         let mut page = Page::default();
         page.blank();
-        page.table(&["Whole command", "median", "least", "most", "ours"], &rows);
+        page.table(&["Whole command", "median", "least", "most", "ours ÷ this"], &rows);
         page.paragraph("Starting and ending included, in turns.", Style::new().dimmed());
         let first = &self.0[0].name;
         for row in self.0.iter().filter(|row| row.way != Way::Ours) {

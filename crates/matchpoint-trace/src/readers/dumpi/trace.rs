@@ -168,6 +168,8 @@ impl Builder {
             format,
             library: None,
             transport: None,
+            command: Vec::new(),
+            started: None,
             path,
             ranks,
             missing,

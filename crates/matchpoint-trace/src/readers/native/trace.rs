@@ -273,6 +273,8 @@ impl Found {
             format: format!("Matchpoint {version}"),
             library,
             transport,
+            command: manifest.command.clone(),
+            started: manifest.started.clone(),
             path: files.path,
             ranks,
             missing,

@@ -92,6 +92,8 @@ impl Archived {
             format: "OTF2 (inferred)".to_owned(),
             library: None,
             transport: None,
+            command: Vec::new(),
+            started: None,
             path: path.to_owned(),
             ranks,
             missing,
