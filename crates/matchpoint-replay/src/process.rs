@@ -45,6 +45,8 @@ pub(crate) struct Process<'t> {
     pub created: usize,
     /// Non-blocking receives from any source begun so far.
     pub any_sources: u32,
+    /// The open call completes a receive.
+    pub completes_receive: bool,
     /// Collective calls made so far, by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
@@ -276,6 +278,7 @@ impl<'t> Process<'t> {
             meets_unexplained: false,
             created: 0,
             any_sources: 0,
+            completes_receive: false,
             collectives: FxHashMap::default(),
             requests: RequestTable::default(),
             receives: Slab::default(),

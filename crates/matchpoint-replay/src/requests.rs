@@ -95,6 +95,18 @@ impl Request {
         }
     }
 
+    /// Whether a message belongs to it that the process receives.
+    #[inline]
+    pub fn is_receive(&self) -> bool {
+        matches!(
+            self.what,
+            RequestKind::Received
+                | RequestKind::Receive(_)
+                | RequestKind::SendReceive
+                | RequestKind::PersistentReceive(..)
+        )
+    }
+
     #[inline]
     pub fn new(what: RequestKind, state: RequestState) -> Self {
         let mut request = Request {

@@ -185,13 +185,15 @@ pub(crate) trait Sink {
     fn ended(&mut self, _end: CallEnd) {}
 }
 
-/// The end of a call of a process with one thread: 16 bytes, for there are as many as steps.
+/// The end of a call of a process with one thread: 24 bytes, for there are as many as steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
     /// At which rank: counts those that have a stream.
     pub process: u32,
     /// How long the call took in the traced run; a longer one counts as the longest that fits.
     pub took_ns: u32,
+    /// The call completed a receive: every message that had arrived by then was matched.
+    pub completes_receive: bool,
     /// When the call ended, in nanoseconds of the replay, if it waited for messages and times are the traced run's; else
     /// [`CallEnd::NO_WAIT`].
     pub waited_until_ns: i64,

@@ -68,14 +68,14 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     let crowding = case.measurements.crowding.filter(|&crowding| crowding > 1.0);
     let reason = crowding.map_or(String::new(), |crowding| {
         format!(
-            " {} processes share each processor, and this MPI library waits without giving the processor to another process.",
+            " {} processes share each processor: one that waits may keep the processor from the others.",
             format::digits(crowding)
         )
     });
     trust(
         "MPI calls wait, even if nothing is searched",
         format!(
-            "While the program started, every rank sent 64 messages that need no search to the next rank. Each took {}. In a \
+            "While the program started, every rank sent messages that need no search to the next rank. Each took {}. In a \
              burst between two ranks, each message took {}.{reason} So the calls of the program wait too, and the share of matching is uncertain. `matchpoint \
              run` changes the waiting as well: it can save more time than matching takes. `matchpoint run --compare` measures \
              that.",

@@ -170,7 +170,9 @@ fn check_verdict(verdict: &Value, ranks: &[Value], crowding: f64, what: &str) {
     let share = |rank: &Value, end| {
         let shared_ns =
             if crowding > 1.0 { costs(end).sum::<f64>() * crowding / ranks.len() as f64 } else { 0.0 };
-        (real(&rank["engines"][0], end).max(shared_ns) / (real(rank, "elapsed_s") * 1e9)).min(1.0)
+        // No message of the program is matched in MPI_Init or MPI_Finalize.
+        let (elapsed_ns, setup_ns) = (real(rank, "elapsed_s") * 1e9, real(rank, "setup_s") * 1e9);
+        real(&rank["engines"][0], end).max(shared_ns).min(elapsed_ns - setup_ns) / elapsed_ns
     };
     let worst = &ranks[number(verdict, "rank") as usize];
     let [low, likely, high] = ["low", "share", "high"].map(|end| real(verdict, end));

@@ -20,6 +20,13 @@ fn entry_cost_is_measured_and_used() {
         // A thousand receives cannot be compared for nothing.
         let longest = search[0]["posted"]["warm_ns"][2].as_f64().unwrap();
         assert!(longest > 0.1, "{search}");
+        for queue in ["posted", "posted_any"] {
+            let [warm, cold] = [&search[0][queue]["warm_ns"][1], &search[0][queue]["cold_ns"]]
+                .map(|ns| ns.as_f64().unwrap());
+            assert!(cold > warm, "{queue}: {search}");
+        }
+        assert_eq!(search[0]["bursts"][0]["messages"], 128, "{search}");
+        assert!(search[0]["ring_message_ns"].as_f64().unwrap() > 0.0, "{search}");
         let report = ran.report();
         let cost = &report["library_cost"];
         assert_eq!(cost["posted"]["lengths"], serde_json::json!([16.0, 128.0, 1024.0]));
@@ -48,4 +55,39 @@ fn no_search_cost_measures_nothing() {
         assert_eq!(ran.manifest()["search"], Value::Null);
         assert_eq!(ran.report()["library_cost"]["pairs"], 0, "as typical");
     });
+}
+
+#[test]
+fn any_number_of_ranks_measures() {
+    each(|mpi| {
+        for (ranks, pairs) in [(1, 0), (2, 1), (3, 1)] {
+            let ran = Job::of(mpi, ranks, &mpi.example("halo27")).succeed();
+            assert_eq!(ran.report()["library_cost"]["pairs"], pairs, "{ranks} ranks");
+        }
+    });
+}
+
+/// One rank of the pair would not measure unexpected messages. The other rank follows.
+#[test]
+fn ranks_of_pair_measure_same_kinds() {
+    each(|mpi| {
+        if mpi.name == "intel-wheel" {
+            return; // its ranks do not meet
+        }
+        let program = mpi.example("halo27").display().to_string();
+        let words = ["env", "I_MPI_FABRICS=ofi", &program, ":", "-n", "1", &program];
+        let ran = Job::new(&[]).args([mpi.mpiexec().as_os_str()]).args(["-n", "1"]).args(words).succeed();
+        assert_eq!(ran.manifest()["search"][0]["pairs"], 1);
+    });
+}
+
+/// The library takes ranks of one host for ranks of two, whose network holds few unexpected messages.
+#[test]
+fn full_network_ends_measurement() {
+    let _alone = crate::mpi::alone();
+    let Some(mpi) = crate::mpi::named("mpich-wheel") else { return };
+    let job = Job::of(&mpi, 2, &mpi.example("halo27")).env("FI_PROVIDER", "tcp");
+    let ran = job.env("MPIR_CVAR_CH4_NETMOD", "ofi").env("MPIR_CVAR_ODD_EVEN_CLIQUES", "1").succeed();
+    let search = ran.manifest()["search"].clone();
+    assert_eq!((&search[0]["pairs"], &search[0]["unexpected"]), (&1.into(), &Value::Null), "{search}");
 }

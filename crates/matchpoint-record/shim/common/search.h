@@ -13,6 +13,9 @@ struct search_link {
     int peer;
     bool receives, sends; /* both: the peer is the process itself */
     char in, out;
+    int filled, drained;           /* unexpected entries that were sent, and those of them that search_drain received */
+    uint64_t patience;             /* ticks that a message may take to pass unexpected entries; 0: any number */
+    bool is_stuck;                 /* a message took longer: the library does not hold so many unexpected messages */
     MPI_Request *requests;         /* room for the entries of the longest queue */
     const int *order;              /* in which search_empty removes the entries; NULL: first in, first out */
     void (*cool_caches)(void);     /* called before each search; NULL: caches stay warm */
@@ -52,6 +55,7 @@ static void search_receive(struct search_link *link, int tag)
 /* Adds entries that no timed search matches. */
 static void search_fill(struct search_link *link, enum search_kind kind, int from, int to)
 {
+    link->filled = to;
     for (int i = from; i < to; i++)
         if (search_is_posted(kind) && link->receives)
             REAL(Irecv)(&link->in, 1, library.byte, search_source(link, kind), SEARCH_FIRST + i, link->comm,
@@ -68,23 +72,32 @@ static void search_empty(struct search_link *link, enum search_kind kind, int le
         if (search_is_posted(kind)) {
             REAL(Cancel)(&link->requests[at]);
             REAL(Wait)(&link->requests[at], MPI_STATUS_IGNORE);
-        } else {
+        } else if (at >= link->drained) {
             search_receive(link, SEARCH_FIRST + at);
         }
     }
+    link->filled = link->drained = 0;
     for (int i = 0; i < length && !search_is_posted(kind) && link->sends; i++)
         REAL(Wait)(&link->requests[i], MPI_STATUS_IGNORE);
 }
 
+/* Receives the unexpected entries, so that a message behind them arrives. */
+static void search_drain(struct search_link *link)
+{
+    link->is_stuck = true;
+    while (link->drained < link->filled)
+        search_receive(link, SEARCH_FIRST + link->drained++);
+}
+
 /* The message arrives after its receive was posted. The test that finds the message has searched. A message to the process
  * itself may be matched while it is sent. */
-static uint64_t search_time_posted(struct search_link *link)
+static uint64_t search_time_posted(struct search_link *link, enum search_kind kind)
 {
     MPI_Request request, message;
     uint64_t took;
     int found = 0, polls = 0;
     bool sends = link->sends;
-    REAL(Irecv)(&link->in, 1, library.byte, link->peer, SEARCH_LAST, link->comm, &request);
+    REAL(Irecv)(&link->in, 1, library.byte, search_source(link, kind), SEARCH_LAST, link->comm, &request);
     if (!link->sends)
         search_send(link, SEARCH_GO);
     do {
@@ -111,9 +124,12 @@ static uint64_t search_time_unexpected(struct search_link *link, enum search_kin
         REAL(Isend)(&link->out, 1, library.byte, link->peer, SEARCH_LAST, link->comm, &message);
     else
         search_send(link, SEARCH_GO);
+    uint64_t since = ticks();
     while (!found) {
         if (FAILED(REAL(Iprobe)(link->peer, SEARCH_LAST, link->comm, &found, MPI_STATUS_IGNORE)))
             return 0;
+        if (link->patience != 0 && link->drained < link->filled && ticks() - since > link->patience)
+            search_drain(link);
         search_yield(&polls);
     }
     if (link->cool_caches != NULL)
@@ -139,7 +155,7 @@ static uint64_t search_time(struct search_link *link, enum search_kind kind, int
         }
         if (link->cool_caches != NULL && search_is_posted(kind))
             link->cool_caches();
-        uint64_t took = search_is_posted(kind) ? search_time_posted(link) : search_time_unexpected(link, kind);
+        uint64_t took = search_is_posted(kind) ? search_time_posted(link, kind) : search_time_unexpected(link, kind);
         shortest = took < shortest ? took : shortest;
     }
     return shortest;

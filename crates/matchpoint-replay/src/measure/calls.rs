@@ -4,7 +4,8 @@
 //! ones. The trace narrows it: it has the time of every call, less what such a call takes with empty queues. A call that waits
 //! for many messages is compared with a measured burst.
 //! * A receive or a probe searches within its call, no longer than that takes.
-//! * A message is matched in the call during which it arrives, or in a later one: not every call makes progress.
+//! * A message is matched in the call during which it arrives, or in a later one: not every call makes progress. A call that
+//!   completes a receive has matched every message that arrived before.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
 //! * A call that took many times as long as its searches can take has waited. Its time says nothing, and the geometric mean of
 //!   the range counts.
@@ -183,6 +184,9 @@ impl AtRank {
         let asked_ns = asked_ns.min(had_ns);
         let arrived_ns = due_ns.min(had_ns - asked_ns);
         self.sum.likely_ns += asked_ns + arrived_ns;
+        if end.completes_receive {
+            return;
+        }
         if had_ns == 0.0 {
             self.left = Left { messages, transferred_ns: left.transferred_ns + called_ns, search_ns: due_ns };
         } else if arrived_ns < due_ns {
@@ -280,7 +284,7 @@ mod tests {
     }
 
     fn end(took_ns: u32) -> Result<(Step, u64), CallEnd> {
-        Err(CallEnd { process: 0, took_ns, waited_until_ns: CallEnd::NO_WAIT })
+        Err(CallEnd { process: 0, took_ns, completes_receive: false, waited_until_ns: CallEnd::NO_WAIT })
     }
 
     #[test]
@@ -301,6 +305,16 @@ mod tests {
     }
 
     #[test]
+    fn completed_receive_leaves_no_search() {
+        let likely = |completes_receive| {
+            let waits =
+                CallEnd { process: 0, took_ns: 400, completes_receive, waited_until_ns: CallEnd::NO_WAIT };
+            play(&[Ok((arrive(0), 100)), Err(waits), end(500)]).likely_ns
+        };
+        assert_eq!((likely(false), likely(true)), (800.0, 300.0));
+    }
+
+    #[test]
     fn transfer_is_no_searching() {
         let likely_from = |from, calls: &[u32]| {
             let mut costs = costs();
@@ -308,7 +322,12 @@ mod tests {
             costs.add(0, &arrive_from(from, 0), 100);
             costs.add(0, &arrive_from(from, 0), 100);
             for &took_ns in calls {
-                let end = CallEnd { process: 0, took_ns, waited_until_ns: CallEnd::NO_WAIT };
+                let end = CallEnd {
+                    process: 0,
+                    took_ns,
+                    completes_receive: false,
+                    waited_until_ns: CallEnd::NO_WAIT,
+                };
                 costs.ranks[0].ends.push_back((2, end));
             }
             costs.finish();
@@ -323,7 +342,7 @@ mod tests {
     fn waiting_is_no_searching() {
         let waited = |waits| {
             let waited_until_ns = if waits { 1_900 } else { CallEnd::NO_WAIT };
-            let end = CallEnd { process: 0, took_ns: 1_900, waited_until_ns };
+            let end = CallEnd { process: 0, took_ns: 1_900, completes_receive: false, waited_until_ns };
             play(&[Ok((arrive(1_700), 100)), Err(end)]).likely_ns
         };
         assert_eq!((waited(true), waited(false)), (200.0, 1000.0));

@@ -50,6 +50,10 @@ impl<S: Sink> Simulation<'_, S> {
         process.clock_ns = now_ns;
         self.tally.calls(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
+        process.completes_receive = matches!(
+            call.action,
+            Action::Receive { request: None, .. } | Action::SendReceive { request: None, .. }
+        );
         let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &read);
         let left_ns = self.setting.clocks.common(index, call.leave_ns);
         let left_ns = self.setting.arrivals.by_clock().then_some(left_ns);
@@ -60,6 +64,7 @@ impl<S: Sink> Simulation<'_, S> {
             process.open_call = Some(CallEnd {
                 process: index as u32,
                 took_ns: u32::try_from(recorded_ns).unwrap_or(u32::MAX),
+                completes_receive: process.completes_receive,
                 waited_until_ns: left_ns.filter(|_| waits).unwrap_or(CallEnd::NO_WAIT),
             });
             process.open_until_ns = left_ns.unwrap_or(i64::MAX);

@@ -4,7 +4,7 @@
  * freed      the same after MPI_Isend and MPI_Request_free
  * receiver   rank 0 sends, finalizes first, and the other ranks receive late
  * exit       senders finalize, and exit with 3 at once
- * abort      rank 1 calls MPI_Abort while messages to it are under way
+ * abort      rank 1 calls MPI_Abort while rank 0 sends it messages
  * parent     a spawned process sends, disconnects and finalizes; the parent receives late
  * child      the parent sends, disconnects and finalizes; the spawned process receives late */
 #include <mpi.h>
@@ -101,10 +101,11 @@ int main(int argc, char **argv)
             wrong += receive_all(peer, MPI_COMM_WORLD);
         if (strcmp(how, "abort") == 0)
             send_all(1, MPI_COMM_WORLD, 1);
+    } else if (strcmp(how, "abort") == 0) {
+        usleep(LATE_US);
+        MPI_Abort(MPI_COMM_WORLD, 5);
     } else {
         send_all(0, MPI_COMM_WORLD, strcmp(how, "freed") == 0);
-        if (rank == 1 && strcmp(how, "abort") == 0)
-            MPI_Abort(MPI_COMM_WORLD, 5);
     }
     /* MPI_Abort may end a process before it prints. */
     int status = end(strcmp(how, "abort") == 0 ? NULL : rank == 0 ? "first" : "others", wrong);

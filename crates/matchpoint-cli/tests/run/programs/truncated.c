@@ -1,6 +1,6 @@
 /* Messages that are longer than their receives: the error of each receive, then a message that fits. Rank 0 receives.
  *
- * Without late receives from any source: MPICH 5.0 and Intel MPI report no error for them. */
+ * Left out, because MPICH 5.0 or Intel MPI report no error: late receives from any source, and late receives of long messages. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 static const int lengths[] = {2, 64, 1000, 5000, 20000, 100000, 1000000};
 #define LENGTHS (int)(sizeof lengths / sizeof *lengths)
 #define MOST 1000000
+#define LATE 20000
 
 static char bytes[MOST];
 
@@ -51,9 +52,10 @@ int main(int argc, char **argv)
         if (rank == 0) {
             receive("posted", lengths[at], 1, 0);
             receive("posted any", lengths[at], MPI_ANY_SOURCE, 0);
-            receive("late", lengths[at], 1, 1);
+            if (lengths[at] <= LATE)
+                receive("late", lengths[at], 1, 1);
         } else if (rank == 1) {
-            for (int i = 0; i < 3; i++) {
+            for (int i = 0; i < (lengths[at] <= LATE ? 3 : 2); i++) {
                 MPI_Recv(&go, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
                 bytes[lengths[at] - 1] = 7;
                 MPI_Send(bytes, lengths[at], MPI_BYTE, 0, 2, MPI_COMM_WORLD);
