@@ -86,20 +86,18 @@ impl LibraryCost {
     /// a queue of the library, and each progress call walks that queue.
     pub(crate) fn burst_ns(&self, messages: f64) -> f64 {
         let alone_ns = self.posted.empty_ns;
-        let (mut from, mut to) = ((1.0, alone_ns), (1.0, alone_ns));
-        for burst in &self.bursts {
+        let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns.max(alone_ns));
+        let Some(first) = self.bursts.first().map(point) else { return messages * alone_ns };
+        // A call that waits for a few messages takes them as they arrive, which costs as much for each as a short burst.
+        let (mut from, mut to) = (first, first);
+        for next in self.bursts[1..].iter().map(point) {
             if to.0 >= messages {
                 break;
             }
-            (from, to) = (to, (f64::from(burst.messages), burst.message_ns.max(alone_ns)));
+            (from, to) = (to, next);
         }
-        if from.0 >= to.0 {
-            return messages * alone_ns;
-        }
-        let slope = (to.1 - from.1) / (to.0 - from.0);
-        let slope = if messages > to.0 && self.bursts.len() < 2 { 0.0 } else { slope };
-        let message_ns = to.1 + slope * (messages - to.0);
-        messages * message_ns.max(alone_ns)
+        let slope = if to.0 > from.0 { (to.1 - from.1) / (to.0 - from.0) } else { 0.0 };
+        messages * (to.1 + slope * (messages - to.0)).max(alone_ns)
     }
 }
 
@@ -217,9 +215,9 @@ mod tests {
         let none = of(&[]);
         assert_eq!([none(0.0), none(1.0), none(1000.0)], [0.0, 50.0, 50_000.0]);
         let one = of(&[(129, 178.0)]);
-        assert_eq!([1.0, 65.0, 129.0, 1000.0].map(one), [50.0, 65.0 * 114.0, 129.0 * 178.0, 178_000.0]);
+        assert_eq!([1.0, 129.0, 1000.0].map(one), [178.0, 129.0 * 178.0, 178_000.0]);
         let two = of(&[(100, 100.0), (1100, 600.0)]);
-        assert_eq!([600.0, 2100.0].map(two), [600.0 * 350.0, 2100.0 * 1100.0]);
+        assert_eq!([1.0, 600.0, 2100.0].map(two), [100.0, 600.0 * 350.0, 2100.0 * 1100.0]);
         let falls = of(&[(100, 400.0), (1100, 100.0)]);
         assert_eq!(falls(10_000.0), 500_000.0);
     }
