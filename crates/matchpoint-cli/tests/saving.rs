@@ -197,3 +197,20 @@ fn slow_ring_reports_waiting() {
     );
     assert!(!advice(21_000.0, 1.0).unwrap().contains("processes share"));
 }
+
+#[test]
+fn growing_burst_cost_reports_transfer() {
+    let title = "The transfer of many messages may count as searching";
+    let is_reported = |long_ns, posted| {
+        let of = long(|of| {
+            let burst = |messages, message_ns| BurstCost { messages, message_ns };
+            of.library_cost.as_mut().unwrap().bursts = vec![burst(128, 30.0), burst(2048, long_ns)];
+            of.ranks[3].posted.length_max = posted;
+        });
+        Report::new(&of).advice.iter().any(|advice| advice.title == title)
+    };
+    assert_eq!(
+        [is_reported(89.0, 8000), is_reported(91.0, 2048), is_reported(91.0, 2049)],
+        [false, false, true]
+    );
+}

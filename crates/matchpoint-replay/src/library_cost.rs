@@ -86,7 +86,7 @@ impl LibraryCost {
     /// a queue of the library, and each progress call walks that queue.
     pub(crate) fn burst_ns(&self, messages: f64) -> f64 {
         let alone_ns = self.posted.empty_ns;
-        let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns.max(alone_ns));
+        let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns);
         let Some(first) = self.bursts.first().map(point) else { return messages * alone_ns };
         // A call that waits for a few messages takes them as they arrive, which costs as much for each as a short burst.
         let (mut from, mut to) = (first, first);

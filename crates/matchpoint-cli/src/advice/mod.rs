@@ -76,6 +76,7 @@ const CHECKS: &[Check] = &[
     trust::disagreement,
     trust::busy,
     trust::waits_for_processors,
+    trust::transfer_grows,
     trust::never_cold,
     trust::odd_times,
     trust::full,

@@ -86,6 +86,36 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
+/// A library whose messages cost so many times as much in a long burst as in a short one costs even more beyond it.
+const GROWTH: f64 = 3.0;
+
+pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
+    let bursts = &case.measurements.library_cost.as_ref()?.bursts;
+    let (short, long) = (bursts.first()?, bursts.last()?);
+    let posted = case.measurements.ranks.iter().map(|rank| rank.posted.length_max).max()?;
+    if long.message_ns < GROWTH * short.message_ns || posted <= u64::from(long.messages) {
+        return None;
+    }
+    trust(
+        "The transfer of many messages may count as searching",
+        format!(
+            "In this MPI library a message costs more while more messages are outstanding: {} in a burst of {}, {} in a burst \
+             of {}. A rank had {} receives posted, so the calls may have transferred for longer than the measured bursts \
+             show. Then the share of matching is nearer the low end.",
+            format::duration_ns(short.message_ns),
+            format::count(u64::from(short.messages)),
+            format::duration_ns(long.message_ns),
+            format::count(u64::from(long.messages)),
+            format::count(posted)
+        ),
+        vec![
+            ("short_burst_message_ns", short.message_ns),
+            ("long_burst_message_ns", long.message_ns),
+            ("posted_longest", posted as f64),
+        ],
+    )
+}
+
 /// How many ranks a sentence names.
 const NAMED: usize = 5;
 
