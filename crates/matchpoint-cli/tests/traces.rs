@@ -61,7 +61,10 @@ fn every_bundled_trace_gets_a_verdict_under_every_order_of_arrivals() {
             assert_eq!(report["arrivals"], arrivals);
             let [low, share, high] =
                 ["low", "share", "high"].map(|name| report["verdict"][name].as_f64().unwrap());
-            assert!(0.0 < low && low <= share && share <= high && high < 0.1, "{what}: {low} {share} {high}");
+            assert!(0.0 < low && low <= share && share <= high, "{what}: {low} {share} {high}");
+            // At wait no message is unexpected, and so no receive searches.
+            let is_slow = trace.ends_with("gather_fds-4") && arrivals != "at_wait";
+            assert!(if is_slow { low > 0.1 } else { high < 0.1 }, "{what}: {low} {share} {high}");
             let engines = report["engines"].as_array().unwrap();
             assert_eq!(engines.len(), matchpoint::engines::REGISTRY.len(), "{what}");
             for engine in engines {
