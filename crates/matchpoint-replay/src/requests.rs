@@ -19,8 +19,6 @@ pub(crate) struct Request {
     /// The [state](RequestState), without the ten bytes that an enum of it leaves unused: ends outstanding; if there are
     /// none, since when it is complete, or [`NEVER`].
     ends: u8,
-    /// A send that does not wait for its receive.
-    pub is_eager_send: bool,
     done_ns: i64,
     /// The lane that waits for it.
     pub waiter: Option<u16>,
@@ -109,15 +107,7 @@ impl Request {
 
     #[inline]
     pub fn new(what: RequestKind, state: RequestState) -> Self {
-        let mut request = Request {
-            what,
-            ends: 0,
-            is_eager_send: false,
-            done_ns: NEVER,
-            waiter: None,
-            expected: None,
-            got: None,
-        };
+        let mut request = Request { what, ends: 0, done_ns: NEVER, waiter: None, expected: None, got: None };
         request.set_state(state);
         request
     }

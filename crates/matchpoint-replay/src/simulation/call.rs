@@ -171,8 +171,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.replace(at.index, id);
         let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
         let what = sent.message.map_or(RequestKind::LostSend, RequestKind::Send);
-        let mut request = Request::new(what, state(sent.end, 1));
-        request.is_eager_send = sent.end.is_some();
+        let request = Request::new(what, state(sent.end, 1));
         self.begin_request(at.index, id, request);
         self.soon(at)
     }
@@ -286,9 +285,7 @@ impl<S: Sink> Simulation<'_, S> {
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
-                let request = self.processes[at.index].requests.at(place);
-                request.set_state(state(end, 1));
-                request.is_eager_send = end.is_some();
+                self.processes[at.index].requests.at(place).set_state(state(end, 1));
             }
             Persistent::Receive(begins) => {
                 let posted = self.receive(at.index, at.now_ns, function, &begins, Owner::Request(id), None);

@@ -63,7 +63,7 @@ impl<S: Sink> Simulation<'_, S> {
     ) -> Blocked {
         let mut blocked =
             Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
-        let (mut has_eager_send, mut has_other, mut completes_receive) = (false, false, false);
+        let mut completes_receive = false;
         for completed in read.completed() {
             let Some(&id) = read.call.requests.get(completed.index as usize) else { continue };
             if completed.cancelled {
@@ -73,8 +73,6 @@ impl<S: Sink> Simulation<'_, S> {
             let Some(place) = requests.place(id) else { continue };
             let request = requests.at(place);
             request.expected = completed.reported;
-            has_eager_send |= request.is_eager_send;
-            has_other |= !request.is_eager_send;
             completes_receive |= request.is_receive();
             match request.state() {
                 RequestState::Inactive => {}
@@ -94,10 +92,6 @@ impl<S: Sink> Simulation<'_, S> {
             }
         }
         self.processes[index].completes_receive = completes_receive;
-        // An eager send waits for nothing but room in a buffer.
-        if has_eager_send && !has_other {
-            blocked.leave_ns = blocked.leave_ns.max(now_ns + waited_ns);
-        }
         blocked
     }
 

@@ -22,7 +22,9 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     let mut found = BTreeMap::new();
     for folder in sources() {
-        for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        // A manifest belongs to a trace in our own format.
+        let is_dumpi = |path: &Path| path.is_dir() && !path.join("manifest.json").exists();
+        for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| is_dumpi(&entry.path())) {
             let name = entry.file_name().into_string().unwrap();
             let real = unpack(&entry.path(), &unpacked.join(&name));
             let known: &mut Real =
