@@ -271,13 +271,15 @@ const TRUNCATED: &[(&str, u32, &str)] = &[("truncated", 2, "")];
 
 const LEAVING: &[(&str, u32, &str)] = &[
     ("leave", 3, "finalize 5000"),
-    ("leave", 3, "freed 100"),
     ("leave", 3, "receiver 2000"),
     ("leave", 3, "exit 1000"),
     ("leave", 2, "abort 1000"),
     ("leave", 2, "parent 1000"),
     ("leave", 2, "child 1000"),
 ];
+
+/// MPICH 5.0 hangs as shipped, which takes the time limit of every run.
+const FREED: &[(&str, u32, &str)] = &[("leave", 3, "freed 100")];
 
 #[test]
 fn standard_sends_return_as_shipped() {
@@ -299,6 +301,7 @@ fn processes_leave_as_shipped() {
 #[ignore = "takes an hour: .ci/deep"]
 fn processes_leave_as_shipped_in_every_run() {
     compare_all(&short(LEAVING), Effort { runs: 100, seconds: 30 });
+    compare_all(&short(FREED), Effort { runs: 3, seconds: 30 });
 }
 
 /// `MATCHPOINT_STOCK` names other programs, separated by `;`: a C file and its arguments.
