@@ -51,7 +51,7 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
     })?;
     watcher.begins(&mut job);
     let mut asked = false;
-    let end = End::of(&job);
+    let exit = ProcessExit::of(&job);
     loop {
         if let Some(status) =
             job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
@@ -63,21 +63,21 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
             ask_to_stop(job.id());
         }
         watcher.looks();
-        end.wait(LOOK);
+        exit.wait(LOOK);
     }
 }
 
-/// The end of a process, for which a thread can wait.
-struct End(Option<OwnedFd>);
+/// The exit of a process. A thread can wait for it.
+struct ProcessExit(Option<OwnedFd>);
 
-impl End {
-    fn of(job: &Child) -> End {
+impl ProcessExit {
+    fn of(job: &Child) -> ProcessExit {
         let pid = i32::try_from(job.id()).ok().and_then(Pid::from_raw);
         // Before Linux 5.3 there are no descriptors of processes.
-        End(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
+        ProcessExit(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
-    /// Waits until the process has ended, at most so long.
+    /// Waits until the process has ended, or the time has passed.
     fn wait(&self, most: Duration) {
         let Some(process) = &self.0 else { return thread::sleep(most) };
         let most = Timespec { tv_sec: 0, tv_nsec: i64::from(most.subsec_nanos()) };

@@ -173,7 +173,7 @@ fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f6
 }
 
 fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
-    // Outside of MPI_Init and MPI_Finalize, where no message of the program is matched.
+    // No message of the program is matched in MPI_Init or MPI_Finalize.
     let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
     let own_ns = if own_ns > 0.0 { own_ns } else { f64::INFINITY };
     let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);

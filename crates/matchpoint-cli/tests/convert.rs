@@ -63,10 +63,6 @@ fn timeless(value: &mut Value) {
             members.values_mut().for_each(timeless);
         }
         Value::Array(elements) => elements.iter_mut().for_each(timeless),
-        // A converted trace rounds the durations of calls, which the replay follows.
-        Value::Number(number) if number.is_f64() => {
-            *value = format!("{:.2e}", number.as_f64().unwrap()).into()
-        }
         _ => {}
     }
 }

@@ -38,7 +38,7 @@ pub struct Queue {
     /// The endpoints whose receives complete here, and whether one owes messages their names.
     owners: Vec<*mut Owner>,
     owes_names: bool,
-    /// Receives whose completions by the core become errors.
+    /// Receives that the core completes, and for which the application reads an error.
     truncated: Vec<Truncated>,
     /// Requests for the queues' entries that were answered.
     told: u32,
@@ -257,7 +257,7 @@ impl Queue {
     /// returns what remains.
     ///
     /// # Safety
-    /// `read` is the core's result of reading into `buf` and `sources`, whose entries have the longest format.
+    /// `read` is the core's result of reading into `buf` and `sources`. The entries of `buf` have the longest format.
     #[cold]
     unsafe fn take_errors(&mut self, read: isize, buf: *mut c_void, sources: *mut Addr) -> isize {
         let entries = buf.cast::<CqTaggedEntry>();

@@ -97,6 +97,13 @@ static double burst_message_ns(struct search_pair *pair, int length, int to, int
     return (double)(ticks() - before) / length / pair->ticks_per_ns;
 }
 
+/* Both ranks of a pair give each other so many bytes. */
+static bool search_exchange(struct search_link *link, const void *own, void *other, int bytes)
+{
+    return !FAILED(REAL(Sendrecv)(own, bytes, library.byte, link->peer, SEARCH_GO, other, bytes, library.byte, link->peer,
+                                  SEARCH_GO, link->comm, MPI_STATUS_IGNORE));
+}
+
 /* One burst of each length, up to one that is slow at either rank. Of several bursts the fastest counts: other load only adds
  * time. 0: none. */
 static void burst_measure(struct search_pair *pair, double *fastest_ns)
@@ -105,8 +112,7 @@ static void burst_measure(struct search_pair *pair, double *fastest_ns)
     double slowest_ns = 0;
     for (size_t i = 0; i < BURST_LENGTHS && slowest_ns < BURST_SLOW_NS; i++) {
         double own_ns = burst_message_ns(pair, burst_lengths[i], link->peer, link->peer), other_ns = 0;
-        REAL(Sendrecv)(&own_ns, sizeof own_ns, library.byte, link->peer, SEARCH_GO, &other_ns, sizeof other_ns, library.byte,
-                       link->peer, SEARCH_GO, link->comm, MPI_STATUS_IGNORE);
+        search_exchange(link, &own_ns, &other_ns, sizeof own_ns);
         slowest_ns = own_ns > other_ns ? own_ns : other_ns;
         if (fastest_ns[i] == 0 || slowest_ns < fastest_ns[i])
             fastest_ns[i] = slowest_ns;
@@ -145,12 +151,6 @@ static bool may_hold_messages(bool same_host)
     return passes_memory || (is_known && !is_loaded("/libfabric"));
 }
 
-/* What both ranks of a pair must know of each other. */
-struct search_side {
-    uint64_t host;
-    int kinds;
-};
-
 static void search_write(bool same_host, const struct search_cost *costs, int kinds, const double *burst_ns,
                          double ring_ns)
 {
@@ -173,34 +173,34 @@ static void search_write(bool same_host, const struct search_cost *costs, int ki
     free(text.bytes);
 }
 
+/* The number of kinds that both ranks can measure. */
+static int search_agree(struct search_link *link, int kinds)
+{
+    int other = 0;
+    search_exchange(link, &kinds, &other, sizeof kinds);
+    return other < kinds ? other : kinds;
+}
+
 /* Measures with the peer, which calls this too. */
 static void search_with(struct search_pair *pair, int peer, bool unless_same_host, double ring_ns)
 {
     struct search_cost costs[SEARCH_KINDS];
     struct search_link *link = &pair->link;
     double burst_ns[BURST_LENGTHS] = {0};
-    struct search_side own = {host_hash(), SEARCH_KINDS}, other = own;
+    uint64_t host = host_hash(), other_host = 0;
     link->peer = peer;
     link->receives = world.rank > peer;
     link->sends = !link->receives;
-    if (FAILED(REAL(Sendrecv)(&own, sizeof own, library.byte, peer, SEARCH_GO, &other, sizeof other, library.byte, peer,
-                              SEARCH_GO, link->comm, MPI_STATUS_IGNORE)) ||
-        (unless_same_host && own.host == other.host))
+    if (!search_exchange(link, &host, &other_host, sizeof host) || (unless_same_host && host == other_host))
         return;
-    bool same_host = own.host == other.host;
-    own.kinds = may_hold_messages(same_host) ? SEARCH_KINDS : SEARCH_UNEXPECTED;
-    REAL(Sendrecv)(&own, sizeof own, library.byte, peer, SEARCH_GO, &other, sizeof other, library.byte, peer, SEARCH_GO,
-                   link->comm, MPI_STATUS_IGNORE);
-    int kinds = own.kinds < other.kinds ? own.kinds : other.kinds;
+    bool same_host = host == other_host;
+    int kinds = search_agree(link, may_hold_messages(same_host) ? SEARCH_KINDS : SEARCH_UNEXPECTED);
     link->is_stuck = false;
     /* Bursts are spread over the time: both ranks of a pair do not always have a processor at the same time. */
     for (int kind = 0; kind < kinds; kind++) {
         search_measure(pair, (enum search_kind)kind, &costs[kind]);
         burst_measure(pair, burst_ns);
-        own.kinds = link->is_stuck ? kind : kinds;
-        REAL(Sendrecv)(&own, sizeof own, library.byte, peer, SEARCH_GO, &other, sizeof other, library.byte, peer, SEARCH_GO,
-                       link->comm, MPI_STATUS_IGNORE);
-        kinds = own.kinds < other.kinds ? own.kinds : other.kinds;
+        kinds = search_agree(link, link->is_stuck ? kind : kinds);
     }
     if (link->receives)
         search_write(same_host, costs, kinds, burst_ns, ring_ns);

@@ -78,7 +78,7 @@ struct Alone<'a, S> {
     comms: FxHashMap<CommId, Seat>,
     meets_unexplained: Cell<bool>,
     created: usize,
-    /// Non-blocking receives from any source begun so far.
+    /// Receives from any source begun so far.
     any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
     sequence: u64,

@@ -43,7 +43,7 @@ pub(crate) struct Process<'t> {
     pub meets_unexplained: bool,
     /// Communicators created so far.
     pub created: usize,
-    /// Non-blocking receives from any source begun so far.
+    /// Receives from any source begun so far.
     pub any_sources: u32,
     /// The open call completes a receive.
     pub completes_receive: bool,

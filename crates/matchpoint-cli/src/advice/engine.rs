@@ -79,16 +79,16 @@ fn by_run(case: &Case<'_>, index: usize, best: &str, saving_limit: Option<u64>) 
             " `matchpoint run` would not: no queue is longer than the {limit} entries that it leaves to the MPI library."
         );
     }
-    if saving_limit.is_none() && library_cost::may_save(case.measurements, index) {
+    if saving_limit.is_some() {
+        return format!(
+            " `matchpoint run --engine {best}` gives it to the unchanged program, for what the posted queue has beyond some {limit} \
+             receives, and for long unexpected queues."
+        );
+    }
+    if library_cost::may_save(case.measurements, index) {
         return " Whether `matchpoint run` saves time is uncertain: `matchpoint run --compare 5` measures it.".to_owned();
     }
-    if saving_limit.is_none() {
-        return " `matchpoint run` would save less than half of what matching costs there.".to_owned();
-    }
-    format!(
-        " `matchpoint run --engine {best}` gives it to the unchanged program, for what the posted queue has beyond some {limit} \
-         receives, and for long unexpected queues."
-    )
+    " `matchpoint run` would save less than half of what matching costs there.".to_owned()
 }
 
 fn none_better(case: &Case<'_>, first: &EngineMeasurements, others: usize) -> Option<Advice> {

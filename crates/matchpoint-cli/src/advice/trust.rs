@@ -55,8 +55,8 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// A message that needs no search waits for a processor if it takes so long, as one of many: five times what libfabric's
-/// `tcp` takes.
+/// Nanoseconds from which on a message of a burst, which needs no search, waits for a processor: three times the latency over
+/// TCP.
 const WAITING_NS: f64 = 20_000.0;
 
 pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
@@ -76,9 +76,9 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
         "MPI calls wait, even if nothing is searched",
         format!(
             "While the program started, every rank sent messages that need no search to the next rank. Each took {}. In a \
-             burst between two ranks, each message took {}.{reason} So the calls of the program wait too, and the share of matching is uncertain. `matchpoint \
-             run` changes the waiting as well: it can save more time than matching takes. `matchpoint run --compare` measures \
-             that.",
+             burst between two ranks, each message took {}.{reason} So the calls of the program wait too, and the share of \
+             matching is uncertain. `matchpoint run` changes the waiting as well: it can save more time than matching takes. \
+             `matchpoint run --compare` measures that.",
             format::duration_ns(cost.ring_message_ns),
             format::duration_ns(pair_ns),
         ),
@@ -86,7 +86,8 @@ pub fn waits_for_processors(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
-/// A library whose messages cost so many times as much in a long burst as in a short one costs even more beyond it.
+/// The cost of a message in a long burst, divided by that in a short one. From this ratio on, the cost grows beyond the long
+/// burst too.
 const GROWTH: f64 = 3.0;
 
 pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {

@@ -5,8 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
 
-/// Reports that the calling test, or a part of it, cannot run: what is missing, and what to do. A shell command stands in
-/// backticks.
+/// Reports that the calling test, or a part of it, cannot run: what is missing, and what to do. Shell commands are in backticks.
 ///
 /// The report is a line of the file that `MATCHPOINT_LEFT_OUT` names: test, reason and remedy, separated by tabs. `scripts/test`
 /// prints that file at its end. Without the variable the test fails.

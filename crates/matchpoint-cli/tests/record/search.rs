@@ -72,7 +72,7 @@ fn any_number_of_ranks_measures() {
 fn ranks_of_pair_measure_same_kinds() {
     each(|mpi| {
         if mpi.name == "intel-wheel" {
-            return; // its ranks do not meet
+            return; // both ranks must have the same setting
         }
         let program = mpi.example("halo27").display().to_string();
         let words = ["env", "I_MPI_FABRICS=ofi", &program, ":", "-n", "1", &program];
@@ -81,7 +81,7 @@ fn ranks_of_pair_measure_same_kinds() {
     });
 }
 
-/// The library takes ranks of one host for ranks of two, whose network holds few unexpected messages.
+/// The library sends messages of one host over a network that holds few unexpected messages.
 #[test]
 fn full_network_ends_measurement() {
     let _alone = crate::mpi::alone();

@@ -1,8 +1,8 @@
 //! Messages that are longer than their receives.
 //!
 //! Some core providers crash when they deliver such a message (shm of libfabric 2.5, from 1000 bytes on). The owner of the queue
-//! knows both lengths first. So the core delivers the message into a buffer of ours, under a context of ours. When the
-//! application reads the completion, the part that fits is copied, and the completion becomes the error `FI_ETRUNC`.
+//! knows both lengths first. So the core delivers the message into a separate buffer, with a separate context. When the
+//! application reads the completion, the owner copies the part that fits, and returns the error `FI_ETRUNC` instead.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,13 +18,14 @@ use crate::queue::Queue;
 /// Bytes of a `struct fi_context2`: the core may write to the beginning of a context.
 const CONTEXT: usize = 64;
 
-/// A receive whose message is delivered into a buffer of ours.
+/// A receive with a message that is longer than its buffers.
 pub struct Truncated {
     /// The context of the core, which does not move.
     core: Box<[u8; CONTEXT]>,
     /// Of the application.
     context: *mut c_void,
     buffers: Vec<iovec>,
+    /// Where the core delivers the message.
     whole: Vec<u8>,
 }
 
@@ -44,23 +45,25 @@ impl Truncated {
     /// # Safety
     /// The buffers of the receive are still the application's, and the core has filled `whole`.
     pub unsafe fn finish(mut self, done: &CqTaggedEntry) -> Completion {
+        let delivered = done.len.min(self.whole.capacity());
         let mut at = 0;
         for part in &self.buffers {
-            let bytes = part.iov_len.min(self.whole.capacity() - at);
-            // SAFETY: the caller's; `at + bytes` is within what was reserved.
+            let bytes = part.iov_len.min(delivered - at);
+            // SAFETY: the caller's; `at + bytes` is within what the core has delivered.
             unsafe { ptr::copy_nonoverlapping(self.whole.as_mut_ptr().add(at), part.iov_base.cast(), bytes) };
             at += bytes;
         }
         let mut completion = Completion::new(self.context, done.flags);
-        completion.entry = CqTaggedEntry { op_context: self.context, len: at, ..*done };
+        let buf = self.buffers.first().map_or(ptr::null_mut(), |part| part.iov_base);
+        completion.entry = CqTaggedEntry { op_context: self.context, len: at, buf, ..*done };
         completion.error = errno::ETRUNC;
-        completion.left_out = done.len - at;
+        completion.left_out = delivered - at;
         completion
     }
 }
 
 impl Owner {
-    /// The message of this entry has `bytes` bytes. If its receive holds fewer, the core delivers it elsewhere.
+    /// The message of this entry has `bytes` bytes. If its receive holds fewer, the core delivers it to a separate buffer.
     ///
     /// A message of unknown length, or one for registered buffers, is left to the core; so is one for which there is no memory.
     #[inline]
@@ -68,12 +71,12 @@ impl Owner {
         // SAFETY: the entry was matched, so it is in no queue, and the core does not have it yet.
         let entry = unsafe { &mut *entry };
         if bytes > entry.room() && bytes != usize::MAX && !self.cq.is_null() {
-            self.deliver_elsewhere(entry, bytes);
+            self.deliver_separately(entry, bytes);
         }
     }
 
     #[cold]
-    fn deliver_elsewhere(&mut self, entry: &mut Entry, bytes: usize) {
+    fn deliver_separately(&mut self, entry: &mut Entry, bytes: usize) {
         let mut whole = Vec::new();
         if entry.is_registered() || whole.try_reserve_exact(bytes).is_err() {
             return;

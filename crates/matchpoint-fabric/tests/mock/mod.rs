@@ -324,6 +324,7 @@ impl Ep {
             // Before 2.0 the owner is not told how long a message is.
             let told = world().layout.by_attr;
             assert!(!told || entry.msg_size <= message.bytes.len(), "a message does not grow");
+            assert!(missing == 0 || !told || !message.tagged, "the owner makes room for the whole message");
             let mut item = self.item(entry.context, message, missing);
             item.entry.buf = if entry.count > 0 { (*entry.iov).iov_base } else { ptr::null_mut() };
             if entry.flags & flags::COMPLETION != 0 || missing > 0 {

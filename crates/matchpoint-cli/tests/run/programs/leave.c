@@ -42,10 +42,10 @@ static int receive_all(int peer, MPI_Comm comm)
     return wrong;
 }
 
-static int end(const char *who, int wrong)
+static int end(const char *rank_name, int wrong)
 {
-    if (who != NULL)
-        printf("%s: %s\n", who, wrong == 0 ? "right" : "WRONG");
+    if (rank_name != NULL)
+        printf("%s: %s\n", rank_name, wrong == 0 ? "right" : "WRONG");
     fflush(stdout);
     MPI_Finalize();
     return wrong != 0;

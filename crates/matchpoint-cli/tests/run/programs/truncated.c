@@ -8,7 +8,7 @@
 static const int lengths[] = {2, 64, 1000, 5000, 20000, 100000, 1000000};
 #define LENGTHS (int)(sizeof lengths / sizeof *lengths)
 #define MOST 1000000
-#define LATE 20000
+#define LATE 5000
 
 static char bytes[MOST];
 
