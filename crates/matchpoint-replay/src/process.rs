@@ -93,6 +93,8 @@ pub(crate) struct Lane {
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
+    /// Position in the stream of the process, from 1.
+    number: u64,
     /// Its completions, if they are many: in less than the 48 bytes each that a trace has for them.
     condensed: Vec<Completed>,
 }
@@ -348,6 +350,7 @@ impl<'t> Process<'t> {
                 let is_there = read.read(&mut *self.reader, self.few)?;
                 if is_there && read.call.thread == lane.thread {
                     self.calls += 1;
+                    read.number = self.calls;
                     lane.next = Some(read);
                     return Ok(());
                 }
@@ -397,10 +400,11 @@ impl<'t> Process<'t> {
     }
 
     /// Hands a call to the lane of its thread, if it is there; else the stream has ended.
-    fn file(&mut self, read: Box<ReadCall>, is_there: bool) -> bool {
+    fn file(&mut self, mut read: Box<ReadCall>, is_there: bool) -> bool {
         self.exhausted = !is_there;
         if is_there {
             self.calls += 1;
+            read.number = self.calls;
             let lane = self.lane_of(&read.call);
             let lane = &mut self.lanes[lane];
             match lane.next {
@@ -418,7 +422,8 @@ impl<'t> Process<'t> {
     ///
     /// Threads depend on each other in ways that a trace of MPI does not show, and reuse each other's request ids.
     /// So the calls of a process are entered in the order in which they were in the traced run, and none before a
-    /// call that had been left by then.
+    /// call that had been left by then. Of calls with one time, the first in the stream is first: the reader gave ids
+    /// to requests in that order.
     #[inline]
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
@@ -430,8 +435,9 @@ impl<'t> Process<'t> {
 
     fn first_of_all_to_enter(&self) -> Option<(usize, &Call)> {
         let ready = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.state, LaneState::Ready));
-        let calls = ready.filter_map(|(at, lane)| Some((at, &lane.next.as_deref()?.call)));
-        let (at, first) = calls.min_by_key(|&(at, call)| (call.enter_ns, at))?;
+        let calls = ready.filter_map(|(at, lane)| Some((at, lane.next.as_deref()?)));
+        let (at, ReadCall { call: first, .. }) =
+            calls.min_by_key(|(_, read)| (read.call.enter_ns, read.number))?;
         let unfinished = self.lanes.iter().filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         let is_free = unfinished.into_iter().all(|lane| lane.left_ns >= first.enter_ns);
         is_free.then_some((at, first))

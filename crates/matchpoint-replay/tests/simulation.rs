@@ -233,6 +233,17 @@ fn threads_enter_their_calls_in_the_order_recorded() {
     assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
 }
 
+/// The reader gives ids in the order of the stream: the wait frees the id that the receive gets.
+#[test]
+fn calls_entered_at_once_keep_stream_order() {
+    let receiver = Rank::new().thread(1).irecv(from(0, 0), 1).wait(1, None).compute(-100);
+    let receiver = receiver.thread(0).irecv(from(0, 1), 1).thread(1).send(to(0, 2)).thread(0).wait(1, None);
+    let sender = Rank::new().send(to(1, 0)).recv(from(1, 2), None).send(to(1, 1));
+    let run = program(vec![sender, receiver]).simulated();
+    assert_eq!(run.engines[0].matched, 3);
+    assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
+}
+
 #[test]
 fn a_slow_thread_does_not_stop_the_others() {
     let receiver = Rank::new().thread(0).irecv(from(0, 0), 1).thread(1).recv(from(0, 1), None).send(to(0, 2));
