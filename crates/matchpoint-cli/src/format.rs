@@ -9,11 +9,11 @@ pub fn count(value: u64) -> String {
     }
 }
 
-/// A count with the word it counts: `1 call`, `2 calls`, `2 processes`.
+/// A count with the word it counts: `1 call`, `2 calls`, `2 processes`, `2 searches`.
 pub fn counted(value: u64, word: &str) -> String {
     let plural = match value {
         1 => "",
-        _ if word.ends_with('s') => "es",
+        _ if word.ends_with('s') || word.ends_with("ch") => "es",
         _ => "s",
     };
     format!("{} {word}{plural}", count(value))

@@ -99,8 +99,8 @@ pub(crate) fn told(recorded: &Recorded) -> String {
     }
     if !recorded.silent.is_empty() {
         lines.push(format!(
-            "matchpoint: nothing was written of {}: calls are written once a second, and a process that crashes or is \
-             killed before leaves none",
+            "matchpoint: nothing was written of {}: calls are written after 0.1 s and then once a second, and a process \
+             that crashes or is killed before leaves none",
             ranks(&recorded.silent)
         ));
     }

@@ -140,7 +140,10 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        ep.kind == EP_RDM && domain.data_progress != PROGRESS_AUTO
+        // The provider copies messages that are too long with the processor, and shm with FI_HMEM lets no standard send return
+        // before its receive. An MPI library that is refused asks again without, and copies device buffers itself.
+        let is_served = domain.data_progress != PROGRESS_AUTO && hints.caps & flags::HMEM == 0;
+        ep.kind == EP_RDM && is_served
     }
 }
 
@@ -160,6 +163,8 @@ unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
             info.caps |= flags::REMOTE_COMM;
             domain.caps |= flags::REMOTE_COMM;
         }
+        info.caps &= !flags::HMEM;
+        domain.caps &= !flags::HMEM;
         // What we match moves when the application looks for completions, whatever the core's threads do.
         domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);

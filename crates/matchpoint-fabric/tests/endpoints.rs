@@ -88,6 +88,21 @@ fn what_is_offered_may_be_asked_for() {
     assert_eq!(rc, 0);
 }
 
+/// An MPI library asks again without them.
+#[test]
+fn device_buffers_are_refused() {
+    begin();
+    // SAFETY: as applications do; the first answer is whole.
+    let rc = unsafe {
+        let (info, _) = open_domain();
+        (*info).caps |= flags::HMEM;
+        let mut again = ptr::null_mut();
+        let getinfo = (*matchpoint_fabric::fi_prov_ini()).getinfo.expect("a provider has it");
+        getinfo(version(2, 0), ptr::null(), ptr::null(), 0, info, &raw mut again)
+    };
+    assert_eq!(rc, -errno::ENODATA);
+}
+
 /// What receives say of their source means nothing to who has not asked that it does.
 #[test]
 fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {

@@ -1,8 +1,9 @@
 /* The drain: one thread that takes what lanes hold, and writes it down. */
 
-/* How long calls lie in memory before they are written, if they do not fill a block: what a killed process loses. */
-#define DRAIN_SECONDS 1
-#define DRAIN_NAP_NS 100000000
+/* How long calls are kept in memory before they are written, if they do not fill a block: a killed process loses them. At first
+ * the time is short, and doubles with each write, so that a process that is killed early has written calls too. */
+#define WRITE_AFTER_NS 1000000000ll
+#define DRAIN_NAP_NS 100000000ll
 
 static struct {
     pthread_t thread;
@@ -13,8 +14,9 @@ static struct {
     uint64_t calls, left_out, too_long;
     struct clock_pair last_pair;
     struct clock_pair first_pair;
+    int64_t write_after_ns;
     int64_t asked_ns; /* when threads were asked for the lengths of queues */
-} drain = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} drain = {.mutex = PTHREAD_MUTEX_INITIALIZER, .write_after_ns = DRAIN_NAP_NS / 2};
 
 static void note_clock(struct clock_pair now)
 {
@@ -131,16 +133,16 @@ static void tell_within(struct lane *lane, uint64_t now, uint64_t old)
         file_block(BLOCK_WITHIN, lane->thread, 0, said, sizeof said);
 }
 
-/* Reads all lanes. Once a second what they held goes to the file, and behind it until when that is all there was: whoever
- * follows the file has then no call of one thread without those that others made before. */
+/* Reads all lanes. Once a second, and more often at first, it writes what they held to the file, and then the time until which
+ * that is complete: a reader that follows the file then has no call of one thread without earlier calls of other threads. */
 static void drain_once(bool all)
 {
     struct clock_pair pair = clock_pair();
     uint64_t now = pair.ticks;
     double elapsed = (double)(pair.ns - drain.first_pair.ns);
     double ticks_per_ns = elapsed > 0 ? (double)(now - drain.first_pair.ticks) / elapsed : 1.0;
-    uint64_t old = (uint64_t)(DRAIN_SECONDS * 1e9 * ticks_per_ns);
-    bool due = all || pair.ns - drain.last_pair.ns > DRAIN_SECONDS * 1000000000ll;
+    uint64_t old = (uint64_t)((double)WRITE_AFTER_NS * ticks_per_ns);
+    bool due = all || pair.ns - drain.last_pair.ns > drain.write_after_ns;
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
         int state = atomic_load_explicit(&lane->state, memory_order_acquire);
         if (state != LANE_USED && state != LANE_LEFT)
@@ -158,6 +160,7 @@ static void drain_once(bool all)
     }
     if (!due)
         return;
+    drain.write_after_ns = drain.write_after_ns < WRITE_AFTER_NS / 2 ? drain.write_after_ns * 2 : WRITE_AFTER_NS;
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
         if (lane->block != NULL)
             block_flush(lane);

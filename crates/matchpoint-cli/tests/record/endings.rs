@@ -72,7 +72,7 @@ fn a_crash_before_anything_was_written_is_told() {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["early"]).run();
         failed(&ran);
-        ran.says("nothing was written of ranks 0, 1, 2, 3: calls are written once a second");
+        ran.says("nothing was written of ranks 0, 1, 2, 3: calls are written after 0.1 s");
         assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("is readable"), "{ran}");
         let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
         let said = String::from_utf8_lossy(&analyzed.stderr);
@@ -97,6 +97,20 @@ fn the_call_that_a_process_died_in_is_told() {
         assert_eq!(notes.matches(" s in MPI_Recv").count(), 3, "{notes}");
         let early = report["trace"]["ended_early"].as_array().unwrap();
         assert_eq!(early.len(), 4, "{notes}");
+    });
+}
+
+#[test]
+fn fatal_error_leaves_earlier_calls() {
+    mpi::each(|mpi| {
+        let program = mpi.program("endings");
+        let ran = Job::of(mpi, 4, &program).args(["fatal"]).run();
+        failed(&ran);
+        ran.says("did not reach MPI_Finalize");
+        is_readable(&ran);
+        let files = ran.manifest()["files"].clone();
+        let has_calls = |file: &serde_json::Value| number(file, "calls") > 0;
+        assert!(files.as_array().unwrap().iter().all(has_calls), "{files}");
     });
 }
 

@@ -22,6 +22,8 @@ struct Program {
     words: Vec<String>,
     /// The exit code as shipped; `None`: any, or a hang.
     code: Option<i32>,
+    /// What it counts depends on a race: numbers in its lines are ignored.
+    is_racy: bool,
 }
 
 /// A program by name, its ranks and its arguments.
@@ -66,7 +68,7 @@ impl fmt::Display for Program {
 impl Program {
     fn of(source: &Path, ranks: u32, words: &str) -> Program {
         let words = words.split_whitespace().map(str::to_owned).collect();
-        Program { source: source.to_owned(), ranks, words, code: None }
+        Program { source: source.to_owned(), ranks, words, code: None, is_racy: false }
     }
 
     fn listed(rows: &[Row], source: impl Fn(&str) -> PathBuf) -> Vec<Program> {
@@ -90,7 +92,8 @@ impl Program {
         let mut lines = BTreeMap::new();
         // Launchers of MPICH's family report a process that failed on standard output.
         for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| !line.starts_with('=')) {
-            *lines.entry(without_decimals(line)).or_default() += 1;
+            let kept = if self.is_racy { without_digits(line) } else { without_decimals(line) };
+            *lines.entry(kept).or_default() += 1;
         }
         Run { code: output.status.code().filter(|&code| code != 124 && code != 137), lines }
     }
@@ -107,14 +110,11 @@ impl Program {
                 runs.push(self.run(mpi, &built, &way, effort.seconds));
             }
             let mut right = if way.like == way.name { &runs } else { &done[way.like] };
-            // Without the transport, the program must end as shipped, and may print other lines.
             let is_usable = ends(right) == ends(done.get(SHIPPED).unwrap_or(&runs));
             if !is_usable && way.like != way.name {
                 right = &done[SHIPPED];
             }
-            let differs = |run: &Run| {
-                run.ends_otherwise(right).or_else(|| run.prints_otherwise(right).filter(|_| is_usable))
-            };
+            let differs = |run: &Run| run.ends_otherwise(right).or_else(|| run.prints_otherwise(right));
             let found: BTreeSet<String> =
                 runs.iter().filter(|_| way.like != way.name).filter_map(differs).collect();
             let what = format!("{self}, {}, {}", mpi.name, way.name);
@@ -186,10 +186,14 @@ fn without_decimals(line: &str) -> String {
     kept
 }
 
+fn without_digits(line: &str) -> String {
+    line.trim_end().chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
 const SHIPPED: &str = "as shipped";
 
 /// Overflow matching is compared with the library as shipped, and the libfabric provider with the same transport without it. If
-/// the transport alone does not work, the provider must end programs as shipped.
+/// the transport alone does not work, the provider is compared with the library as shipped.
 fn ways(mpi: &Mpi) -> Vec<Way> {
     let run = |name, options| Way { name, options: Some(options), environment: vec![], like: SHIPPED };
     let mut ways = vec![
@@ -224,13 +228,16 @@ const CASES: &[Row] = &[
     ("01c-head-to-head", 2, "200"),
     ("01c-head-to-head", 2, "1100"),
     ("01c-head-to-head", 2, "4000"),
-    ("05-probe-then-any", 4, "500"),
-    ("07-phase-crosstalk", 4, "100"),
     ("16-communicator-leak", 2, "3000"),
     ("19b-send-and-leave", 3, "5000"),
     ("22-wait-in-the-send-loop", 3, "100"),
     ("22-wait-in-the-send-loop", 3, "1000000"),
     ("34-count-and-data-any", 4, ""),
+];
+
+const RACY_CASES: &[Row] = &[
+    ("05-probe-then-any", 4, "500"),
+    ("07-phase-crosstalk", 4, "100"),
     ("34-count-and-data-any", 4, "broken"),
     ("38-iprobe-storm", 4, "20000"),
 ];
@@ -290,6 +297,9 @@ const LEAVING: &[Row] = &[
     ("leave", 2, "child 1000"),
 ];
 
+/// Eight peers. Debian's MPICH takes minutes for them on two processors.
+const SENDS_TO_MANY: &[Row] = &[("standard_sends", 9, "all")];
+
 /// MPICH 5.0 hangs as shipped, which takes the time limit of every run.
 const FREED: &[Row] = &[("leave", 3, "freed 100")];
 
@@ -316,6 +326,14 @@ fn processes_leave_as_shipped_in_every_run() {
     compare_all(&short(FREED), Effort { runs: 3, seconds: 30 });
 }
 
+#[test]
+#[ignore = "takes ten minutes: .ci/deep"]
+fn standard_sends_to_many_return_as_shipped() {
+    let mut programs = short(SENDS_TO_MANY);
+    programs[0].code = None;
+    compare_all(&programs, Effort { runs: 1, seconds: 60 });
+}
+
 /// `MATCHPOINT_STOCK` names other programs, separated by `;`: a C file and its arguments.
 #[test]
 #[ignore = "takes minutes: scripts/test-against-stock"]
@@ -340,7 +358,10 @@ fn programs_behave_as_shipped() {
         .collect();
     if programs.is_empty() {
         let (cases, examples) = (mpi::root().join("../shared/cases"), mpi::root().join("examples/mpi"));
-        programs = Program::listed(CASES, |name| cases.join(name).join("case.c"));
+        let case = |name: &str| cases.join(name).join("case.c");
+        programs = Program::listed(CASES, case);
+        let racy = Program::listed(RACY_CASES, case).into_iter();
+        programs.extend(racy.map(|program| Program { is_racy: true, ..program }));
         programs.retain(|program| program.source.is_file());
         programs.extend(Program::listed(EXAMPLES, |name| examples.join(name).with_extension("c")));
     }

@@ -24,6 +24,8 @@ pub const AV_USER_ID: u64 = 1 << 41;
 pub const PEER: u64 = 1 << 43;
 /// `FI_TAGGED_DIRECTED_RECV`
 pub const TAGGED_DIRECTED_RECV: u64 = 1 << 45;
+/// `FI_HMEM`
+pub const HMEM: u64 = 1 << 47;
 /// `FI_REMOTE_COMM`
 pub const REMOTE_COMM: u64 = 1 << 52;
 /// `FI_SOURCE`

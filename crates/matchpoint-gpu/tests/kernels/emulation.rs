@@ -15,17 +15,15 @@ use libloading::Library;
 use matchpoint_gpu::batch::Layout;
 use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::{Grid, Machine, Memory};
-use tempfile::TempDir;
 
 use crate::left_out::leave_out;
 
-/// A library for each layout, and the folder that they lie in.
+/// A library for each layout.
 pub struct Emulation {
     libraries: [Library; 2],
     /// Who has it may run a kernel: a library has one block at a time.
     order: Mutex<Rng>,
     shared_bytes_most: u32,
-    _folder: TempDir,
 }
 
 /// `Launch` of `emulation/kernels.cpp`.
@@ -91,13 +89,13 @@ impl Emulation {
                 fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
             }
         }
+        // Their files are removed with the folder, and stay mapped.
         let packed = Self::compiled(folder.path(), "libpacked.so", None)?;
         let wide = Self::compiled(folder.path(), "libwide.so", Some("-DWIDE"))?;
         Some(Emulation {
             libraries: [packed, wide],
             order: Mutex::new(Rng::with_seed(1)),
             shared_bytes_most: 227 << 10,
-            _folder: folder,
         })
     }
 

@@ -101,8 +101,8 @@ pub fn depths(report: &Report<'_>) -> String {
         return String::new();
     };
     let about = format!(
-        "<p class=\"about\">Entries that <code>{}</code> compares in one search, in steps of two. An arrival searches \
-         the posted receives, a receive the unexpected messages.</p>",
+        "<p class=\"about\">Entries that <code>{}</code> compares in one search. Each row has twice as many as the \
+         row before. An arrival searches the posted receives, a receive the unexpected messages.</p>",
         escape(&engine.name)
     );
     let tables = depth("Posted receives", "posted", &engine.posted)

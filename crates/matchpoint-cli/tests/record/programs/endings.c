@@ -1,6 +1,6 @@
-/* Exchanges messages for a little more than a second, which is how long the recorder keeps calls in memory at most, and
- * then ends as it is told to: kill, late (kill while the others wait), abort, exit, segfault; or never. Early: at once, by
- * abort(). */
+/* Exchanges messages for a little more than a second, which is how long the recorder keeps calls in memory at most. Then it ends
+ * by its argument: kill, late (kill while the others wait), abort, exit, segfault; or never. fatal: after 0.4 s, by an error of
+ * rank 1. early: at once, by abort(); all ranks have a file, for the recorder sends messages between them in MPI_Init. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,16 +15,15 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const char *ending = argc > 1 ? argv[1] : "";
-    if (strcmp(ending, "early") == 0) {
-        MPI_Barrier(MPI_COMM_WORLD); /* all have a file */
+    if (strcmp(ending, "early") == 0)
         abort();
-    }
+    double seconds = strcmp(ending, "fatal") == 0 ? 0.4 : 1.3;
     double begin = MPI_Wtime();
     while (goes_on) {
         int out = rank, in;
         MPI_Sendrecv(&out, 1, MPI_INT, (rank + 1) % ranks, 1, &in, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
-        goes_on = MPI_Wtime() - begin < 1.3 || strcmp(ending, "never") == 0;
+        goes_on = MPI_Wtime() - begin < seconds || strcmp(ending, "never") == 0;
         MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
         usleep(1000);
     }
@@ -38,6 +37,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(ending, "abort") == 0 && rank == 1)
         MPI_Abort(MPI_COMM_WORLD, 5);
+    if (strcmp(ending, "fatal") == 0 && rank == 1)
+        MPI_Send(&rank, 1, MPI_INT, ranks, 2, MPI_COMM_WORLD); /* no such rank */
     if (strcmp(ending, "exit") == 0)
         exit(3);
     MPI_Recv(&goes_on, 1, MPI_INT, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* which nobody sends */

@@ -339,7 +339,7 @@ fn nothing(files: &Files, found: &Found) -> TraceError {
     } else {
         (
             "no file of any rank holds calls: nothing was written of any process before it died",
-            "record a run that goes on for some seconds: calls are written once a second, and when a process ends by \
+            "record a longer run: calls are written after 0.1 s and then once a second, and when a process ends by \
              MPI_Finalize, MPI_Abort or exit",
         )
     };
