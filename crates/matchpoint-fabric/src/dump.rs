@@ -64,9 +64,10 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
     let engine = &matchpoint_process::settings().engine;
     let _ = writeln!(
         text,
-        "endpoint (peer, {engine}): {posted} receives posted, {unexpected} messages unexpected"
+        "endpoint (peer, {engine}): {posted} receives posted, {unexpected} messages unexpected; addresses and tags are \
+         libfabric's, with the MPI library's own in them"
     );
-    for (queue, name) in [(Queue::Posted, "posted"), (Queue::Unexpected, "unexpected")] {
+    for (queue, name) in [(Queue::Posted, "receive"), (Queue::Unexpected, "message")] {
         let mut number = 0;
         matching.visit(queue, |id| {
             number += 1;
@@ -74,15 +75,16 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
                 return;
             }
             let Told { asked: Asked { addr, tag, ignore }, bytes } = describe(id);
-            let source = if addr == ADDR_UNSPEC { "any".to_owned() } else { addr.to_string() };
-            let _ = write!(text, "  {name} {number}: source {source}, tag {tag:#x}");
+            let address =
+                if addr == ADDR_UNSPEC { "any address".to_owned() } else { format!("address {addr}") };
+            let _ = write!(text, "  {name} {number}, {address}, raw tag {tag:#x}");
             if ignore != 0 {
-                let _ = write!(text, ", ignoring {ignore:#x}");
+                let _ = write!(text, ", ignored bits {ignore:#x}");
             }
             let _ = writeln!(text, ", {bytes} bytes");
         });
         if number > TOLD {
-            let _ = writeln!(text, "  {name}: and {} more", number - TOLD);
+            let _ = writeln!(text, "  and {} more {name}s", number - TOLD);
         }
     }
 }

@@ -140,7 +140,8 @@ fn sigusr1_below_lists_endpoint_queues() {
         job.until("matches for 2 ranks");
         job.signal("-USR1");
         job.until("matchpoint: rank 0: queues, oldest first");
-        job.until("endpoint (peer, hybrid): ");
+        let line = job.until("endpoint (peer, hybrid): ");
+        assert!(line.contains("addresses and tags are libfabric's"), "{line}");
         job.until("matchpoint: rank 1: queues, oldest first");
         // The second answer does not repeat the first.
         job.signal("-USR1");
