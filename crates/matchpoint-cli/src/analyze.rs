@@ -8,9 +8,10 @@ use matchpoint_replay::{Measurements, Progress, replay};
 use matchpoint_trace::Trace;
 
 use crate::cli::Analyze;
-use crate::delivery::{self, Delivery};
+use crate::delivery::Delivery;
 use crate::failure::Failure;
 use crate::library_cost;
+use crate::output::is_stdout;
 use crate::places;
 use crate::progress;
 use crate::report::{Report, json, terminal};
@@ -54,7 +55,7 @@ pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
 
 fn print(report: &Report<'_>, arguments: &Analyze, written: &[PathBuf]) -> Result<(), Failure> {
     let mut out = anstream::stdout().lock();
-    let printed = if arguments.json.as_deref().is_some_and(delivery::is_stdout) {
+    let printed = if arguments.json.as_deref().is_some_and(is_stdout) {
         json::write(report, &mut out)
     } else {
         out.write_all(terminal::render(report).as_bytes())

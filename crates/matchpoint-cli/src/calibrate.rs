@@ -13,10 +13,9 @@ use matchpoint_calibrate::{CalibrateError, machine};
 
 use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
-use crate::delivery::is_stdout;
 use crate::distinct::place;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::report::calibrate::{Calibration, html, json, terminal};
 use crate::{format, job};
 

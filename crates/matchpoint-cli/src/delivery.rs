@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::Analyze;
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::report::{Report, csv, html, json};
 
 /// The files asked for, by their number in [`Outputs`].
@@ -63,9 +63,4 @@ impl Delivery {
 fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<usize>, Failure> {
     outputs.folder(folder)?;
     csv::TABLES.iter().map(|table| outputs.reserve(&folder.join(table.file))).collect()
-}
-
-/// Whether a path stands for standard output.
-pub fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }

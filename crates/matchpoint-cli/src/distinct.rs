@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::delivery::is_stdout;
 use crate::failure::Failure;
+use crate::output::is_stdout;
 
 /// Where a file is, by whatever way it is named. It need not be there.
 pub fn place(path: &Path) -> PathBuf {

@@ -8,9 +8,8 @@ use matchpoint::engines::{Spec, extend, known};
 use serde_json::{Value, json};
 
 use crate::cli::Engines;
-use crate::delivery::is_stdout;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::wrap::wrap;
 
 /// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.

@@ -20,6 +20,7 @@ pub mod engines;
 pub mod failure;
 pub mod format;
 pub mod job;
+pub mod judge;
 pub mod library_cost;
 pub mod lines;
 pub mod live;

@@ -137,3 +137,8 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     }
     builder.tempfile_in(folder)
 }
+
+/// Whether a path stands for standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}

@@ -8,9 +8,8 @@ use matchpoint_replay::{Arrivals, Progress};
 use crate::absent::tell_missing;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::Profile;
-use crate::delivery::is_stdout;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::progress;
 
 /// Runs the command.

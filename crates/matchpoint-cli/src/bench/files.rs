@@ -6,10 +6,9 @@ use std::path::Path;
 use matchpoint_bench::{Job, Results};
 
 use crate::cli::Bench;
-use crate::delivery::is_stdout;
 use crate::distinct;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::report::bench::plot;
 
 /// What is written beside the tables, or in their place.

@@ -5,8 +5,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
+use super::output::{BROKEN, Json, UNABLE, say};
 use super::tell::{Finding, Findings};
-use super::{BROKEN, Json, UNABLE, say};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::counted;

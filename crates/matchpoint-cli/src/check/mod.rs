@@ -1,40 +1,28 @@
 //! `matchpoint check`: the laws of matching on our engines, or on those of any library with the C interface.
 
 mod apart;
+mod output;
+mod suspect;
 mod tell;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::panic;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use matchpoint::{Engine, engines};
-use matchpoint_abi::{Function, Library};
-use matchpoint_conformance::{Calls, Options, Report, Violation, check_watched};
+use matchpoint_conformance::{Options, Report, Violation, check_watched};
 
 use self::apart::Trail;
+use self::output::{BROKEN, Json, UNABLE, say};
+use self::suspect::{Suspect, suspects};
 use self::tell::{Finding, Findings};
-use crate::cli::{ALL, Check, engines_meant};
-use crate::delivery::is_stdout;
+use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::{count, counted};
 use crate::lines::Lines;
 use crate::output::Outputs;
 
 const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}: {pos} of {len} streams  {eta} left";
-
-/// An engine to be checked: what it is called in the output, how one is made, which calls it lacks, and whether its
-/// table is known to have a fixed size, which long streams may fill.
-struct Suspect {
-    title: String,
-    make: Box<dyn Fn() -> Box<dyn Engine>>,
-    lacks: Vec<Function>,
-    fixed_table: bool,
-}
-
-/// Exit codes: a law is broken; nothing could be checked, as for options that are wrong. 0 says that no law is broken.
-const BROKEN: u8 = 1;
-const UNABLE: u8 = 2;
 
 /// Runs the command.
 ///
@@ -65,7 +53,7 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
     for (number, suspect) in suspects.iter().enumerate() {
         let place =
             format!("{}, {} of {}", suspect.title, number + 1, counted(suspects.len() as u64, "engine"));
-        let mut options = arguments.options(calls(&suspect.lacks));
+        let mut options = arguments.options(suspect.calls());
         options.deep_may_fill = suspect.fixed_table;
         let judged = judged(suspect, &place, &options, &mut trail, lines.as_mut());
         let finding = Finding::new(suspect, &judged);
@@ -89,44 +77,6 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
     verdict(broken, suspects.len())
 }
 
-/// Where the JSON goes, if it is wanted.
-enum Json {
-    Nowhere,
-    /// By its number in [`Outputs`].
-    File(usize),
-    Stdout,
-}
-
-impl Json {
-    fn prepare(arguments: &Check, outputs: &mut Outputs) -> Result<Self, Failure> {
-        Ok(match arguments.json.as_deref() {
-            None => Json::Nowhere,
-            Some(path) if is_stdout(path) => Json::Stdout,
-            Some(path) => Json::File(outputs.reserve(path)?),
-        })
-    }
-
-    /// Nothing else is on standard output then.
-    fn is_printed(&self) -> bool {
-        matches!(self, Json::Stdout)
-    }
-
-    fn write(&self, findings: &Findings, outputs: &mut Outputs) -> Result<(), Failure> {
-        match *self {
-            Json::Nowhere => Ok(()),
-            Json::File(file) => outputs.fill(file, |out| Ok(serde_json::to_writer_pretty(out, findings)?)),
-            Json::Stdout => {
-                let text = serde_json::to_string_pretty(findings);
-                say(&format!("{}\n", text.map_err(|error| Failure::Message(error.to_string()))?))
-            }
-        }
-    }
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
-}
-
 fn verdict(broken: usize, checked: usize) -> Result<(), Failure> {
     let text = match (broken, checked) {
         (0, _) => return Ok(()),
@@ -134,57 +84,6 @@ fn verdict(broken: usize, checked: usize) -> Result<(), Failure> {
         _ => format!("{broken} of {checked} engines break a law; the scripts above show it"),
     };
     Err(Failure::Coded(BROKEN, text))
-}
-
-fn suspects(arguments: &Check) -> Result<Vec<Suspect>, Failure> {
-    match &arguments.library {
-        Some(path) => of_library(path, &arguments.named()),
-        None => of_registry(&arguments.named()),
-    }
-}
-
-fn of_registry(named: &[String]) -> Result<Vec<Suspect>, Failure> {
-    let names = if named.is_empty() { engines_meant(&[ALL.to_owned()]) } else { engines_meant(named) };
-    let suspect = |name: String| {
-        engines::create(&name).map_err(|error| Failure::Message(error.to_string()))?;
-        let called = name.clone();
-        let make = move || engines::create(&called).unwrap_or_else(|error| panic!("{error}"));
-        let bare = name.split(':').next();
-        let fixed_table = engines::known().any(|spec| Some(spec.name) == bare && !spec.tight.is_empty());
-        Ok(Suspect { title: name, make: Box::new(make), lacks: Vec::new(), fixed_table })
-    };
-    names.into_iter().map(suspect).collect()
-}
-
-/// What the engines are called is up to the library; one that has a single engine need not look at the name.
-fn of_library(path: &Path, named: &[String]) -> Result<Vec<Suspect>, Failure> {
-    let library = Library::load(path).map_err(|error| Failure::Message(error.to_string()))?;
-    let names = if named.is_empty() { vec![String::new()] } else { named.to_vec() };
-    let suspect = |name: String| {
-        library.create(&name).map_err(Failure::Message)?;
-        let title = format!("{} {name}", path.display()).trim_end().to_owned();
-        let lacks = library.lacks();
-        let library = library.clone();
-        let make = move || -> Box<dyn Engine> {
-            Box::new(library.create(&name).unwrap_or_else(|error| panic!("{error}")))
-        };
-        Ok(Suspect { title, make: Box::new(make), lacks, fixed_table: false })
-    };
-    names.into_iter().map(suspect).collect()
-}
-
-fn calls(lacks: &[Function]) -> Calls {
-    let has = |function| !lacks.contains(&function);
-    Calls {
-        retract: has(Function::Retract),
-        readdress: has(Function::Readdress),
-        set_hints: has(Function::SetHints),
-        close: has(Function::Close),
-        fail_source: has(Function::FailSource),
-        arrive_batch: has(Function::ArriveBatch),
-        visit: has(Function::Visit),
-        footprint: has(Function::Footprint),
-    }
 }
 
 fn judged(

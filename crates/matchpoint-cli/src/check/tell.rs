@@ -7,7 +7,7 @@ use matchpoint::event::script;
 use matchpoint_conformance::{Law, Report, Violation};
 use serde::{Deserialize, Serialize};
 
-use super::Suspect;
+use super::suspect::Suspect;
 use crate::format::{count, counted, in_place};
 
 /// Lines of a script that are shown; `--save` keeps all.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::delivery::is_stdout;
+use crate::output::is_stdout;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint convert app.trace -o calls.parquet

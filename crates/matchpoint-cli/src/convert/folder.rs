@@ -15,7 +15,7 @@ use tempfile::{Builder, TempDir};
 
 use super::origin::Origin;
 use super::ranks::{each_call, each_rank};
-use super::{Written, failed};
+use super::written::{Written, failed};
 use crate::cli::Format;
 use crate::failure::Failure;
 use crate::progress;

@@ -6,6 +6,7 @@ mod folder;
 mod origin;
 mod parquet;
 mod ranks;
+mod written;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -13,25 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
-use matchpoint_trace::{Trace, TraceError};
+use matchpoint_trace::Trace;
 
 use self::folder::Folder;
 use self::origin::Origin;
+use self::written::{Written, failed};
 use crate::absent::tell_missing;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::{Convert, Format};
-use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::format;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::progress;
-
-/// What was written.
-struct Written {
-    calls: u64,
-    /// What a user should know of it: full sentences.
-    notes: Vec<String>,
-}
 
 /// Runs the command.
 ///
@@ -94,16 +88,6 @@ fn table(
         _ => csv::write(trace, &origin, out, progress)?,
     };
     Ok(Written { calls, notes: origin.lost(to) })
-}
-
-/// What an error means to the user: what the trace has wrong says where; all else is of the output.
-fn failed(progress: &Progress, error: &io::Error, writing: impl Fn(&io::Error) -> Failure) -> Failure {
-    let of_trace = error.get_ref().is_some_and(|error| error.is::<TraceError>());
-    match error.kind() {
-        _ if progress.stopped() => Failure::Interrupted,
-        _ if of_trace => Failure::Message(error.to_string()),
-        _ => writing(error),
-    }
 }
 
 fn tell(trace: &dyn Trace, output: &Path, written: &Written) {

@@ -16,10 +16,9 @@ pub mod validate;
 use std::io::{self, Write};
 
 use crate::cli::{On, Predict, PredictWhat};
-use crate::delivery::is_stdout;
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::report::{predict as prediction, validate as validation};
 
 pub use predicted::Predicted;

@@ -13,7 +13,8 @@ pub mod validate;
 use matchpoint_replay::Measurements;
 
 use crate::advice::{self, Advice};
-use crate::verdict::{self, Verdict};
+use crate::judge::judge;
+use crate::verdict::Verdict;
 
 /// What was measured, and what we make of it.
 pub struct Report<'a> {
@@ -28,7 +29,7 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Judges the measurements.
     pub fn new(measurements: &'a Measurements) -> Self {
-        let verdict = verdict::verdict(measurements);
+        let verdict = judge(measurements);
         let advice = advice::advice(measurements, &verdict);
         Report { measurements, verdict, advice }
     }

@@ -16,9 +16,8 @@ use matchpoint_run::{RunError, libfabric};
 use serde_json::{Value, json};
 
 use crate::cli;
-use crate::delivery::is_stdout;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, is_stdout};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::{format, job};
@@ -93,7 +92,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&job, status));
     let told = job.processes();
-    let run = of(&job, &told);
+    let run = Run::of_job(&job, &told);
     if run.ranks.is_empty() && arguments.quiet && status.success() {
         anstream::eprintln!(
             "matchpoint: no process reported: nothing overflowed, or no process loaded the library. hint: leave out --quiet \
@@ -151,11 +150,6 @@ fn told_in(folder: &Path) -> Result<Vec<Process>, Failure> {
         )));
     }
     Ok(reports::read(&reports))
-}
-
-/// What the processes of this job told.
-fn of(job: &Job, told: &[Process]) -> Run {
-    Run::new(told, job.ranks).over(job.hosts.count, &job.folder.path)
 }
 
 fn finish(

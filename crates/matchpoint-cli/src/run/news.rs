@@ -7,6 +7,7 @@ use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{Overflow, Process};
 
 use crate::format;
+use crate::report::run::Run;
 
 /// Looks for the first reports, and says once what they show.
 #[derive(Default)]
@@ -50,7 +51,7 @@ impl News {
             self.told = true;
             anstream::eprintln!("{}", news_of(job, &told));
             // A job of which only some could begin may wait for the others for ever.
-            if let Some(why) = super::of(job, &told).unseen() {
+            if let Some(why) = Run::of_job(job, &told).unseen() {
                 anstream::eprintln!("matchpoint: {why}");
             }
         }

@@ -3,17 +3,12 @@
 use matchpoint_bench::results::Figures;
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use super::tables::{label, names, rows};
+use super::tables::{figures, label, names, rows};
 use crate::format::digits;
 
 /// The best of a row: that of the least median.
 pub fn best(row: &[Cell]) -> Option<&Figures> {
     row.iter().filter_map(figures).min_by(|one, other| one.ns_median.total_cmp(&other.ns_median))
-}
-
-/// What was measured, if anything was.
-pub fn figures(cell: &Cell) -> Option<&Figures> {
-    if let Outcome::Measured(figures) = &cell.outcome { Some(figures) } else { None }
 }
 
 /// Whether the spread of one overlaps with that of the best, so that neither is faster: another run might have them the other way

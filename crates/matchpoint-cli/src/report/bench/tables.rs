@@ -1,13 +1,18 @@
 //! What the tables on a terminal and in a page have in common.
 
+use matchpoint_bench::results::Figures;
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use super::standing::figures;
 use crate::format::{bytes, digits, in_place};
 
 /// The cells of one workload, engine by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
     results.cells.chunks(results.engines.len().max(1)).collect()
+}
+
+/// What was measured, if anything was.
+pub fn figures(cell: &Cell) -> Option<&Figures> {
+    if let Outcome::Measured(figures) = &cell.outcome { Some(figures) } else { None }
 }
 
 /// A cell of the table of times, without the mark.

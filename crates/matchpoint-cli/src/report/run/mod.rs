@@ -9,6 +9,7 @@ pub mod verdict;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use matchpoint_run::job::Job;
 use matchpoint_run::report::{Process, Rank};
 
 /// What the processes of one job told.
@@ -55,6 +56,11 @@ impl Run {
             heard: processes.iter().map(|process| process.host.clone()).collect(),
             reach: None,
         }
+    }
+
+    /// Of a job, by what its processes reported so far.
+    pub fn of_job(job: &Job, processes: &[Process]) -> Run {
+        Run::new(processes, job.ranks).over(job.hosts.count, &job.folder.path)
     }
 
     /// Of a job that reaches so many hosts, its reports in this folder.

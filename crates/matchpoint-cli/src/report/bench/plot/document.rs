@@ -1,6 +1,6 @@
 //! The page around a picture.
 
-use super::STYLE;
+use super::frame::STYLE;
 
 /// A whole file: `body` is HTML, and so is the title.
 pub(super) fn document(title: &str, body: &str) -> String {

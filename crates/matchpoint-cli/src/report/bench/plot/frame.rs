@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::STYLE;
 use crate::report::html::escape::escape;
+
+/// How pictures and pages look.
+pub(super) const STYLE: &str = include_str!("style.css");
 
 /// Charts side by side.
 const COLUMNS: usize = 3;

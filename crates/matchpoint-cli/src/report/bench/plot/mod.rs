@@ -22,8 +22,6 @@ use crate::format::digits;
 use chart::{HEIGHT, Scale, WIDTH, chart};
 use frame::grid;
 
-const STYLE: &str = include_str!("style.css");
-
 /// What kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {

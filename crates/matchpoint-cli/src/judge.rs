@@ -1,0 +1,224 @@
+//! Is matching the problem? The share of the run time that it costs, and one sentence.
+//!
+//! The cost is that of the first engine's own operations, replayed on this host: on warm caches (the low end) and on
+//! cold ones (the high end). A rank's share is its cost ÷ its recorded run time, and the verdict is about the rank
+//! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor; or what
+//! the calls of the traced run show, where an entry's cost in its library is known.
+//!
+//! An answer is given where both ends lead to the same. Else it is
+//! *Cannot tell*, with the reason and what would decide ([`doubt`]).
+
+use matchpoint_replay::Measurements;
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
+
+use crate::absent;
+use crate::derived::{cost_ns, shared_part, who};
+use crate::doubt::{self, Doubt};
+use crate::format;
+use crate::stand_in::searches_as;
+use crate::verdict::{Answer, FASTER, NEGLIGIBLE, Other, REFERENCE, Verdict};
+
+/// The verdict on a replay.
+pub fn judge(measurements: &Measurements) -> Verdict {
+    let Some(engine) = measurements.engines.first() else {
+        return without(Answer::Unknown, "no engine was replayed.");
+    };
+    if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
+        return silent(measurements);
+    }
+    match worst(measurements, engine) {
+        Some(worst) => judged(measurements, engine, &worst),
+        None => {
+            without(Answer::Unknown, "the trace records no run time to compare the cost of matching with.")
+        }
+    }
+}
+
+/// Of a trace that shows no message.
+fn silent(measurements: &Measurements) -> Verdict {
+    match doubt::gaps(measurements) {
+        Some(Doubt { why, decides }) => without(
+            Answer::Unknown,
+            &format!("the trace shows no point-to-point message, and {why} {decides}"),
+        ),
+        None => without(
+            Answer::NoMessages,
+            "the trace has no point-to-point message, so there is nothing to match \
+             and no engine can change its run time.",
+        ),
+    }
+}
+
+struct Worst<'a> {
+    rank: &'a RankMeasurements,
+    low: f64,
+    share: f64,
+    high: f64,
+}
+
+fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Option<Worst<'a>> {
+    let ranks = measurements.ranks.iter().zip(&engine.ranks);
+    let least = of_processor(measurements, engine);
+    ranks.filter_map(|(rank, cost)| shares(rank, cost, least)).max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// What matching takes a processor that several processes share, as [`Worst`] has it: each of them waits while another
+/// matches.
+fn of_processor(measurements: &Measurements, engine: &EngineMeasurements) -> [f64; 3] {
+    let shared = shared_part(measurements, engine.ranks.len());
+    // The likely time of a library is part of the time of calls, which already includes that of others.
+    let likely_ns = |at: &EngineAtRank| if at.library.is_some() { at.match_ns } else { cost_ns(at) };
+    let likely_ns: f64 = engine.ranks.iter().map(likely_ns).sum();
+    [engine.match_ns, likely_ns, engine.match_cold_ns].map(|ns| ns * shared)
+}
+
+fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank, least: [f64; 3]) -> Option<Worst<'a>> {
+    // No message of the program is matched in MPI_Init or MPI_Finalize.
+    let own_ns = (rank.elapsed_s - rank.setup_s) * 1e9;
+    let own_ns = if own_ns > 0.0 { own_ns } else { f64::INFINITY };
+    let share = |ns: f64, least: f64| ns.max(least).min(own_ns) / (rank.elapsed_s * 1e9);
+    let (warm, cold) = (share(cost.match_ns, least[0]), share(cost.match_cold_ns, least[2]));
+    let likely = share(cost_ns(cost), least[1]);
+    // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.
+    (warm.is_finite() && cold.is_finite()).then(|| Worst {
+        rank,
+        low: warm.min(cold).min(1.0),
+        share: likely.min(1.0),
+        high: warm.max(cold).min(1.0),
+    })
+}
+
+fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Worst<'_>) -> Verdict {
+    let of_replay = worst.rank.elapsed_s / measurements.replayed_s;
+    let of_replay = |share: f64| if of_replay.is_finite() { (share * of_replay).min(1.0) } else { 0.0 };
+    let longer = worst.rank.elapsed_s / (worst.rank.elapsed_s - worst.rank.setup_s);
+    let longer = if longer.is_finite() { longer.max(1.0) } else { 1.0 };
+    let without_setup = |share: f64| (share * longer).min(1.0);
+    let mut verdict = Verdict {
+        answer: Answer::to(worst.share),
+        share: worst.share,
+        low: worst.low,
+        high: worst.high,
+        share_of_replay: of_replay(worst.share),
+        range_of_replay: (of_replay(worst.low), of_replay(worst.high)),
+        share_without_setup: without_setup(worst.share),
+        range_without_setup: (without_setup(worst.low), without_setup(worst.high)),
+        others: others(measurements, worst),
+        rank: worst.rank.rank,
+        at_s: worst.rank.worst_at_s,
+        text: String::new(),
+    };
+    let doubt = doubt::doubt(measurements, &verdict);
+    if doubt.is_some() {
+        verdict.answer = Answer::Unknown;
+    }
+    verdict.text = text(measurements, engine, worst, &verdict, doubt.as_ref());
+    verdict
+}
+
+/// What the reference would cost at that rank, and the cheapest, if that is clearly cheaper than both.
+fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
+    let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
+        return Vec::new();
+    };
+    let share = |engine: &EngineMeasurements| {
+        engine.ranks.get(index).map_or(0.0, |at| cost_ns(at) / (worst.rank.elapsed_s * 1e9))
+    };
+    let sound =
+        measurements.engines.iter().skip(1).filter(|engine| engine.disagreements == 0 && !engine.full);
+    let others =
+        sound.map(|engine| Other { name: engine.name.clone(), who: who(engine), share: share(engine) });
+    let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
+    let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
+    let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
+    let bar = reference.map_or(worst.share, |reference| reference.share.min(worst.share));
+    let cheaper = cheapest.filter(|cheapest| cheapest.share * FASTER < bar);
+    reference.into_iter().chain(cheaper).cloned().collect()
+}
+
+fn text(
+    measurements: &Measurements,
+    engine: &EngineMeasurements,
+    worst: &Worst<'_>,
+    verdict: &Verdict,
+    doubt: Option<&Doubt>,
+) -> String {
+    let share = format::share(verdict.share);
+    let range = format::share_range(verdict.low, verdict.high);
+    let range = if range == share { String::new() } else { format!(" ({range})") };
+    let way = searches_as(measurements, engine);
+    let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
+    let with = if why.is_empty() { "with" } else { "With" };
+    let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
+    format!(
+        "{}: {why}{with} engine {}{way}, matching costs {share}{range} of the run time of the worst rank, \
+         {}{}{}.{decides}{}",
+        verdict.answer.word(),
+        who(engine),
+        worst.rank.rank,
+        instead(verdict),
+        longest_search(worst.rank),
+        caveat(measurements)
+    )
+}
+
+fn instead(verdict: &Verdict) -> String {
+    // Below a tenth of what anybody would act upon, which is the cheapest is chance.
+    let matters = verdict.high >= NEGLIGIBLE / 10.0;
+    let is_reference = |other: &&Other| other.name.split(':').next() == Some(REFERENCE);
+    let named = verdict.others.iter().filter(|other| matters || is_reference(other));
+    let named = named.map(|other| format!("{} {}", other.who, format::share(other.share)));
+    let named: Vec<_> = named.collect();
+    if named.is_empty() { String::new() } else { format!("; with {}", named.join(", with ")) }
+}
+
+fn longest_search(rank: &RankMeasurements) -> String {
+    if rank.worst_length == 0 {
+        return "; no queue that is searched there has an entry".to_owned();
+    }
+    let entries = if rank.worst_length == 1 { "entry" } else { "entries" };
+    format!(
+        "; the longest queue searched there has {} {entries}, at {} of the replay",
+        format::count(rank.worst_length),
+        format::seconds(rank.worst_at_s)
+    )
+}
+
+/// What the user must know before believing the answer.
+fn caveat(measurements: &Measurements) -> String {
+    let mut caveats = String::new();
+    let trace = &measurements.trace;
+    if let Some(missing) = absent::sentence(trace.missing.len(), trace.ranks) {
+        caveats += &format!(" {missing}.");
+    }
+    if measurements.trace.calls_left_out > 0 {
+        let left_out = format::counted(measurements.trace.calls_left_out, "call");
+        caveats += &format!(" The tracer left out {left_out}.");
+    }
+    if measurements.trace.calls_cut_off > 0 {
+        let cut_off = format::counted(measurements.trace.calls_cut_off, "call");
+        caveats += &format!(" The files have lost {cut_off}.");
+    }
+    let early = measurements.trace.ended_early.len() as u64;
+    if early > 0 {
+        caveats += &format!(" The calls of {} end early.", format::counted(early, "rank"));
+    }
+    caveats
+}
+
+fn without(answer: Answer, text: &str) -> Verdict {
+    Verdict {
+        answer,
+        share: 0.0,
+        low: 0.0,
+        high: 0.0,
+        share_of_replay: 0.0,
+        range_of_replay: (0.0, 0.0),
+        share_without_setup: 0.0,
+        range_without_setup: (0.0, 0.0),
+        others: Vec::new(),
+        rank: 0,
+        at_s: 0.0,
+        text: format!("{}: {text}", answer.word()),
+    }
+}
