@@ -44,6 +44,8 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
     };
     watch(signal_hook::consts::SIGINT, &Arc::default())?;
     watch(signal_hook::consts::SIGTERM, &stop)?;
+    // `run` answers this one. Under the other commands it must not end the command, and leave the job.
+    watch(signal_hook::consts::SIGUSR1, &Arc::default())?;
     // A lost terminal: without us the job would go on, and nobody would end what was begun for it.
     watch(signal_hook::consts::SIGHUP, &stop)?;
     let mut job = command.spawn().map_err(|error| {

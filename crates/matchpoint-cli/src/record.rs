@@ -72,7 +72,7 @@ fn nothing(status: ExitStatus) -> String {
     if !status.success() {
         return format!(
             "nothing was recorded: the job failed ({status}) before any process had written a call, or with none that the \
-             recorder was loaded into; see what it said, and whether it runs without matchpoint record --"
+             recorder was loaded into; read its own messages, and run it without `matchpoint record`"
         );
     }
     format!(

@@ -44,9 +44,24 @@ pub fn listen() {
         ours.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
         ours.sa_flags = libc::SA_RESTART;
         let rc = libc::sigaction(signal, &raw const ours, &raw mut before);
-        if rc == 0 && before.sa_sigaction != libc::SIG_DFL {
-            libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+        if rc != 0 {
+            return;
         }
+        if before.sa_sigaction != libc::SIG_DFL {
+            libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+            return;
+        }
+    }
+    append("");
+}
+
+/// Only a process with this file gets the signal.
+fn append(text: &str) {
+    let Some(folder) = &matchpoint_process::settings().report else { return };
+    let path = folder.join(format!("queues-{}.txt", report::process_name()));
+    if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
+        // As in the report: not worth a job.
+        let _ = file.write_all(text.as_bytes());
     }
 }
 
@@ -97,10 +112,5 @@ pub fn write(owners: &[*mut Owner]) {
         // SAFETY: an owner takes itself off the queue before it goes.
         unsafe { &*owner }.describe_queues(&mut text);
     }
-    let Some(folder) = &matchpoint_process::settings().report else { return };
-    let path = folder.join(format!("queues-{}.txt", report::process_name()));
-    if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-        // As in the report: not worth a job.
-        let _ = file.write_all(text.as_bytes());
-    }
+    append(&text);
 }

@@ -34,7 +34,8 @@ pub extern "C" fn fi_prov_ini() -> *mut Provider {
     if library::find().is_none() {
         return ptr::null_mut();
     }
-    report::write();
+    // The report names this process to the command, which sends the signal.
     dump::listen();
+    report::write();
     provider::provider()
 }

@@ -13,19 +13,6 @@ static int wait_native(MPI_Request *request, MPI_Status *status)
     return REAL(Wait)(request, status);
 }
 
-/* Until a request of the library is complete; it stays. Not for a persistent receive: MPICH from 4.1 on makes it inactive when
- * its status is asked for. */
-static void wait_in_place(MPI_Request request)
-{
-    while (always.drives) {
-        int flag = 0;
-        if (REAL(Request_get_status)(request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag)
-            return;
-        make_progress(NULL);
-        relax();
-    }
-}
-
 /* The send of MPI_Isendrecv has not completed. */
 static bool is_pair_pending(struct receive *receive)
 {

@@ -4,23 +4,43 @@
 /* Entries of a queue that are written one by one. */
 #define DUMPED_MOST 1000
 
+static void take_slow_paths(void)
+{
+    always.drives = always.translates = always.posts_slowly = true;
+}
+
 static void on_dump_signal(int number)
 {
     (void)number;
     atomic_fetch_add(&dumps_asked, 1);
-    always.drives = always.translates = always.posts_slowly = true;
+    take_slow_paths();
 }
 
-/* Unless the program has a handler of its own. */
+static void dump_path(char *path, size_t room)
+{
+    char host[256] = "";
+    const char *folder = getenv("MATCHPOINT_REPORT");
+    gethostname(host, sizeof host - 1);
+    snprintf(path, room, "%s/queues-%s-%ld.txt", folder != NULL ? folder : ".", host, (long)getpid());
+}
+
+/* Unless the program has a handler of its own. Only a process with a file for its answers gets the signal. */
 static void listen_for_dumps(void)
 {
     const char *number = getenv("MATCHPOINT_QUEUES_SIGNAL");
+    char path[PATH_MAX];
     struct sigaction before, ours = {.sa_handler = on_dump_signal, .sa_flags = SA_RESTART};
     int signal_number = number != NULL ? atoi(number) : 0;
     if (signal_number <= 0 || sigaction(signal_number, &ours, &before) != 0)
         return;
-    if (before.sa_handler != SIG_DFL)
+    if (before.sa_handler != SIG_DFL) {
         sigaction(signal_number, &before, NULL);
+        return;
+    }
+    dump_path(path, sizeof path);
+    FILE *file = fopen(path, "a");
+    if (file != NULL)
+        fclose(file);
 }
 
 struct dump {
@@ -34,8 +54,8 @@ static void dump_end(const struct dump *dump, const struct communicator *communi
     char name[MPI_MAX_OBJECT_NAME] = "";
     int length = 0;
     if (REAL(Comm_get_name)(communicator->handle, name, &length) != MPI_SUCCESS || name[0] == 0)
-        snprintf(name, sizeof name, "communicator %u", communicator->context);
-    fprintf(dump->file, ", %s, since %.3f s\n", name,
+        snprintf(name, sizeof name, "unnamed communicator %u of this rank", communicator->context);
+    fprintf(dump->file, ", %s, for %.3f s\n", name,
             (double)(dump->now - since) / overflow.ticks_per_ns / 1e9);
 }
 
@@ -66,17 +86,13 @@ static void dump_message(void *argument, uint64_t id)
     const struct message *message = (const struct message *)(uintptr_t)id;
     if (++dump->written > DUMPED_MOST)
         return;
+    int bytes = MPI_UNDEFINED;
+    REAL(Get_count)(&message->status, library.byte, &bytes);
     fprintf(dump->file, "  message %ld, source %d, tag %d", dump->written, message->status.MPI_SOURCE,
             message->status.MPI_TAG);
+    if (bytes != MPI_UNDEFINED)
+        fprintf(dump->file, ", %d bytes", bytes);
     dump_end(dump, message->communicator, message->since);
-}
-
-static void dump_path(char *path, size_t room)
-{
-    char host[256] = "";
-    const char *folder = getenv("MATCHPOINT_REPORT");
-    gethostname(host, sizeof host - 1);
-    snprintf(path, room, "%s/queues-%s-%ld.txt", folder != NULL ? folder : ".", host, (long)getpid());
 }
 
 static __attribute__((cold, noinline)) void answer_dump(int asked)
@@ -84,6 +100,8 @@ static __attribute__((cold, noinline)) void answer_dump(int asked)
     char path[PATH_MAX];
     dumps_answered = asked;
     set_paths();
+    if (atomic_load(&dumps_asked) != asked)
+        take_slow_paths(); /* another signal came before the paths were set */
     dump_path(path, sizeof path);
     struct dump dump = {.file = fopen(path, "a"), .now = ticks()};
     if (dump.file == NULL)

@@ -403,8 +403,8 @@ pub fn made_up(case: &Case<'_>) -> Option<Advice> {
     trust(
         "Messages cross the edge of the trace",
         format!(
-            "{} from ranks without a stream were made up from what their receivers recorded, and {} to such ranks \
-             went nowhere.",
+            "{} from ranks without calls in the trace, or after the end of their calls, were made up from what the \
+             receivers recorded; {} to ranks without calls have no receiver.",
             format::counted(arrivals.made_up_messages, "message"),
             format::count(arrivals.lost_messages)
         ),

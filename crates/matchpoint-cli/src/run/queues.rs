@@ -64,7 +64,13 @@ impl Queues {
                 anstream::eprint!("matchpoint: {name}: queues, oldest first\n{fresh}");
             } else if process.host == own {
                 let why = match job.position {
-                    Position::Above(_) => "it computes, or waits in the MPI library",
+                    _ if !answers(job, process).exists() => {
+                        "it has its own handler of SIGUSR2, and was not asked"
+                    }
+                    Position::Above(_) => {
+                        "it computes, or waits in the MPI library. With --limit 0, receives and messages are here and not \
+                         there; with --record, `matchpoint top` shows the call of each rank"
+                    }
                     Position::Below(_) => "it is not waiting for messages",
                 };
                 anstream::eprintln!("matchpoint: {name} has not answered: {why}");
@@ -98,7 +104,8 @@ fn ask(job: &Job) {
             );
             continue;
         };
-        if is_of(job, process.pid) {
+        // A process with a handler of its own has no such file: the signal would call that handler.
+        if answers(job, process).exists() && is_of(job, process.pid) {
             // It may have ended this moment.
             let _ = kill_process(pid, Signal::USR2);
         }

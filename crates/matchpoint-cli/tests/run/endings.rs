@@ -165,14 +165,14 @@ fn sigusr1_lists_receives_and_messages() {
         job.until("matchpoint: rank 0: queues, oldest first");
         job.until("3 receives and 2 messages in the engine");
         let since = |line: String| {
-            let (_, seconds) = line.split_once(" since ").unwrap_or_else(|| panic!("{line}"));
+            let (_, seconds) = line.split_once(", for ").unwrap_or_else(|| panic!("{line}"));
             let seconds: f64 = seconds.trim_end_matches(" s").parse().unwrap();
             assert!(seconds > 0.0 && seconds < 60.0, "{line}");
         };
-        since(job.until("  receive 1, source 1, tag 5, 12 bytes, halo exchange, since "));
-        since(job.until("  receive 2, any source, any tag, 4 bytes, empty, since "));
-        since(job.until("  message 1, source 1, tag 8, halo exchange, since "));
-        since(job.until("  message 2, source 1, tag 9, halo exchange, since "));
+        since(job.until("  receive 1, source 1, tag 5, 12 bytes, halo exchange, for "));
+        since(job.until("  receive 2, any source, any tag, 4 bytes, empty, for "));
+        since(job.until("  message 1, source 1, tag 8, 4 bytes, halo exchange, for "));
+        since(job.until("  message 2, source 1, tag 9, 4 bytes, halo exchange, for "));
         job.stop();
     });
 }
@@ -192,6 +192,25 @@ fn sigusr1_is_answered_between_calls() {
                 job.until("matchpoint: rank 0: queues, oldest first");
                 job.until("0 receives and 0 messages in the engine");
                 job.until("matchpoint: rank 1: queues, oldest first");
+            }
+            job.stop();
+        }
+    }
+}
+
+/// The signal would call the handler, which ends the program.
+#[test]
+fn sigusr1_spares_program_with_handler() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        let program = programs::built(&mpi, "own_handler");
+        for (options, ready) in POSITIONS {
+            let mut job = Endless::start(&mpi, options, &[program.to_str().unwrap()]);
+            job.until(ready);
+            for _ in 0..2 {
+                job.signal("-USR1");
+                job.until("matchpoint: rank 0 has not answered: it has its own handler of SIGUSR2");
+                job.until("matchpoint: rank 1 has not answered: it has its own handler of SIGUSR2");
             }
             job.stop();
         }

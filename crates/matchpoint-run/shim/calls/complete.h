@@ -168,25 +168,63 @@ static int no_memory(void)
     return MPI_ERR_NO_MEM;
 }
 
+/* Open MPI's MPI_Waitall returns at the first request that failed, and other libraries wait for all. So receives that wait for
+ * long go back to Open MPI. */
+#if defined(OPEN_MPI)
+#define RETURNS_AT_ERROR true
+#else
+#define RETURNS_AT_ERROR false
+#endif
+#define LONG_WAIT_NS 200000000.0
+#define POLLS_PER_LOOK 256
+
+/* After a poll of MPI_Waitall. */
+static void poll_again(uint64_t begin, unsigned *polls)
+{
+    if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_LOOK == 0 &&
+        (double)(ticks() - begin) > LONG_WAIT_NS * overflow.ticks_per_ns)
+        give_back_all();
+    relax();
+}
+
+/* Until the library has a request for each receive, and while the engine has receives until each request is complete. */
+static void wait_for_view(struct view *view, const MPI_Request requests[])
+{
+    uint64_t begin = ticks();
+    unsigned polls = 0;
+    for (int i = 0; i < view->count; i++) {
+        struct receive *owner = view->owners[i];
+        while (owner != NULL && is_pending(owner)) {
+            make_progress(owner);
+            if (is_pending(owner))
+                poll_again(begin, &polls);
+        }
+    }
+    update_view(view, requests);
+    for (int i = 0; i < view->count; i++) {
+        struct receive *owner = view->owners[i];
+        /* MPICH from 4.1 on makes a persistent receive inactive when its status is asked for. */
+        bool is_waited_for = view->natives[i] != library.request_null && (owner == NULL || !owner->is_persistent);
+        int flag = !is_waited_for;
+        while (always.drives && !flag) {
+            if (REAL(Request_get_status)(view->natives[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag)
+                break;
+            make_progress(NULL);
+            poll_again(begin, &polls);
+        }
+    }
+}
+
 static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     struct view view;
     lock();
     if (!open_view(&view, count, requests))
         return no_memory();
-    for (int i = 0; i < view.count; i++)
-        if (view.owners[i] != NULL)
-            wait_while_pending(view.owners[i]);
-    update_view(&view, requests);
+    wait_for_view(&view, requests);
     bool has_persistent = false;
-    for (int i = 0; i < view.count && always.drives; i++) {
+    for (int i = 0; i < view.count && always.drives; i++)
         has_persistent |= view.owners[i] != NULL && view.owners[i]->is_persistent;
-        if (view.natives[i] != library.request_null && (view.owners[i] == NULL || !view.owners[i]->is_persistent))
-            wait_in_place(view.natives[i]);
-    }
-    for (int i = 0; i < view.count; i++)
-        if (view.natives[i] != library.request_null)
-            uncount_element(&view, i);
     int flag = 0, result = MPI_SUCCESS;
     while (has_persistent && always.drives && !flag && result == MPI_SUCCESS) {
         result = REAL(Testall)(view.count, view.natives, &flag, statuses);
@@ -197,6 +235,11 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
     }
     if (!flag && result == MPI_SUCCESS)
         result = REAL(Waitall)(view.count, view.natives, statuses);
+    for (int i = 0; i < view.count; i++) {
+        bool is_left = result != MPI_SUCCESS && (view.owners[i] != NULL || view.natives[i] != library.request_null);
+        if (requests[i] != library.request_null && !is_left)
+            uncount_element(&view, i);
+    }
     result = settle_view(&view, requests, result);
     free_view(&view);
     unlock();
@@ -502,7 +545,8 @@ static int free_receive(struct receive *receive, MPI_Request *request)
     *request = library.request_null;
     if (receive->pair != NULL)
         wait_while_pending(receive);
-    if (receive->is_persistent && receive->state == RECEIVE_QUEUED)
+    /* The program may learn by a collective call that the message was received, and the engine makes no progress in one. */
+    if (receive->state == RECEIVE_QUEUED)
         give_back_all();
     bool is_active = receive->state == RECEIVE_QUEUED || receive->state == RECEIVE_STARTED;
     if (receive->is_persistent) {

@@ -139,8 +139,8 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
         stay_out();
     else
         set_limits();
+    listen_for_dumps(); /* the report names this process to the command, which sends the signal */
     overflow.functions->report(overflow.core);
-    listen_for_dumps();
     always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
     set_paths();
 }

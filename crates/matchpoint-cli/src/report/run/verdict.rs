@@ -48,7 +48,7 @@ fn of_overflow(run: &Run) -> Verdict {
         let text = if run.ranks.iter().all(|rank| rank.complete) {
             "Nothing overflowed: the MPI library matched every message itself, at its own speed."
         } else {
-            "Nothing is known to have overflowed: not every rank came to its end."
+            "The counts are missing: not every rank reached MPI_Finalize."
         };
         let answer = if run.ranks.iter().all(|rank| rank.complete) { Answer::No } else { Answer::Unknown };
         return Verdict { answer, share: None, rank: worst.rank, text: text.to_owned() };

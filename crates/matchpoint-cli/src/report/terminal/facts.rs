@@ -86,7 +86,7 @@ fn messages(measurements: &Measurements) -> String {
     let probes = totals.probes_found + totals.probes_missed;
     for (number, what) in [
         (totals.sends_without_size, "without a size"),
-        (totals.proc_null, "with MPI_PROC_NULL"),
+        (totals.proc_null, "more with MPI_PROC_NULL"),
         (totals.cancelled, "cancelled"),
         (probes, "probes"),
     ] {

@@ -1,4 +1,5 @@
-/* Messages that are longer than their receives: the error of each receive, then a message that fits. Rank 0 receives.
+/* Messages that are longer than their receives: the error of each receive, then a message that fits. Rank 0 receives. At the end,
+ * a receive without a request.
  *
  * Left out, because MPICH 5.0 or Intel MPI report no error: late receives from any source, and late receives of long messages. */
 #include <mpi.h>
@@ -42,6 +43,50 @@ static void receive(const char *what, int length, int source, int is_late)
         printf("%s, %d bytes: the next message is WRONG\n", what, length);
 }
 
+/* Open MPI's MPI_Waitall returns at the first error. Others wait for all requests, and rank 1 sends the last message later. */
+static void wait_for_all(int rank, int early)
+{
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    int in[3] = {0}, out = 5, long_out[2] = {6, 7}, error;
+    if (rank == 0) {
+        MPI_Irecv(&in[0], 1, MPI_INT, 1, 10, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(&in[1], 1, MPI_INT, 1, 11, MPI_COMM_WORLD, &requests[1]);
+        MPI_Irecv(&in[2], 1, MPI_INT, 1, 12, MPI_COMM_WORLD, &requests[2]);
+        if (!early)
+            MPI_Send(&out, 1, MPI_INT, 1, 13, MPI_COMM_WORLD);
+        error = MPI_Waitall(3, requests, statuses);
+        printf("all: %s, first %s\n", error == MPI_ERR_IN_STATUS ? "in status" : error ? "ERROR" : "NO ERROR",
+               statuses[0].MPI_ERROR == MPI_ERR_PENDING ? "pending" : statuses[0].MPI_ERROR ? "FAILED" : "complete");
+        if (early)
+            MPI_Send(&out, 1, MPI_INT, 1, 13, MPI_COMM_WORLD);
+        for (int i = 0; i < 3; i++)
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        printf("all: received %d\n", in[0]);
+    } else if (rank == 1) {
+        MPI_Send(long_out, 2, MPI_INT, 0, 12, MPI_COMM_WORLD);
+        MPI_Send(&out, 1, MPI_INT, 0, 11, MPI_COMM_WORLD);
+        MPI_Recv(&out, 1, MPI_INT, 0, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&out, 1, MPI_INT, 0, 10, MPI_COMM_WORLD);
+    }
+}
+
+/* A collective call shows that a message was sent, and so that a receive without a request has it. */
+static void free_receive(int rank)
+{
+    static int in, out = 42;
+    MPI_Request request;
+    if (rank == 0) {
+        MPI_Irecv(&in, 1, MPI_INT, 1, 20, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+    } else if (rank == 1) {
+        MPI_Ssend(&out, 1, MPI_INT, 0, 20, MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("freed: %d\n", in);
+}
+
 int main(int argc, char **argv)
 {
     int rank, go;
@@ -63,6 +108,12 @@ int main(int argc, char **argv)
             }
         }
     }
+#ifdef OPEN_MPI
+    wait_for_all(rank, 1);
+#else
+    wait_for_all(rank, 0);
+#endif
+    free_receive(rank);
     if (rank == 0)
         printf("truncated: done\n");
     MPI_Finalize();
