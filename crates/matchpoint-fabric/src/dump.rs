@@ -14,7 +14,8 @@ use matchpoint::Queue;
 use matchpoint_process::report;
 
 use crate::abi::ADDR_UNSPEC;
-use crate::matching::{Asked, Matching};
+use crate::asked::Asked;
+use crate::matching::Matching;
 use crate::peer::owner::Owner;
 use crate::settings::settings;
 

@@ -7,12 +7,12 @@ use crate::abi::{
     AvAttr, CLASS_CQ, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric,
     Info, Ops, OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
+use crate::core_provider::{into_core, is_local};
 use crate::library::{OwnInfo, library};
 use crate::lock::{self, Lock};
 use crate::matching::Matching;
 use crate::object::{self, Object};
 use crate::patch::{Patch, owner};
-use crate::provider::{into_core, is_local};
 use crate::queue::Queue;
 use crate::{held, peer, report};
 

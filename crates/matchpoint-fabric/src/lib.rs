@@ -7,7 +7,9 @@
 #![allow(unsafe_code)]
 
 pub mod abi;
+pub mod asked;
 mod completion;
+mod core_provider;
 mod dump;
 mod fabric;
 mod held;

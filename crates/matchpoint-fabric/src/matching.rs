@@ -16,6 +16,7 @@ use matchpoint_process::report::State;
 use matchpoint_process::{Observer, Tally};
 
 use crate::abi::{ADDR_UNSPEC, Addr, errno};
+use crate::asked::Asked;
 use crate::short::{Item, Short};
 
 /// All of an endpoint's tagged messages are of one context: libfabric knows no other.
@@ -25,17 +26,6 @@ const CONTEXT: ContextId = ContextId(0);
 const PATIENCE: u64 = 64;
 /// Entries that may go back into short lines.
 const FEW: usize = 8;
-
-/// What a receive or a probe asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asked {
-    /// From whom, or [`ADDR_UNSPEC`].
-    pub addr: Addr,
-    /// Which tag.
-    pub tag: u64,
-    /// Bits of it that do not count.
-    pub ignore: u64,
-}
 
 /// Facts about queued entries, by id.
 pub trait Remember {

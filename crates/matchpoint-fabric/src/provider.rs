@@ -1,6 +1,6 @@
 //! What libfabric calls first: which fabrics there are, and opening one.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -9,29 +9,12 @@ use crate::abi::{
     EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, PROGRESS_MANUAL, Provider, THREAD_DOMAIN,
     THREAD_UNSPEC, errno, flags, version,
 };
+use crate::core_provider::{into_core, is_inside, is_local};
 use crate::fabric;
 use crate::library::{OwnInfo, library, set_provider};
 use crate::object;
 use crate::peer::calls::IOV_LIMIT;
 use crate::settings::settings;
-
-thread_local! {
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Calls into libfabric on behalf of the core. Providers that look for something to stand on are led back to us
-/// (mrail, rxd, lnx): while we are inside, we are not there.
-pub fn into_core<T>(call: impl FnOnce() -> T) -> T {
-    let before = INSIDE.replace(true);
-    let outcome = call();
-    INSIDE.set(before);
-    outcome
-}
-
-/// Providers that serve one host only, and say so by lacking `FI_REMOTE_COMM`, which some MPI libraries insist on.
-pub fn is_local(core: &CStr) -> bool {
-    matches!(core.to_bytes(), b"shm" | b"sm2")
-}
 
 /// The provider, which libfabric has from when it has loaded us until it unloads us.
 struct Ours(UnsafeCell<Provider>);
@@ -87,7 +70,7 @@ unsafe extern "C" fn getinfo(
     hints: *const Info,
     found: *mut *mut Info,
 ) -> c_int {
-    if INSIDE.get() || flags & (INTERNAL | CORE_ONLY) != 0 {
+    if is_inside() || flags & (INTERNAL | CORE_ONLY) != 0 {
         return -errno::ENODATA;
     }
     // SAFETY: libfabric passes the application's hints.

@@ -5,7 +5,7 @@
 //! [`REACH`] entries in vain. This is the rule itself (`matchpoint::engines::list`), with a limit.
 
 use crate::abi::{ADDR_UNSPEC, Addr};
-use crate::matching::Asked;
+use crate::asked::Asked;
 
 /// Entries of a queue that are kept here: moving them into an engine takes about a microsecond.
 pub const ROOM: usize = 64;

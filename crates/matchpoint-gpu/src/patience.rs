@@ -2,19 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use crate::card::CardError;
-
 /// How long a batch may take, or the end, before the kernel counts as lost.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a batch may take before the driver is asked whether the kernel runs at all, and how long until it is asked again.
 const DOUBT: Duration = Duration::from_millis(10);
 
 /// Waits for a batch, for so long at most, and asks meanwhile whether the kernel has ended, and the driver with that whether it failed.
-pub(crate) fn answered(
+pub(crate) fn answered<E>(
     patience: Duration,
     is_done: impl Fn() -> bool,
-    mut has_ended: impl FnMut() -> Result<bool, CardError>,
-) -> Result<(), CardError> {
+    mut has_ended: impl FnMut() -> Result<bool, E>,
+    lost: impl Fn(&str) -> E,
+) -> Result<(), E> {
     let begin = Instant::now();
     let mut asked = begin;
     while !is_done() {
@@ -31,10 +30,10 @@ pub(crate) fn answered(
             break;
         }
         if ended? {
-            return Err(CardError::Driver("matching", "the kernel has ended".to_owned()));
+            return Err(lost("the kernel has ended"));
         }
         if is_late {
-            return Err(CardError::Driver("matching", "the kernel does not answer".to_owned()));
+            return Err(lost("the kernel does not answer"));
         }
     }
     Ok(())
@@ -73,12 +72,16 @@ mod tests {
 
     #[test]
     fn a_batch_is_waited_for_as_long_as_the_kernel_runs() {
-        let said = |answered: Result<(), CardError>| answered.unwrap_err().to_string();
-        let failed = || Err(CardError::Driver("asking", "it is gone".to_owned()));
-        assert_eq!(answered(Duration::ZERO, || true, failed), Ok(()));
-        assert!(said(answered(Duration::MAX, || false, failed)).contains("it is gone"));
-        assert!(said(answered(Duration::MAX, || false, || Ok(true))).contains("has ended"));
-        assert!(said(answered(Duration::ZERO, || false, || Ok(false))).contains("does not answer"));
+        let lost = |why: &str| why.to_owned();
+        let said = |answered: Result<(), String>| answered.unwrap_err();
+        let failed = || Err("it is gone".to_owned());
+        assert_eq!(answered(Duration::ZERO, || true, failed, lost), Ok(()));
+        assert_eq!(said(answered(Duration::MAX, || false, failed, lost)), "it is gone");
+        assert_eq!(said(answered(Duration::MAX, || false, || Ok(true), lost)), "the kernel has ended");
+        assert_eq!(
+            said(answered(Duration::ZERO, || false, || Ok(false), lost)),
+            "the kernel does not answer"
+        );
         // It comes while the driver is asked, whatever that says, and however late it is.
         for says in [Ok(true), Ok(false), failed()] {
             let comes = std::cell::Cell::new(false);
@@ -86,7 +89,7 @@ mod tests {
                 comes.set(true);
                 says.clone()
             };
-            assert_eq!(answered(Duration::ZERO, || comes.get(), asks), Ok(()));
+            assert_eq!(answered(Duration::ZERO, || comes.get(), asks, lost), Ok(()));
         }
     }
 }

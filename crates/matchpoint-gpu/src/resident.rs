@@ -338,7 +338,8 @@ impl Resident {
         assert!(self.under_way() > 0, "nothing is under way");
         // Partner: `store_release(resident.done, …)` of `match_resident`, which has written the pairs before it.
         let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
-        let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended());
+        let lost = |why: &str| CardError::Driver("matching", why.to_owned());
+        let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended(), lost);
         self.is_lost = answered.is_err();
         answered?;
         let slot = self.done as usize % SLOTS;

@@ -12,16 +12,15 @@ mod fat_tree;
 mod file;
 mod graph;
 mod grid;
+mod link;
 
 pub use file::TopologyError;
 pub use grid::Cube;
+pub use link::LinkId;
 
 use fat_tree::FatTree;
 use graph::Graph;
 use grid::Grid;
-
-/// A link in one direction; what the number means is the network's own business.
-pub type LinkId = (u64, u64);
 
 /// A network as its file describes it.
 #[derive(Clone, PartialEq, Debug)]

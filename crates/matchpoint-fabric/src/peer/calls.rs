@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
+use crate::asked::Asked;
 use crate::lock::{self, Lockable};
-use crate::matching::Asked;
 use crate::patch::owner;
 use crate::peer::PeerEndpoint;
 use crate::peer::entry::Entry;

@@ -8,7 +8,8 @@ use libc::iovec;
 
 use crate::abi::Addr;
 use crate::abi::peer::PeerRxEntry;
-use crate::matching::{Asked, Remember};
+use crate::asked::Asked;
+use crate::matching::Remember;
 use crate::peer::calls::IOV_LIMIT;
 use crate::pool::Slot;
 

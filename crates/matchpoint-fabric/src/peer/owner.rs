@@ -4,9 +4,10 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxPeer};
 use crate::abi::{ADDR_UNSPEC, Addr, FidCq, errno, flags};
+use crate::asked::Asked;
 use crate::completion::Completion;
 use crate::dump::{self, Told};
-use crate::matching::{Asked, Matching, Remember};
+use crate::matching::{Matching, Remember};
 use crate::peer::calls::{Claims, Terms};
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::untagged::Untagged;

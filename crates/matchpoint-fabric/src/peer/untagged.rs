@@ -9,8 +9,8 @@ use std::ffi::{c_int, c_void};
 use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, FidEp, Msg, errno, flags};
+use crate::asked::Asked;
 use crate::lock;
-use crate::matching::Asked;
 use crate::patch::owner;
 use crate::peer::PeerEndpoint;
 use crate::peer::calls::{Call, IOV_LIMIT};

@@ -1,6 +1,6 @@
 //! Fat trees: k-ary n-trees, routed up to the first common switch and down again.
 
-use super::LinkId;
+use super::link::LinkId;
 
 /// A k-ary n-tree: k^n nodes, n levels of switches, k nodes at each switch of the lowest level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,6 @@
 //! Tori and meshes, routed dimension by dimension, and the cube that the paper assumes.
 
-use super::LinkId;
+use super::link::LinkId;
 
 /// A torus, or a mesh.
 #[derive(Clone, PartialEq, Eq, Debug)]

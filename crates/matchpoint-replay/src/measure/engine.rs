@@ -10,7 +10,9 @@ use matchpoint::{Engine, Refused};
 use super::calls::CallCosts;
 use super::clock::{Lap, Laps};
 use super::cold::{Phases, Sample, Surcharge};
-use super::play::{Answered, answer, begun_bytes, counting_ns, expected, time, time_counted};
+use super::play::{
+    Answered, answer, attempts, begun_bytes, compared, counting_ns, expected, time, time_counted,
+};
 use super::warm::{Timing, Usual};
 use crate::batch::Sorted;
 use crate::budget::{self, Stopped};
@@ -492,16 +494,6 @@ impl MeasuredEngine {
         };
         (0..self.ranks.len()).map(one).collect()
     }
-}
-
-/// Entries compared so far, in both queues, probes included.
-pub(super) fn compared(counts: &Counts) -> u64 {
-    attempts(counts) + counts.probes.attempts
-}
-
-/// Entries compared so far, in both queues, by arrivals and posts.
-fn attempts(counts: &Counts) -> u64 {
-    counts.posted.attempts() + counts.unexpected.attempts()
 }
 
 /// Notes what a step compared, for the site where its receive was posted and for the call that made it.

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::wrap::Counted;
+use matchpoint::wrap::counted::Counts;
 use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
 };
 
-use super::engine::compared;
 use crate::step::{Kind, Step};
 
 /// Time that an engine takes for steps, less that of reading the clock.
@@ -103,4 +103,14 @@ pub(crate) fn expected(step: &Step) -> Option<u64> {
         Kind::Cancel { was_posted, .. } => was_posted.then_some(1),
         Kind::Retract { .. } => Some(1),
     }
+}
+
+/// Entries compared so far, in both queues, probes included.
+pub(super) fn compared(counts: &Counts) -> u64 {
+    attempts(counts) + counts.probes.attempts
+}
+
+/// Entries compared so far, in both queues, by arrivals and posts.
+pub(super) fn attempts(counts: &Counts) -> u64 {
+    counts.posted.attempts() + counts.unexpected.attempts()
 }

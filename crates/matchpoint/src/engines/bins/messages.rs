@@ -132,7 +132,7 @@ impl Messages {
             return Err(Refused::Full);
         }
         if self.bins.is_empty() {
-            self.bins = super::empty(self.count, NIL)?;
+            self.bins = empty(self.count, NIL)?;
         }
         self.slots.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.order.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -280,4 +280,12 @@ impl Messages {
         }
         None
     }
+}
+
+/// So many bins with nothing in them.
+pub(super) fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
+    let mut bins = Vec::new();
+    bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;
+    bins.resize(n as usize, nothing);
+    Ok(bins.into_boxed_slice())
 }

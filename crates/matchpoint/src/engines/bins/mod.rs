@@ -29,7 +29,7 @@ use crate::envelope::{Envelope, Selector};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
-use messages::{Found, Messages};
+use messages::{Found, Messages, empty};
 
 pub(super) const SPEC: Spec = Spec {
     name: "bins",
@@ -88,14 +88,6 @@ pub struct Bins<E: Effort = (), S = Scaled> {
     unexpected: Messages,
     hints: HintTable,
     effort: E,
-}
-
-/// So many bins with nothing in them.
-fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
-    let mut bins = Vec::new();
-    bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;
-    bins.resize(n as usize, nothing);
-    Ok(bins.into_boxed_slice())
 }
 
 impl<E: Effort> Bins<E> {
