@@ -1,6 +1,7 @@
 //! What no compiler checks. One check is one function and one line of [`CHECKS`]; each is a test too.
 
 mod architecture;
+mod circles;
 mod code;
 mod engines;
 mod prose;
@@ -31,6 +32,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "unsafe only where ARCHITECTURE.md says", complaints: code::unsafety },
     Check { name: "only the commands print or exit", complaints: code::printing },
     Check { name: "no test returns before it tests", complaints: returns::early },
+    Check { name: "no circle of files but those that are known", complaints: circles::circles },
     Check { name: "every crate says what it is for", complaints: architecture::descriptions },
     Check { name: "imports as ARCHITECTURE.md says", complaints: architecture::imports },
     Check { name: "the code map is of what is there", complaints: architecture::map },
