@@ -2,21 +2,17 @@
 
 mod long;
 mod numbers;
+mod plainer;
 
 use std::cell::Cell;
 
-use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
+use matchpoint::Event;
 
 use self::numbers::plainer_numbers;
-
-/// Streams longer than this are shortened by whole runs of events first: one by one takes the square of their length.
-const LONG: usize = 2000;
+use self::plainer::{Fails, LONG, leave_out, simpler};
 
 /// Events played in all before it is content with what it has: about a minute.
 const BUDGET: usize = 40_000_000;
-
-/// Whether a law is still broken.
-type Fails<'a> = &'a dyn Fn(&[Event]) -> bool;
 
 /// Shortens `events` while `fails` holds for what is left: first by leaving events out (delta debugging, Zeller &
 /// Hildebrandt 2002), then by plainer fields and smaller numbers, until neither helps.
@@ -41,25 +37,6 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// Leaves out halves, quarters and so on, down to this many events at a time.
-fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_>) -> Vec<Event> {
-    let mut chunk = events.len().div_ceil(2);
-    while chunk >= smallest.max(1) {
-        let mut at = 0;
-        while at < events.len() {
-            let end = (at + chunk).min(events.len());
-            let rest = [&events[..at], &events[end..]].concat();
-            if fails(&rest) {
-                events = rest;
-            } else {
-                at = end;
-            }
-        }
-        chunk /= 2;
-    }
-    events
-}
-
 fn simplify(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for at in 0..events.len() {
         while let Some(simpler) = simpler(&events[at]).into_iter().find(|simpler| {
@@ -71,55 +48,4 @@ fn simplify(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         }
     }
     events
-}
-
-/// Events a little plainer than this one. Each step goes down: from masked to any to one value, from many to few.
-fn simpler(event: &Event) -> Vec<Event> {
-    match event {
-        Event::Post(receive) => {
-            simpler_selectors(receive.selector).map(|s| Event::Post(Receive::new(receive.id, s))).collect()
-        }
-        Event::Arrive(message) if message.hashes.is_some() => {
-            vec![Event::Arrive(Message::new(message.id, message.envelope))]
-        }
-        Event::Probe(selector) => simpler_selectors(*selector).map(Event::Probe).collect(),
-        Event::MatchedProbe(selector) => simpler_selectors(*selector).map(Event::MatchedProbe).collect(),
-        Event::ArriveBatch(messages) => simpler_batches(messages),
-        Event::SetHints(context, hints) => {
-            simpler_hints(*hints).map(|h| Event::SetHints(*context, h)).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// One assertion less.
-fn simpler_hints(hints: Hints) -> impl Iterator<Item = Hints> {
-    let without = [
-        Hints { no_any_source: false, ..hints },
-        Hints { no_any_tag: false, ..hints },
-        Hints { exact_length: false, ..hints },
-        Hints { allow_overtaking: false, ..hints },
-        Hints { no_unexpected: false, ..hints },
-    ];
-    without.into_iter().filter(move |fewer| *fewer != hints)
-}
-
-fn simpler_batches(messages: &[Message]) -> Vec<Event> {
-    if let [message] = messages {
-        return vec![Event::Arrive(*message)];
-    }
-    let without = |at| Event::ArriveBatch([&messages[..at], &messages[at + 1..]].concat());
-    (0..messages.len()).map(without).collect()
-}
-
-fn simpler_selectors(selector: Selector) -> impl Iterator<Item = Selector> {
-    let (context, source, tag) = (selector.context(), selector.source(), selector.tag());
-    let sources = if source == Wild::Any { vec![Wild::Is(Rank(0))] } else { Vec::new() };
-    let tags = match tag {
-        Wild::Is(_) => Vec::new(),
-        Wild::Any => vec![Wild::Is(Tag(0))],
-        Wild::Masked(mask) => vec![Wild::Any, Wild::Is(mask.value)],
-    };
-    let by_source = sources.into_iter().map(move |source| Selector::new(context, source, tag));
-    by_source.chain(tags.into_iter().map(move |tag| Selector::new(context, source, tag)))
 }

@@ -7,8 +7,8 @@
 
 use matchpoint::{Engine, Event};
 
-use crate::check::{Factory, Report, Violation, check_events};
 use crate::law::{Broken, Law};
+use crate::played::{Factory, Report, Violation, check_events};
 use crate::run::{Run, Watch, guarded, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;

@@ -13,15 +13,12 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("matchpoint", "engines/hybrid/roll", 2),
     ("matchpoint", "engines/optimistic_parallel", 5),
     ("matchpoint", "engines/partner", 2),
-    ("matchpoint-conformance", "check", 2),
-    ("matchpoint-conformance", "shrink", 2),
     ("matchpoint-fabric", "abi", 3),
     ("matchpoint-fabric", "dump", 8),
     ("matchpoint-gpu", "choice", 4),
     ("matchpoint-overflow", "core", 4),
     ("matchpoint-replay", "backlog", 19),
     ("matchpoint-trace", "native", 12),
-    ("matchpoint-trace", "readers/dumpi/form", 5),
 ];
 
 /// A module by its path in the crate: `["engines", "bins"]`. The crate itself has none.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use matchpoint::{ContextId, Envelope, Event, Message, Rank, Receive, Selector, Tag};
 
 use super::numbers::{Kind, all_alike, plainer_numbers};
-use super::{Fails, LONG, leave_out, simpler};
+use super::plainer::{Fails, LONG, leave_out, simpler};
 
 /// At first no less than such a part of the stream is left out at once.
 const PART: usize = 64;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
-use super::Fails;
+use super::plainer::Fails;
 use crate::renumber::{Numbers, map};
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -41,7 +41,7 @@ fn is_part(path: &Path) -> bool {
         return true;
     }
     let first = first_bytes(path);
-    first.starts_with(&MAGIC.to_be_bytes()) || (has_extension(path, "bin") && !text::looks_like(&first))
+    first.starts_with(&MAGIC.to_be_bytes()) || (has_extension(path, "bin") && !text::line::looks_like(&first))
 }
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {

@@ -152,7 +152,7 @@ fn not_dumpi(path: &Path, bytes: &[u8]) -> TraceError {
             "trace the run again: it was killed before it wrote this",
         );
     }
-    if super::text::looks_like(bytes) {
+    if super::text::line::looks_like(bytes) {
         let problem = "this is the text that dumpi2ascii prints, not a binary trace";
         return TraceError::new(path, problem, "rename it to end in .txt, or give its path alone");
     }

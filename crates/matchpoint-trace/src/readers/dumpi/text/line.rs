@@ -139,3 +139,10 @@ pub(super) fn is_table(line: &[u8]) -> bool {
         || line.ends_with(b" times")
         || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
 }
+
+/// Whether a file that begins so is text of `dumpi2ascii`.
+pub fn looks_like(bytes: &[u8]) -> bool {
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
+    version || Entering::parse(first).is_some()
+}

@@ -2,7 +2,7 @@
 //! (`-S`). Sizes in bytes are known if it holds the sizes of datatypes (`-X`), and calls that the tracer left out if
 //! it holds the footer (`-F`).
 
-mod line;
+pub(super) mod line;
 mod names;
 mod stream;
 mod tail;
@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use self::line::looks_like;
 use self::stream::Stream;
 use super::files::{Files, first_bytes, listed, name, several};
 use super::form::{Facts, Form};
@@ -31,13 +32,6 @@ static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 /// Reads the stream of one rank from text. Sizes of messages are not known: they follow the calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
-}
-
-/// Whether a file that begins so is such text.
-pub(super) fn looks_like(bytes: &[u8]) -> bool {
-    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
-    version || line::Entering::parse(first).is_some()
 }
 
 fn recognise(path: &Path) -> bool {

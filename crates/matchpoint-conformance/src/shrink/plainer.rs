@@ -1,0 +1,79 @@
+//! Fewer events, and plainer ones.
+
+use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
+
+/// Streams longer than this are shortened by whole runs of events first: one by one takes the square of their length.
+pub(super) const LONG: usize = 2000;
+
+/// Whether a law is still broken.
+pub(super) type Fails<'a> = &'a dyn Fn(&[Event]) -> bool;
+
+/// Leaves out halves, quarters and so on, down to this many events at a time.
+pub(super) fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_>) -> Vec<Event> {
+    let mut chunk = events.len().div_ceil(2);
+    while chunk >= smallest.max(1) {
+        let mut at = 0;
+        while at < events.len() {
+            let end = (at + chunk).min(events.len());
+            let rest = [&events[..at], &events[end..]].concat();
+            if fails(&rest) {
+                events = rest;
+            } else {
+                at = end;
+            }
+        }
+        chunk /= 2;
+    }
+    events
+}
+
+/// Events a little plainer than this one. Each step goes down: from masked to any to one value, from many to few.
+pub(super) fn simpler(event: &Event) -> Vec<Event> {
+    match event {
+        Event::Post(receive) => {
+            simpler_selectors(receive.selector).map(|s| Event::Post(Receive::new(receive.id, s))).collect()
+        }
+        Event::Arrive(message) if message.hashes.is_some() => {
+            vec![Event::Arrive(Message::new(message.id, message.envelope))]
+        }
+        Event::Probe(selector) => simpler_selectors(*selector).map(Event::Probe).collect(),
+        Event::MatchedProbe(selector) => simpler_selectors(*selector).map(Event::MatchedProbe).collect(),
+        Event::ArriveBatch(messages) => simpler_batches(messages),
+        Event::SetHints(context, hints) => {
+            simpler_hints(*hints).map(|h| Event::SetHints(*context, h)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// One assertion less.
+fn simpler_hints(hints: Hints) -> impl Iterator<Item = Hints> {
+    let without = [
+        Hints { no_any_source: false, ..hints },
+        Hints { no_any_tag: false, ..hints },
+        Hints { exact_length: false, ..hints },
+        Hints { allow_overtaking: false, ..hints },
+        Hints { no_unexpected: false, ..hints },
+    ];
+    without.into_iter().filter(move |fewer| *fewer != hints)
+}
+
+fn simpler_batches(messages: &[Message]) -> Vec<Event> {
+    if let [message] = messages {
+        return vec![Event::Arrive(*message)];
+    }
+    let without = |at| Event::ArriveBatch([&messages[..at], &messages[at + 1..]].concat());
+    (0..messages.len()).map(without).collect()
+}
+
+fn simpler_selectors(selector: Selector) -> impl Iterator<Item = Selector> {
+    let (context, source, tag) = (selector.context(), selector.source(), selector.tag());
+    let sources = if source == Wild::Any { vec![Wild::Is(Rank(0))] } else { Vec::new() };
+    let tags = match tag {
+        Wild::Is(_) => Vec::new(),
+        Wild::Any => vec![Wild::Is(Tag(0))],
+        Wild::Masked(mask) => vec![Wild::Any, Wild::Is(mask.value)],
+    };
+    let by_source = sources.into_iter().map(move |source| Selector::new(context, source, tag));
+    by_source.chain(tags.into_iter().map(move |tag| Selector::new(context, source, tag)))
+}
