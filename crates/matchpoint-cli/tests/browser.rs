@@ -16,7 +16,8 @@ use matchpoint_replay::Measurements;
 
 use left_out::leave_out;
 
-const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+const BROWSERS: [&str; 5] =
+    ["chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "chrome"];
 
 /// Written before all else: what fails, or asks for anything from outside, ends up in the page.
 const WATCH: &str = "<head><script>
@@ -57,7 +58,7 @@ fn browser() -> Option<&'static str> {
         version.is_ok_and(|status| status.success())
     });
     if found.is_none() {
-        leave_out("no Chromium", "`apt-get install chromium`");
+        leave_out("no Chromium", "`apt-get install chromium-headless-shell`");
     }
     found
 }
