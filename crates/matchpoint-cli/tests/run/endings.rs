@@ -137,7 +137,7 @@ fn sigusr1_below_lists_endpoint_queues() {
     for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
         let program = mpi.program("endings");
         let mut job = Endless::start(&mpi, &["--below"], &[program.to_str().unwrap(), "never"]);
-        job.until("matches for 2 ranks");
+        job.until_both("matches for 2 ranks", "endings: rank 1 begins");
         job.signal("-USR1");
         job.until("matchpoint: rank 0: queues, oldest first");
         let line = job.until("endpoint (peer, hybrid): ");

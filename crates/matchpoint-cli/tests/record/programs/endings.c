@@ -18,6 +18,8 @@ int main(int argc, char **argv)
     if (strcmp(ending, "early") == 0)
         abort();
     double seconds = strcmp(ending, "fatal") == 0 ? 0.4 : 1.3;
+    if (strcmp(ending, "never") == 0)
+        fprintf(stderr, "endings: rank %d begins\n", rank);
     double begin = MPI_Wtime();
     while (goes_on) {
         int out = rank, in;
