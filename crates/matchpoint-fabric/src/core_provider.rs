@@ -1,4 +1,4 @@
-//! The core provider: calls into libfabric for it, and what its name tells.
+//! The core provider: calls into libfabric for it, and whether it serves one host only.
 
 use std::cell::Cell;
 use std::ffi::CStr;
