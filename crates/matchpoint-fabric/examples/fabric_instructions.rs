@@ -2,7 +2,7 @@
 //! `cargo xtask instructions` runs it. Arguments: PATTERN:LENGTH, any number.
 #![allow(unsafe_code)]
 
-#[path = "../tests/mock/mod.rs"]
+#[path = "../tests/all/mock/mod.rs"]
 mod mock;
 
 use std::ffi::c_void;

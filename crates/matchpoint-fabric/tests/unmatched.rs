@@ -1,6 +1,7 @@
 //! A core provider that does not accept our receive queue matches messages itself.
 #![allow(unsafe_code)]
 
+#[path = "all/mock/mod.rs"]
 mod mock;
 
 use mock::talk::{acquainted, endpoints, look, receive, send};

@@ -1,0 +1,4 @@
+//! The benchmark: every test of it, in one program.
+
+mod measuring;
+mod workloads;

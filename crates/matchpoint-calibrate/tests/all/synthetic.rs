@@ -1,0 +1,391 @@
+//! Known parameters, noise and outliers: what is fitted is what was put in.
+
+use crate::made_up::{MadeUp, Turns, nodes};
+use matchpoint_calibrate::fit::Range;
+use matchpoint_calibrate::fit::parameters::{Link, Parameters, fit};
+use matchpoint_calibrate::fit::protocols::{self, Point};
+use matchpoint_calibrate::fit::rates::{self, NodeRate, Shared};
+use matchpoint_calibrate::machine;
+use matchpoint_calibrate::plan::Settings;
+use matchpoint_model::{End, Locality, Protocol, SearchOrder};
+
+fn near(found: &Range, right: f64, by: f64) -> bool {
+    (found.value / right - 1.0).abs() <= by
+}
+
+fn holds(found: &Range, right: f64) -> bool {
+    found.low <= right && right <= found.high
+}
+
+fn link(parameters: &Parameters, placement: Locality) -> &Link {
+    parameters.links.iter().find(|link| link.placement == placement).unwrap()
+}
+
+/// What was fitted of every protocol is within this share of what was put in.
+fn agrees(parameters: &Parameters, with: &MadeUp, by: f64) {
+    let all = [
+        (Locality::OnSocket, &with.on_socket),
+        (Locality::OnNode, &with.on_node),
+        (Locality::OffNode, &with.off_node),
+    ];
+    for (placement, protocols) in all {
+        let segments = &link(parameters, placement).segments;
+        assert_eq!(segments.len(), protocols.len(), "{placement:?}: {segments:#?}");
+        for (segment, (alpha, rate, largest)) in segments.iter().zip(protocols) {
+            assert!(near(&segment.alpha_s, *alpha, by), "{placement:?} α {alpha}: {segment:?}");
+            assert!(
+                near(&segment.beta_s_per_byte.inverse(), *rate, by),
+                "{placement:?} R {rate}: {segment:?}"
+            );
+            let is_last = *largest == u32::MAX;
+            assert!(is_last || segment.bytes.1 == *largest, "{placement:?} to {largest}: {segment:?}");
+        }
+    }
+}
+
+#[test]
+fn the_papers_machine_is_found_again() {
+    let blue_waters = MadeUp::blue_waters();
+    let found = fit(&blue_waters.raw(nodes(4, 16), Settings::default(), 1));
+    agrees(&found, &blue_waters, 1e-6);
+    let search = found.search.as_ref().unwrap();
+    assert!(near(&search.gamma_s(), 8.4e-9, 1e-6), "{search:?}");
+    assert!((search.random_share.unwrap() - 0.5).abs() < 1e-6, "{search:?}");
+    let delta = found.contention.as_ref().unwrap().each_s;
+    assert!(near(&delta, 1.0e-10, 1e-6), "{delta:?}");
+    let rates = &link(&found, Locality::OffNode).node_rates;
+    let NodeRate::Limit(rate) = rates[2] else { panic!("{rates:?}") };
+    assert!(near(&rate, 6.6e9, 1e-3), "{rate:?}");
+    let logp = found.logp.unwrap();
+    assert!(near(&logp.overhead_s, 3e-7, 1e-6) && near(&logp.gap_s, 5e-7, 1e-6), "{logp:?}");
+}
+
+/// An entry costs more where the queue no longer lies in a cache: γ goes with the number of messages, and so does what is
+/// predicted with it.
+#[test]
+fn gamma_is_told_by_the_number_of_messages() {
+    let cold = MadeUp { cold: (2000, 2.0), noise: 0.02, outliers: 5, ..MadeUp::blue_waters() };
+    let raw = cold.raw(nodes(1, 2), Settings::default(), 3);
+    let found = fit(&raw);
+    let by_messages = found.search.as_ref().unwrap().gamma_by_messages();
+    let numbers: Vec<u32> = by_messages.iter().map(|(messages, _)| *messages).collect();
+    assert!(numbers.ends_with(&[500, 1000, 2000, 5000, 10_000]), "{by_messages:?}");
+    for (messages, gamma_s) in by_messages.iter().filter(|(messages, _)| *messages >= 500) {
+        assert!(near(gamma_s, cold.attempt_s(*messages) / 2.0, 0.05), "{messages}: {gamma_s:?}");
+    }
+    let machine = machine::machine("made up", "somebody", &raw, &found);
+    for messages in [500, 1000, 2000, 10_000] {
+        let expected = cold.attempt_s(messages) / 2.0 * f64::from(messages).powi(2);
+        let predicted = machine.search_s(SearchOrder::Bound, messages.into(), End::Value).unwrap();
+        assert!((predicted / expected - 1.0).abs() < 0.05, "{messages}: {predicted}, not {expected}");
+    }
+}
+
+/// Messages that take milliseconds, on a host with other work, which interrupts most exchanges, for milliseconds.
+#[test]
+fn latency_and_rate_are_found_though_most_exchanges_are_interrupted() {
+    let (alpha, rate) = (2e-3, 24e6);
+    for seed in 0..20 {
+        let busy = MadeUp {
+            off_node: vec![(alpha, rate, u32::MAX)],
+            at_once_max: u32::MAX,
+            turns: Some(Turns { share: 0.7, longest_s: 4e-3 }),
+            ..MadeUp::blue_waters()
+        };
+        let settings = Settings { bytes_max: 1 << 19, messages_max: 3, rounds: 3, ..Settings::default() };
+        let found = fit(&busy.raw(nodes(2, 1), settings, seed));
+        let [only] = &link(&found, Locality::OffNode).segments[..] else { panic!("one line: {found:?}") };
+        assert!(near(&only.alpha_s, alpha, 0.05), "{seed}: {only:?}");
+        assert!(near(&only.beta_s_per_byte.inverse(), rate, 0.05), "{seed}: {only:?}");
+    }
+}
+
+/// A machine that is slower in one round than in another is not known better than that, however well lines describe it.
+#[test]
+fn rounds_that_differ_make_intervals_wide() {
+    let drifting = MadeUp { drift: 0.1, noise: 0.01, ..MadeUp::blue_waters() };
+    let (mut alphas, mut gammas) = (0, 0);
+    let seeds = 60;
+    for seed in 0..seeds {
+        let quick = Settings { bytes_max: 1 << 13, messages_max: 1000, ..Settings::default() };
+        let found = fit(&drifting.raw(nodes(1, 4), quick, seed));
+        let on_socket = link(&found, Locality::OnSocket);
+        alphas += u32::from(holds(&on_socket.segments[0].alpha_s, 4.4e-7));
+        gammas += u32::from(holds(&found.search.as_ref().unwrap().gamma_s(), 8.4e-9));
+    }
+    for (what, held) in [("α", alphas), ("γ", gammas)] {
+        let share = f64::from(held) / f64::from(seeds as u32);
+        assert!(share >= 0.85, "{what}: {held} of {seeds}");
+    }
+}
+
+/// Two ranges of sizes are two protocols, but which they are is known only from which messages wait for their receive.
+#[test]
+fn protocols_are_named_by_what_was_tried() {
+    let two = vec![(5e-7, 2e9, 512), (2e-6, 4e9, u32::MAX)];
+    let names = |at_once_max: u32| {
+        let made = MadeUp { on_socket: two.clone(), at_once_max, ..MadeUp::blue_waters() };
+        let raw = made.raw(nodes(1, 4), Settings::default(), 1);
+        let found = fit(&raw);
+        let names: Vec<Protocol> =
+            link(&found, Locality::OnSocket).segments.iter().map(|segment| segment.protocol).collect();
+        (names, machine::machine("made up", "somebody", &raw, &found).on_socket)
+    };
+    let (named, file) = names(u32::MAX);
+    assert_eq!(named, [Protocol::Short, Protocol::Eager]);
+    assert_eq!((file.short_max_bytes, file.eager_max_bytes), (Some(512), None));
+    // Between two sizes that were measured, the one that was tried counts.
+    let (named, file) = names(600);
+    assert_eq!(named, [Protocol::Eager, Protocol::Rendezvous]);
+    assert_eq!((file.short_max_bytes, file.eager_max_bytes), (None, Some(600)));
+    assert_eq!((file.protocol(600), file.protocol(601)), (Protocol::Eager, Protocol::Rendezvous));
+    // A library that waits with all of them: no size is sent at once.
+    let (named, file) = names(0);
+    assert_eq!((named, file.eager_max_bytes), (vec![Protocol::Rendezvous], Some(0)));
+}
+
+/// How many somebody started on one host says nothing of how many a node has.
+#[test]
+fn what_was_not_learned_of_nodes_is_not_written() {
+    let of = |topology| {
+        let raw = MadeUp::blue_waters().raw(topology, Settings::default(), 1);
+        machine::machine("made up", "somebody", &raw, &fit(&raw)).node
+    };
+    assert_eq!((of(nodes(1, 2)).processes, of(nodes(1, 2)).sockets), (None, Some(2)));
+    assert_eq!(of(nodes(2, 3)).processes, Some(3));
+}
+
+/// Where bytes cost nothing that could be measured, a rate has no upper end, and none is made up.
+#[test]
+fn a_rate_that_is_not_determined_is_open() {
+    let free = MadeUp { on_socket: vec![(1e-6, 1e15, u32::MAX)], noise: 0.03, ..MadeUp::blue_waters() };
+    let quick = Settings { bytes_max: 64, messages_max: 10, ..Settings::default() };
+    let raw = free.raw(nodes(1, 4), quick, 2);
+    let made = machine::machine("made up", "somebody", &raw, &fit(&raw));
+    let (_, high) = made.on_socket.eager.rate_bytes_per_s.unwrap().interval.unwrap();
+    assert!(high.is_infinite(), "{high}");
+    assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
+}
+
+/// Two times tell α and R_b, and not how far they are right: several rounds do. What nothing bounds is not in the file, for
+/// there it would be exact.
+#[test]
+fn what_nothing_bounds_is_told_and_left_out() {
+    let noisy = MadeUp { noise: 0.02, ..MadeUp::blue_waters() };
+    let of_rounds = |rounds| {
+        let two_sizes = Settings { bytes_max: 2, messages_max: 10, rounds, ..Settings::default() };
+        let raw = noisy.raw(nodes(1, 4), two_sizes, 5);
+        let found = fit(&raw);
+        (machine::machine("made up", "somebody", &raw, &found).on_socket.eager, found.warnings.join("\n"))
+    };
+    let (once, told) = of_rounds(1);
+    assert_eq!((once.alpha_s, once.rate_bytes_per_s), (None, None));
+    assert!(told.contains("Nothing tells how uncertain the latency is (on-socket, 1 to 2 bytes)"), "{told}");
+    let (often, told) = of_rounds(5);
+    assert!(often.alpha_s.unwrap().interval.is_some(), "{often:?}");
+    assert!(told.contains("Any two sizes lie on a line") && !told.contains("Nothing tells"), "{told}");
+}
+
+/// That a limit does not show in what was measured is one thing, that nobody measured it another.
+#[test]
+fn no_limit_is_told_from_none_that_was_measured() {
+    let segment = |alpha_s: f64| {
+        let point = |&bytes: &u32| Point { bytes, time_s: alpha_s + 1e-9 * f64::from(bytes) };
+        protocols::line(&[1024, 2048, 4096, 8192].iter().map(point).collect::<Vec<_>>()).unwrap()
+    };
+    let elsewhere = [Shared { pairs: 4, bytes: 1 << 20, time_s: 1e-3 }];
+    assert_eq!(rates::fit(&segment(1e-6), &elsewhere), NodeRate::NotMeasured);
+    assert_eq!(rates::fit(&segment(1e-4), &elsewhere), NodeRate::Latency);
+}
+
+/// Rounds that contradict each other leave R_N open above: the file says so, and can be read.
+#[test]
+fn a_node_rate_that_rounds_do_not_agree_on_is_open() {
+    let drifting = MadeUp { drift: 0.3, ..MadeUp::blue_waters() };
+    let two_rounds = Settings { rounds: 2, ..Settings::default() };
+    let raw = drifting.raw(nodes(2, 16), two_rounds, 1);
+    let made = machine::machine("made up", "somebody", &raw, &fit(&raw));
+    let (low, high) = made.off_node.rendezvous.node_rate_bytes_per_s.unwrap().interval.unwrap();
+    assert!(low > 0.0 && high.is_infinite(), "{low} to {high}");
+    assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
+}
+
+#[test]
+fn noise_and_outliers_move_it_little() {
+    let noisy = MadeUp { noise: 0.03, outliers: 4, ..MadeUp::blue_waters() };
+    for seed in 0..10 {
+        let found = fit(&noisy.raw(nodes(4, 16), Settings::default(), seed));
+        // Where α is a hundredth of what the largest message takes, it is seen in the smallest alone.
+        for placement in Locality::ALL {
+            assert_eq!(link(&found, placement).segments.len(), 3, "seed {seed}: {placement:?}");
+        }
+        let off_node = link(&found, Locality::OffNode);
+        for (segment, (alpha, rate, _)) in off_node.segments.iter().zip(&noisy.off_node) {
+            assert!(near(&segment.alpha_s, *alpha, 0.1), "seed {seed}, α {alpha}: {segment:?}");
+            assert!(
+                near(&segment.beta_s_per_byte.inverse(), *rate, 0.2),
+                "seed {seed}, R {rate}: {segment:?}"
+            );
+        }
+        let gamma = found.search.as_ref().unwrap().gamma_s();
+        assert!(near(&gamma, 8.4e-9, 0.03), "seed {seed}: {gamma:?}");
+        let delta = found.contention.as_ref().unwrap().each_s;
+        assert!(near(&delta, 1.0e-10, 0.1), "seed {seed}: {delta:?}");
+        let NodeRate::Limit(rate) = off_node.node_rates[2] else { panic!("{off_node:?}") };
+        assert!(near(&rate, 6.6e9, 0.03), "seed {seed}: {rate:?}");
+    }
+}
+
+/// An interval of 95 % misses once in twenty times. It may be somewhat too narrow or too wide, for outliers are not normal.
+#[test]
+fn intervals_hold_what_was_put_in_as_often_as_they_say() {
+    let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
+    let (alpha, beta) = (5e-6, 1e-9);
+    let (mut alphas, mut betas) = (0, 0);
+    let runs = 400;
+    let mut random = fastrand::Rng::with_seed(7);
+    for _ in 0..runs {
+        let noise = |random: &mut fastrand::Rng| (0..12).map(|_| random.f64()).sum::<f64>() - 6.0;
+        let point = |&bytes: &u32| {
+            let late = if random.u32(0..12) == 0 { 1.3 } else { 1.0 };
+            let time_s = (alpha + beta * f64::from(bytes)) * late * (1.0 + 0.02 * noise(&mut random));
+            Point { bytes, time_s }
+        };
+        let points: Vec<Point> = sizes.iter().map(point).collect();
+        let segments = protocols::fit(&points, None).unwrap();
+        let [segment] = &segments[..] else { continue };
+        alphas += u32::from(holds(&segment.alpha_s, alpha));
+        betas += u32::from(holds(&segment.beta_s_per_byte, beta));
+    }
+    for (what, held) in [("α", alphas), ("β", betas)] {
+        let share = f64::from(held) / f64::from(runs);
+        assert!((0.88..=1.0).contains(&share), "{what}: {held} of {runs}");
+    }
+}
+
+/// What a library has not is not found in noise.
+#[test]
+fn one_protocol_stays_one() {
+    let one = vec![(2e-6, 1e9, u32::MAX)];
+    let at_once_max = u32::MAX;
+    let plain = MadeUp { on_socket: one, at_once_max, noise: 0.03, outliers: 5, ..MadeUp::blue_waters() };
+    let mut split = 0;
+    for seed in 0..40 {
+        let found = fit(&plain.raw(nodes(1, 4), Settings::default(), seed));
+        split += usize::from(link(&found, Locality::OnSocket).segments.len() > 1);
+    }
+    assert!(split <= 2, "{split} of 40");
+}
+
+#[test]
+fn what_is_not_supported_is_told_and_left_out() {
+    let found = fit(&MadeUp::blue_waters().raw(nodes(1, 2), Settings::default(), 1));
+    let told = found.warnings.join("\n");
+    for what in ["No on-socket parameters", "No off-node parameters: all 2 ranks are on one node", "No δ"] {
+        assert!(told.contains(what), "{what} is not in:\n{told}");
+    }
+    assert!(found.contention.is_none());
+    let one_pair = fit(&MadeUp::blue_waters().raw(nodes(2, 1), Settings::default(), 1));
+    assert!(one_pair.warnings.iter().any(|told| told.starts_with("No R_N")), "{:?}", one_pair.warnings);
+    assert_eq!(link(&one_pair, Locality::OffNode).node_rates, []);
+}
+
+#[test]
+fn a_rate_that_is_not_reached_is_not_made_up() {
+    let wide = MadeUp { node_rate: 1e12, noise: 0.02, ..MadeUp::blue_waters() };
+    let found = fit(&wide.raw(nodes(2, 4), Settings::default(), 3));
+    let rates = &link(&found, Locality::OffNode).node_rates;
+    assert!(rates.iter().all(|rate| !matches!(rate, NodeRate::Limit(_))), "{rates:?}");
+    assert!(
+        found.warnings.iter().any(|told| told.contains("was not met by 4 pairs")),
+        "{:?}",
+        found.warnings
+    );
+}
+
+/// Pairs that begin together pay a barrier, and one pair alone pays none: that is no limit.
+#[test]
+fn a_barrier_is_no_limit_to_the_rate_of_a_node() {
+    for noise in [0.0, 0.02] {
+        for ranks in [16, 32, 64] {
+            let free = MadeUp {
+                off_node: vec![(1.2e-6, 5e9, 16384), (4e-6, 5e9, u32::MAX)],
+                at_once_max: 16384,
+                node_rate: f64::INFINITY,
+                barrier_stage_s: 0.4e-6,
+                noise,
+                ..MadeUp::blue_waters()
+            };
+            let found = fit(&free.raw(nodes(2, ranks), Settings::default(), 1));
+            let rates = &link(&found, Locality::OffNode).node_rates;
+            assert!(!rates.iter().any(|rate| matches!(rate, NodeRate::Limit(_))), "{ranks} pairs: {rates:?}");
+        }
+    }
+    let bound = MadeUp { barrier_stage_s: 0.4e-6, noise: 0.02, ..MadeUp::blue_waters() };
+    let found = fit(&bound.raw(nodes(2, 16), Settings::default(), 1));
+    let rates = &link(&found, Locality::OffNode).node_rates;
+    let Some(NodeRate::Limit(rate)) = rates.last() else { panic!("{rates:?}") };
+    assert!(near(rate, 6.6e9, 0.05), "{rate:?}");
+}
+
+/// Twice as many pairs pay a longer barrier, and a single pair pays none: that is no shared link.
+#[test]
+fn a_barrier_is_no_contention() {
+    for (delta, within) in [(0.0, 1e-13), (1e-10, 1e-12)] {
+        for ranks in [1, 4] {
+            let line = MadeUp { delta_s_per_byte: delta, barrier_stage_s: 50e-6, ..MadeUp::blue_waters() };
+            let found = fit(&line.raw(nodes(4, ranks), Settings::default(), 1));
+            let each_s = found.contention.unwrap().each_s;
+            assert!((each_s.value - delta).abs() <= within, "{ranks} ranks, {delta}: {each_s:?}");
+        }
+    }
+}
+
+#[test]
+fn queues_that_are_hashed_cost_nothing_that_could_be_told() {
+    let hashed = MadeUp { attempt_s: 0.0, noise: 0.02, ..MadeUp::blue_waters() };
+    let found = fit(&hashed.raw(nodes(1, 2), Settings::default(), 3));
+    let gamma = found.search.as_ref().unwrap().gamma_s();
+    assert!(gamma.value < 1e-10, "{gamma:?}");
+    let exact = MadeUp { attempt_s: 0.0, ..MadeUp::blue_waters() };
+    let found = fit(&exact.raw(nodes(1, 2), Settings::default(), 3));
+    assert!(
+        found.warnings.iter().any(|told| told.contains("as where queues are hashed")),
+        "{:?}",
+        found.warnings
+    );
+}
+
+#[test]
+fn too_little_to_fit_is_told() {
+    let few = Settings { bytes_max: 1, messages_max: 1, ..Settings::default() };
+    let found = fit(&MadeUp::blue_waters().raw(nodes(2, 2), few, 1));
+    assert_eq!(found.links, []);
+    assert!(found.search.is_none());
+    let told = found.warnings.join("\n");
+    assert!(told.contains("one size alone") && told.contains("No γ"), "{told}");
+}
+
+/// Whatever is fitted can be written and read again.
+#[test]
+fn the_machine_is_a_file_that_can_be_read() {
+    let noisy = MadeUp { noise: 0.05, outliers: 3, ..MadeUp::blue_waters() };
+    for (seed, topology) in [nodes(4, 16), nodes(1, 2), nodes(2, 1)].into_iter().enumerate() {
+        let raw = noisy.raw(topology, Settings::default(), seed as u64);
+        let parameters = fit(&raw);
+        let made = machine::machine("made up", "somebody", &raw, &parameters);
+        let read = matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").unwrap();
+        assert_eq!(read.to_toml(), made.to_toml());
+        assert_eq!(
+            read.queue_search.gamma_s.map(|gamma| gamma.value),
+            made.queue_search.gamma_s.map(|gamma| gamma.value)
+        );
+    }
+    let raw = MadeUp::blue_waters().raw(nodes(4, 16), Settings::default(), 1);
+    let made = machine::machine("Blue Waters", "somebody", &raw, &fit(&raw));
+    assert_eq!((made.off_node.short_max_bytes, made.off_node.eager_max_bytes), (Some(512), Some(8192)));
+    assert_eq!(made.off_node.protocol(8193), Protocol::Rendezvous);
+    assert_eq!(made.node.processes, Some(16));
+    let rate = made.off_node.rendezvous.rate_bytes_per_s.unwrap().value;
+    assert!((rate / 2.9e9 - 1.0).abs() < 1e-6, "{rate}");
+}

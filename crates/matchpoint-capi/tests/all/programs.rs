@@ -1,0 +1,240 @@
+//! C and C++ programs that use the library: the examples, and those in `tests/c/`.
+
+use std::mem::{offset_of, size_of};
+use std::path::Path;
+
+use crate::installed::{Installed, has, output, root, stdout};
+use matchpoint::engines::REGISTRY;
+use matchpoint_abi::types::{
+    Attempts, Completion, EngineInfo, Entry, Envelope, Footprint, Message, Outcome, ParameterInfo, Selector,
+};
+
+fn tools() -> bool {
+    has("cc") && has("pkg-config")
+}
+
+fn source(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
+}
+
+/// Runs a program with each engine: what it prints.
+fn runs<'a>(
+    program: &'a Path,
+    names: impl IntoIterator<Item = impl AsRef<str> + 'a> + 'a,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    names.into_iter().map(move |name| {
+        let name = name.as_ref().to_owned();
+        let said = stdout(Installed::get().run(program).arg(&name));
+        (name, said)
+    })
+}
+
+#[test]
+fn the_example_runs_with_every_engine_and_either_library() {
+    if !tools() {
+        return;
+    }
+    let (here, example) = (Installed::get(), root().join("examples/c/matching.c"));
+    let program = here.c(&example);
+    for spec in REGISTRY {
+        let said = stdout(here.run(&program).arg(spec.name));
+        assert!(said.contains("all as it should be") && said.contains(env!("CARGO_PKG_VERSION")), "{said}");
+    }
+    output(here.run(&here.c_static(&example)).env_remove("LD_LIBRARY_PATH").env_remove("DYLD_LIBRARY_PATH"));
+    let lost = here.run(&program).arg("lost").output().unwrap();
+    assert_eq!(lost.status.code(), Some(1));
+    let says = String::from_utf8(lost.stderr).unwrap();
+    assert!(says.starts_with("there is no engine `lost`; there are list, "), "{says}");
+}
+
+/// What a tool prints of each symbol: its name comes last.
+#[cfg(target_os = "linux")]
+fn symbols(options: &[&str], library: &Path) -> Vec<String> {
+    let text = stdout(std::process::Command::new("nm").args(options).arg(library));
+    text.lines().filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned)).collect()
+}
+
+/// Of another Rust library in the same program nothing may meet ours; and what users install is stripped.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_libraries_show_the_interface_and_no_more() {
+    if !tools() || !has("nm") || !has("objcopy") {
+        return;
+    }
+    let here = Installed::get();
+    let shared = format!("libmatchpoint.so.{}", matchpoint_abi::types::MP_ABI_VERSION);
+    let shown = symbols(&["-D", "--defined-only"], &here.library(&shared));
+    let linked = symbols(&["-g", "--defined-only"], &here.library("libmatchpoint.a"));
+    for symbols in [&shown, &linked] {
+        let other = symbols.iter().find(|symbol| !symbol.starts_with("mp_"));
+        assert!(symbols.len() > 20 && other.is_none(), "{} symbols, {other:?}", symbols.len());
+    }
+    assert_eq!(shown, {
+        let mut same = linked;
+        same.sort();
+        same
+    });
+    let sections = stdout(std::process::Command::new("objdump").arg("-h").arg(here.library(&shared)));
+    assert!(sections.contains(".text") && !sections.contains(".debug_info"), "{sections}");
+}
+
+#[test]
+fn the_wrapper_for_cpp_runs_with_every_engine() {
+    if !tools() || !has("c++") {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.cpp(&root().join("examples/c/matching.cpp"));
+    for spec in REGISTRY {
+        let said = stdout(here.run(&program).arg(spec.name));
+        assert!(said.contains("there is no engine `no such engine`"), "{said}");
+    }
+}
+
+/// Of every engine, and of the one that delivers in threads of its own, in each of its ways.
+fn engines_of_batches() -> impl Iterator<Item = String> {
+    let ways = ["pace", "optimism", "shares", "order"].into_iter();
+    let parallel = ways.map(|by| format!("optimistic_parallel:threads=4,by={by}"));
+    REGISTRY.iter().map(|spec| spec.name.to_owned()).chain(parallel)
+}
+
+#[test]
+fn the_example_of_batches_runs_with_every_engine() {
+    if !tools() {
+        return;
+    }
+    let program = Installed::get().c(&root().join("examples/c/batches.c"));
+    for (name, said) in runs(&program, engines_of_batches()) {
+        assert!(said.contains("80 batches, all as it should be"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn the_benchmark_measures_every_engine() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let said = stdout(here.run(&here.c(&root().join("examples/c/benchmark.c"))).arg("100"));
+    for spec in REGISTRY {
+        let lines = said.lines().filter(|line| line.split_whitespace().next() == Some(spec.name));
+        assert_eq!(lines.count(), 3, "{said}");
+    }
+}
+
+#[test]
+fn every_function_does_what_the_header_says() {
+    if !tools() {
+        return;
+    }
+    let program = Installed::get().c(&source("calls.c"));
+    assert_eq!(runs(&program, engines_of_batches()).count(), REGISTRY.len() + 4);
+}
+
+/// Each kind, with engines of one thread and of several inside.
+const CONCURRENT: [&str; 6] = [
+    "locked:engine=hybrid",
+    "locked:engine=optimistic_parallel:threads=3",
+    "sharded:shards=4,engine=list",
+    "split:engine=hybrid",
+    "split:engine=list",
+    "split:engine=optimistic_parallel:threads=3",
+];
+
+#[test]
+fn the_example_of_threads_runs_with_every_kind_of_concurrent_engine() {
+    if !tools() {
+        return;
+    }
+    let program = Installed::get().c_with_threads(&root().join("examples/c/threads.c"));
+    for (name, said) in runs(&program, CONCURRENT) {
+        assert!(said.contains("5 threads, 3200 messages, all as it should be"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn every_function_of_concurrent_engines_does_what_the_header_says() {
+    if !tools() {
+        return;
+    }
+    let program = Installed::get().c_with_threads(&source("concurrent.c"));
+    assert_eq!(runs(&program, CONCURRENT).count(), CONCURRENT.len());
+}
+
+/// With engines of one thread and of several inside, and with so little memory that the application falls back at once, or on the
+/// way.
+const OFFLOADED: [&str; 5] = [
+    "offload:engine=hybrid",
+    "offload:ring=8,engine=list",
+    "offload:engine=optimistic_parallel:threads=2",
+    "offload:budget_kib=0,engine=hybrid",
+    "offload:budget_kib=240,engine=bins",
+];
+
+#[test]
+fn the_example_of_offloading_runs() {
+    if !tools() {
+        return;
+    }
+    let program = Installed::get().c_with_threads(&root().join("examples/c/offload.c"));
+    for (name, said) in runs(&program, OFFLOADED) {
+        assert!(said.contains("3200 messages, all as it should be"), "{name}: {said}");
+        assert!(said.contains("falling back") || !name.contains("budget_kib=0"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn every_function_of_offloading_does_what_the_header_says() {
+    if !tools() {
+        return;
+    }
+    let program = Installed::get().c(&source("offloaded.c"));
+    assert_eq!(runs(&program, OFFLOADED).count(), OFFLOADED.len());
+}
+
+/// Replaces malloc, which every C library lets a program do, but only glibc tells how to reach the one replaced.
+#[cfg(target_env = "gnu")]
+#[test]
+fn a_warm_engine_does_not_allocate() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c(&source("allocations.c"));
+    for spec in REGISTRY {
+        let said = stdout(here.run(&program).arg(spec.name));
+        let (warming, warm) = said.trim().split_once(' ').unwrap();
+        assert!(warming.parse::<u64>().unwrap() > 0, "{}: no allocation was seen at all", spec.name);
+        assert_eq!(warm, "0", "{}: allocations once warm", spec.name);
+    }
+}
+
+/// Sizes and places of fields as C sees them are as Rust sees them, and as they were when the version was given out.
+#[test]
+fn layouts_are_those_of_the_version() {
+    let rust = [
+        ("mp_selector", size_of::<Selector>(), offset_of!(Selector, context)),
+        ("mp_envelope", size_of::<Envelope>(), offset_of!(Envelope, context)),
+        ("mp_message", size_of::<Message>(), offset_of!(Message, envelope)),
+        ("mp_outcome", size_of::<Outcome>(), offset_of!(Outcome, status)),
+        ("mp_completion", size_of::<Completion>(), offset_of!(Completion, kind)),
+        ("mp_entry", size_of::<Entry>(), offset_of!(Entry, queue)),
+        ("mp_footprint", size_of::<Footprint>(), offset_of!(Footprint, peak_bytes)),
+        ("mp_attempts", size_of::<Attempts>(), offset_of!(Attempts, unexpected)),
+        ("mp_engine_info", size_of::<EngineInfo>(), offset_of!(EngineInfo, parameters)),
+        ("mp_parameter_info", size_of::<ParameterInfo>(), offset_of!(ParameterInfo, meaning)),
+    ];
+    let given_out =
+        [(32, 24), (32, 24), (40, 8), (16, 8), (24, 16), (40, 36), (32, 24), (16, 8), (24, 16), (24, 16)];
+    for ((name, size, place), (size_1, place_1)) in rust.into_iter().zip(given_out) {
+        assert_eq!((size, place), (size_1, place_1), "{name}");
+    }
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let c = stdout(&mut here.run(&here.c(&source("layout.c"))));
+    let expected: String =
+        rust.iter().map(|(name, size, place)| format!("{name} {size} {place}\n")).collect();
+    assert_eq!(c, expected);
+}

@@ -1,0 +1,330 @@
+//! `matchpoint check`: our engines, and libraries that are right, wrong, or none.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::{env, fs, str};
+
+use matchpoint::engines::REGISTRY;
+use matchpoint::event::script;
+use tempfile::{TempDir, tempdir};
+
+use crate::left_out::leave_out;
+
+fn matchpoint(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_matchpoint")).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The example of a library that is not ours, compiled with these definitions; `None` without a compiler.
+struct Example {
+    library: String,
+    _folder: TempDir,
+}
+
+fn example(defined: &[&str]) -> Option<Example> {
+    let folder = tempdir().unwrap();
+    let library = folder.path().join("libforeign_list.so").display().to_string();
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC", "-shared"]);
+    command.args(defined.iter().map(|word| format!("-D{word}")));
+    command.arg("-I").arg(root().join("crates/matchpoint-capi/include"));
+    command.arg(root().join("examples/c/foreign_list.c")).args(["-o", &library]);
+    let Ok(output) = command.output() else {
+        leave_out("no cc", "`apt-get install gcc`");
+        return None;
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    Some(Example { library, _folder: folder })
+}
+
+#[test]
+fn every_engine_is_checked_unless_some_are_named() {
+    let output = matchpoint(&["check", "--streams=1", "--events=100", "--deep=300"]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    let lines: Vec<_> = stdout(&output).lines().collect();
+    assert_eq!(lines.len(), REGISTRY.len() + 1);
+    assert!(lines[REGISTRY.len()].starts_with("not covered: calls of several threads"), "{lines:?}");
+    for (line, spec) in lines.iter().zip(REGISTRY) {
+        assert!(line.starts_with(&format!("{}: ", spec.name)) && line.ends_with("no law broken"), "{line}");
+    }
+    let output = matchpoint(&["check", "bins:n=3", "--streams=1", "--events=100", "--deep=0"]);
+    assert!(stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == 2);
+    let output = matchpoint(&["check", "all", "bins:n=3", "--streams=1", "--events=10", "--deep=0"]);
+    assert!(
+        stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == REGISTRY.len() + 2
+    );
+    let output = matchpoint(&[
+        "check",
+        "list",
+        "-e",
+        "bins:n=3",
+        "-e",
+        "list",
+        "--streams=0",
+        "--events=100",
+        "--deep=0",
+    ]);
+    let lines: Vec<_> = stdout(&output).lines().collect();
+    assert!(
+        lines[0].starts_with("list: ") && lines[1].starts_with("bins:n=3: ") && lines.len() == 3,
+        "{lines:?}"
+    );
+}
+
+/// How long it takes is known before, and what was played after.
+#[test]
+fn help_counts_the_streams_that_are_played() {
+    let help = matchpoint(&["check", "--help"]);
+    let options = |streams| matchpoint_conformance::Options {
+        streams,
+        depths: vec![1, 2, 7, 70, 700],
+        deep: 70_000,
+        ..matchpoint_conformance::Options::quick()
+    };
+    let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let [all, least] = [200, 0].map(|streams| options(streams).streams_total());
+    let counts = format!("{},{:03} by default, {least} with ", all / 1000, all % 1000);
+    for text in [stdout(&help), &manual] {
+        assert!(text.contains(&counts), "{text} does not say {counts}");
+    }
+    let output = matchpoint(&["check", "list", "--streams=0", "--deep=0"]);
+    assert!(stdout(&output).starts_with(&format!("list: {} streams", least - 4)), "{}", stdout(&output));
+}
+
+/// Hours of streams: who waits for them in a job's log sees that they go on.
+#[test]
+fn what_takes_long_is_told_without_a_terminal() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+    command.args(["check", "list", "--streams=1000000", "--events=100", "--deep=0"]);
+    let mut check = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(check.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    check.kill().unwrap();
+    check.wait().unwrap();
+    assert!(line.starts_with("matchpoint: list: ") && line.contains(" streams; next: "), "{line}");
+}
+
+#[test]
+fn an_engine_is_held_to_the_order_asked_for() {
+    let relaxed = "rank_array:order=per_source";
+    assert!(
+        matchpoint(&["check", relaxed, "--streams=3", "--deep=300", "--order=per-source"]).status.success()
+    );
+    let output = matchpoint(&["check", relaxed, "--streams=3", "--order=total"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("though m1 is earlier"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_library_that_is_right_passes_and_what_it_lacks_is_told() {
+    let Some(example) = example(&[]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library, "--streams=20", "--deep=2000"]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("no law broken"));
+    let lacks = stdout(&output).lines().nth(1).unwrap();
+    assert!(
+        lacks.contains("not checked") && lacks.contains("mp_engine_retract") && !lacks.contains("cancel")
+    );
+}
+
+#[test]
+fn mistakes_are_found_and_shown_by_the_shortest_script() {
+    for (mistake, law, shortest) in [
+        (
+            "BUG_DIRECTED_FIRST",
+            "An arriving message takes the earliest",
+            "post r1 0/*/0\npost r2 0/0/0\narrive m1 0/0/0\n",
+        ),
+        (
+            "BUG_LIFO",
+            "takes the earliest unexpected message",
+            "arrive m1 0/0/0\narrive m2 0/0/0\npost r1 0/0/0\n",
+        ),
+        ("BUG_STALE_CANCEL", "Cancel is true if", "cancel r1\n"),
+        ("BUG_STATUS", "mp_engine_probe answered 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
+    ] {
+        let Some(example) = example(&[mistake]) else { return };
+        let folder = tempdir().unwrap();
+        let scripts = folder.path().join("scripts").display().to_string();
+        let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--save", &scripts]);
+        assert_eq!(output.status.code(), Some(1), "{mistake}");
+        assert!(stdout(&output).contains(law), "{mistake}: {}", stdout(&output));
+        assert!(!stdout(&output).contains("panicked"), "no C library panics: {}", stdout(&output));
+        assert!(stdout(&output).ends_with(shortest), "{mistake}: {}", stdout(&output));
+        let saved: Vec<_> = fs::read_dir(&scripts).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let text = fs::read_to_string(&saved[0]).unwrap();
+        assert_eq!(saved.len(), 1);
+        assert_eq!(script::print(&script::parse(&text).unwrap()), shortest);
+    }
+}
+
+/// Right as long as there is one engine of it.
+#[test]
+fn a_library_whose_engines_share_their_queues_is_found() {
+    let Some(example) = example(&["BUG_SHARED"]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--deep=300"]);
+    let says = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{says}");
+    assert!(says.contains("What is done on one engine changes nothing on another"), "{says}");
+    assert!(says.contains("by turns on two engines\n"), "{says}");
+    let script: Vec<_> = says.lines().filter(|line| line.starts_with(['p', 'a'])).collect();
+    assert_eq!(script.len(), 1, "{says}");
+}
+
+/// As many shapes, and as many streams for every bit to go everywhere, as there are.
+#[test]
+fn the_manual_counts_the_streams_that_there_are() {
+    let shapes = matchpoint_conformance::generate::SHAPES.len() as u64;
+    let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let everywhere = |streams: &u64| {
+        let disguised = (0..*streams).filter(|stream| stream % 2 == 1);
+        let seeds = disguised.flat_map(|stream| stream * shapes..(stream + 1) * shapes);
+        seeds.map(|seed| seed % 64).collect::<std::collections::BTreeSet<_>>().len() == 64
+    };
+    let least = (1..).find(everywhere).unwrap();
+    for says in [format!("of {shapes} shapes:"), format!("(`--streams {least}`)")] {
+        assert!(manual.contains(&says), "docs/check.md does not say \"{says}\"");
+    }
+}
+
+#[test]
+fn what_cannot_be_checked_is_one_clear_error() {
+    let lost = matchpoint(&["check", "--library", "./no/such.so"]);
+    assert!(stderr(&lost).starts_with("matchpoint: error: cannot load ./no/such.so: "), "{}", stderr(&lost));
+    let unknown = matchpoint(&["check", "lost"]);
+    assert!(stderr(&unknown).contains("there is no engine `lost`"), "{}", stderr(&unknown));
+    let mut outputs = vec![lost, unknown];
+    for (defined, arguments, says) in [
+        (&["LACKS_PROBE"][..], &[][..], "has no function mp_engine_probe"),
+        (&["ABI_VERSION=7"], &[], "version 7 of the C interface, this is version 0"),
+        (&[], &["fast"], "there is one engine here, without a name"),
+    ] {
+        let Some(example) = example(defined) else { return };
+        let output = matchpoint(&[&["check", "--library", &example.library], arguments].concat());
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+        outputs.push(output);
+    }
+    for output in outputs {
+        assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(2), 1));
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[test]
+fn what_came_of_it_is_json_as_well() {
+    let relaxed = "rank_array:order=per_source";
+    let asked = ["check", "list", relaxed, "--order=total", "--streams=3", "--deep=0", "--json=-"];
+    let output = matchpoint(&asked);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!((json["schema"].as_u64(), json["engines"][0]["engine"].as_str()), (Some(1), Some("list")));
+    assert!(
+        json["engines"][0]["matches"].as_u64() > Some(1000) && json["engines"][0]["law_broken"].is_null()
+    );
+    let broken = &json["engines"][1]["law_broken"];
+    assert!(broken["law"].as_str().unwrap().contains("takes the earliest unexpected message"), "{broken}");
+    assert_eq!(broken["script"].as_array().unwrap().len(), 3, "{broken}");
+    for played in ["streams", "events", "matches"] {
+        assert!(json["engines"][1][played].as_u64() > Some(1), "{played}: {json}");
+    }
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("found.json").display().to_string();
+    let output = matchpoint(&["check", "list", "--streams=1", "--deep=0", "--json", &file]);
+    assert!(output.status.success() && stdout(&output).contains("no law broken"));
+    assert!(fs::read_to_string(&file).unwrap().contains("\"law_broken\": null"));
+    // Nobody looks at a bar in a pipe.
+    assert_eq!(stderr(&output), format!("matchpoint: wrote {file}\n"));
+}
+
+#[test]
+fn a_wrong_option_is_no_broken_law() {
+    assert_eq!(matchpoint(&["check", "--streams=many"]).status.code(), Some(2));
+    let help = matchpoint(&["check", "--help"]);
+    assert!(stdout(&help).contains("Ends with 0 if no law is broken, 1 if one is"), "{}", stdout(&help));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_library_that_crashes_does_not_take_the_command_with_it() {
+    let Some(example) = example(&["BUG_CRASH"]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library]);
+    assert_eq!(output.status.code(), Some(1));
+    let says = stderr(&output);
+    assert!(
+        says.contains("crashed while the stream `cancel in reverse, 1 entries` was played (signal: 6"),
+        "{says}"
+    );
+    let told = stdout(&output);
+    assert!(
+        told.starts_with(&format!("{}: BREAKS A LAW\n# It crashed (signal: 6", example.library)),
+        "{told}"
+    );
+    assert!(told.ends_with("# First seen in: cancel in reverse, 1 entries\n"), "{told}");
+
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("found.json").display().to_string();
+    let printed = matchpoint(&["check", "--library", &example.library, "--json", "-"]);
+    let written = matchpoint(&["check", "--library", &example.library, "--json", &file]);
+    assert!(stdout(&written).contains("BREAKS A LAW"), "{}", stdout(&written));
+    for text in [stdout(&printed), &fs::read_to_string(&file).unwrap()] {
+        let json: serde_json::Value = serde_json::from_str(text).unwrap();
+        let engine = &json["engines"][0];
+        let broken = &engine["law_broken"];
+        assert_eq!(broken["stream"], "cancel in reverse, 1 entries", "{json}");
+        assert!(broken["how"].as_str().unwrap().starts_with("It crashed (signal: 6"), "{json}");
+        assert!(broken["law"].is_string() && broken["script"].as_array().unwrap().is_empty(), "{json}");
+        assert!(
+            engine["streams"].as_u64() > Some(1) && engine["engine"] == example.library.as_str(),
+            "{json}"
+        );
+    }
+}
+
+/// The end of a longer name is none of the next.
+#[test]
+fn a_trail_has_the_stream_that_is_played_and_nothing_else() {
+    let Some(example) = example(&[]) else { return };
+    let folder = tempdir().unwrap();
+    let trail = folder.path().join("trail").display().to_string();
+    let quick = ["--streams=1", "--events=9", "--deep=5"];
+    let asked = [&["check", "--library", &example.library, "--trail", &trail][..], &quick].concat();
+    assert!(matchpoint(&asked).status.success());
+    let trail = fs::read_to_string(trail).unwrap();
+    assert!(trail.lines().count() == 1 && trail.ends_with(", 5 entries\n"), "{trail}");
+}
+
+/// Our own engines behind our own C interface keep all laws, with nothing lacking: the interface is the contract.
+#[test]
+fn our_library_keeps_every_law() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_matchpoint"));
+    let built = program.parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["build", "--locked", "--quiet", "--package", "matchpoint-capi"]);
+    cargo.arg("--target-dir").arg(built.parent().unwrap());
+    if built.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success());
+    let name = format!("{}matchpoint{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
+    let library = built.join(name).display().to_string();
+    let engines: Vec<_> =
+        REGISTRY.iter().map(|spec| spec.name).chain(["rank_array:order=per_source"]).collect();
+    let output = matchpoint(
+        &[&["check", "--library", &library, "--streams=20", "--deep=2000"], &engines[..]].concat(),
+    );
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(stdout(&output).matches("no law broken").count(), engines.len());
+    assert!(!stdout(&output).contains("not checked"), "{}", stdout(&output));
+}

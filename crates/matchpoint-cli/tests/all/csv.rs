@@ -1,0 +1,63 @@
+//! The CSV tables can be read back.
+
+use csv::Reader;
+use matchpoint_cli::report::Report;
+use matchpoint_cli::report::csv::TABLES;
+use matchpoint_replay::Measurements;
+
+use crate::synthetic;
+
+fn table(measurements: &Measurements, file: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let table = TABLES.iter().find(|table| table.file == file).unwrap();
+    let mut bytes = Vec::new();
+    (table.write)(&Report::new(measurements), &mut bytes).unwrap();
+    let mut reader = Reader::from_reader(&bytes[..]);
+    let owned = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
+    let header = owned(reader.headers().unwrap());
+    // The reader refuses lines that are longer or shorter than the header.
+    (header, reader.records().map(|record| owned(&record.unwrap())).collect())
+}
+
+#[test]
+fn every_table_has_a_header_and_lines_as_long() {
+    let measurements = synthetic::run(8);
+    for known in &TABLES {
+        let (header, lines) = table(&measurements, known.file);
+        assert!(header.len() > 1 && !lines.is_empty(), "{}", known.file);
+    }
+}
+
+#[test]
+fn ranks_come_back_with_a_column_per_engine() {
+    let measurements = synthetic::run(8);
+    let (header, lines) = table(&measurements, "ranks.csv");
+    let column = header.iter().position(|name| name == "bins_match_ns").unwrap();
+    assert_eq!(lines[5][0], "5");
+    assert_eq!(lines[5][column].parse::<f64>().unwrap(), measurements.engines[2].ranks[5].match_ns);
+}
+
+#[test]
+fn the_timeline_is_long() {
+    let measurements = synthetic::run(8);
+    let (header, lines) = table(&measurements, "timeline.csv");
+    assert_eq!(header, ["rank", "start_s", "queue", "length_max"]);
+    assert_eq!(lines.len(), 8 * synthetic::SPANS * 2);
+    assert_eq!(lines[1][1].parse::<f64>().unwrap(), measurements.replayed_s / synthetic::SPANS as f64);
+}
+
+#[test]
+fn depths_add_up_to_the_searches() {
+    let measurements = synthetic::run(8);
+    let (_, lines) = table(&measurements, "depth.csv");
+    let posted = lines.iter().filter(|line| line[0] == "list" && line[1] == "posted");
+    let searches: u64 = posted.map(|line| line[5].parse::<u64>().unwrap()).sum();
+    assert_eq!(searches, measurements.engines[0].posted.searches);
+}
+
+#[test]
+fn names_with_commas_stay_one_field() {
+    let mut measurements = synthetic::run(8);
+    measurements.engines[2].name = "bins:n=64,x=\"1\"".to_owned();
+    let (_, lines) = table(&measurements, "engines.csv");
+    assert_eq!(lines[2][0], "bins:n=64,x=\"1\"");
+}

@@ -1,0 +1,70 @@
+//! Reports on disk: whole or not at all.
+
+use std::fs;
+use std::path::Path;
+
+use clap::Parser;
+use matchpoint_cli::cli::{Analyze, Cli, Command};
+use matchpoint_cli::delivery::Delivery;
+use matchpoint_cli::report::Report;
+use matchpoint_cli::report::csv::TABLES;
+use tempfile::tempdir;
+
+use crate::synthetic;
+
+fn arguments(folder: &Path) -> Analyze {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (json, html, csv) = (path("out.json"), path("out.html"), path("tables"));
+    let line =
+        ["matchpoint", "analyze", "x", "--engine=list", "--json", &json, "--html", &html, "--csv", &csv];
+    match Cli::parse_from(line).command {
+        Command::Analyze(arguments) => arguments,
+        _ => unreachable!("the line says analyze"),
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn all_files_appear_and_others_stay() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("out.json"), "old").unwrap();
+    fs::create_dir(folder.path().join("tables")).unwrap();
+    fs::write(folder.path().join("tables/mine.txt"), "mine").unwrap();
+    let measurements = synthetic::run(8);
+    let mut delivery = Delivery::prepare(&arguments(folder.path())).unwrap();
+    delivery.fill(&Report::new(&measurements)).unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("out.json")).unwrap(), "old");
+    assert_eq!(delivery.commit().unwrap().len(), TABLES.len() + 2);
+    assert_eq!(names(folder.path()), ["out.html", "out.json", "tables"]);
+    assert_eq!(names(&folder.path().join("tables")).len(), TABLES.len() + 1);
+    assert!(fs::read_to_string(folder.path().join("out.json")).unwrap().contains("\"schema\": 1"));
+}
+
+#[test]
+fn what_is_not_committed_was_never_there() {
+    let folder = tempdir().unwrap();
+    let measurements = synthetic::run(8);
+    let mut delivery = Delivery::prepare(&arguments(folder.path())).unwrap();
+    delivery.fill(&Report::new(&measurements)).unwrap();
+    drop(delivery);
+    assert!(names(folder.path()).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_written_to_not_replaced() {
+    let folder = tempdir().unwrap();
+    let mut arguments = arguments(folder.path());
+    (arguments.json, arguments.html, arguments.csv) = (Some("/dev/null".into()), None, None);
+    let measurements = synthetic::run(8);
+    let mut delivery = Delivery::prepare(&arguments).unwrap();
+    delivery.fill(&Report::new(&measurements)).unwrap();
+    delivery.commit().unwrap();
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}

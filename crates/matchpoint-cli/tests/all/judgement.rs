@@ -1,0 +1,588 @@
+//! The verdict and the advice: each says something exactly when the numbers support it.
+
+use matchpoint_cli::advice::{Advice, Kind};
+use matchpoint_cli::library_cost::apply;
+use matchpoint_cli::report::{Report, terminal};
+use matchpoint_cli::verdict::{Answer, Verdict};
+use matchpoint_replay::Measurements;
+use matchpoint_replay::library_cost::{Curve, SearchTime};
+use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
+use matchpoint_trace::Function;
+
+use crate::synthetic;
+
+fn with(change: impl FnOnce(&mut Measurements)) -> Measurements {
+    let mut measurements = synthetic::run(8);
+    change(&mut measurements);
+    measurements
+}
+
+fn costing(share: f64) -> Measurements {
+    with(|measurements| {
+        let elapsed_ns = measurements.ranks[3].elapsed_s * 1e9;
+        let at = &mut measurements.engines[0].ranks[3];
+        (at.match_ns, at.match_cold_ns) = (share * elapsed_ns / 2.0, share * elapsed_ns * 2.0);
+    })
+}
+
+fn find(measurements: &Measurements, title: &str) -> Option<Advice> {
+    Report::new(measurements).advice.into_iter().find(|advice| advice.title.contains(title))
+}
+
+#[test]
+fn the_answer_follows_from_the_share() {
+    for (share, answer, opening) in [
+        (
+            0.004,
+            Answer::No,
+            "No: with engine `list`, which searches as MPICH does, matching costs 0.4 % (0.2–0.8 %) of the run time of \
+             the worst rank, 3; with `bins` ",
+        ),
+        (
+            0.022,
+            Answer::Little,
+            "A little: with engine `list`, which searches as MPICH does, matching costs 2.2 % ",
+        ),
+        (
+            0.2,
+            Answer::Yes,
+            "Yes: with engine `list`, which searches as MPICH does, matching costs 20 % (10–40 %) of",
+        ),
+    ] {
+        let measurements = costing(share);
+        let verdict = Report::new(&measurements).verdict;
+        assert_eq!(verdict.answer, answer);
+        assert_eq!(verdict.rank, 3);
+        assert!((verdict.share - share).abs() < 1e-9 && verdict.low < verdict.high);
+        assert!(verdict.text.starts_with(opening), "{}", verdict.text);
+    }
+}
+
+/// Measured where the program ran, 1000 entries cost more than a `list` takes for them here.
+#[test]
+fn stand_in_has_cost_of_library() {
+    let curve = Curve { warm: vec![(16.0, 1.0), (1024.0, 5.0)], cold_ns: 15.0, empty_ns: 100.0 };
+    let cost = synthetic::library_cost(4, curve.clone(), curve);
+    let with_cost = |library: Option<&str>| {
+        let mut measurements = with(|measurements| {
+            measurements.trace.library = library.map(str::to_owned);
+            measurements.library_cost = Some(cost.clone());
+            for engine in &mut measurements.engines {
+                engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (1e3, 2e3));
+                engine.ranks[3].library =
+                    Some(SearchTime { low_ns: 0.2e9, likely_ns: 0.3e9, high_ns: 0.45e9 });
+            }
+        });
+        apply(&mut measurements);
+        measurements
+    };
+    let measurements = with_cost(Some("MPICH Version: 5.0.2"));
+    let [list, rank_array] = [&measurements.engines[0], &measurements.engines[1]];
+    assert_eq!((list.ranks[3].match_ns, list.ranks[3].match_cold_ns), (0.2e9, 0.45e9));
+    assert_eq!((list.ranks[0].match_ns, rank_array.ranks[3].match_ns), (1e3, 1e3));
+    assert_eq!(list.match_ns, 0.2e9 + 7e3);
+    let report = Report::new(&measurements);
+    assert_eq!((report.verdict.answer, report.verdict.rank), (Answer::Yes, 3));
+    assert!((report.verdict.share - 0.25).abs() < 0.01, "{}", report.verdict.share);
+    let text = terminal::render(&report);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("measured in this run, between 4 pairs of ranks on one host"), "{text}");
+
+    let of_another = with_cost(Some("Open MPI v5.0.11"));
+    assert_eq!(of_another.engines[0].ranks[3].match_ns, 1e3);
+    assert_eq!(of_another.engines[1].ranks[3].match_ns, 0.2e9);
+    assert_eq!(with_cost(None).engines[0].ranks[3].match_ns, 0.2e9);
+}
+
+/// Calls of 900 ms include the time of the other process on the processor. Searches take no more than both can need.
+#[test]
+fn crowded_library_cost_has_one_share() {
+    let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
+    let mut measurements = with(|measurements| {
+        measurements.crowding = Some(2.0);
+        measurements.library_cost = Some(synthetic::library_cost(4, curve.clone(), curve));
+        for at in &mut measurements.engines[0].ranks {
+            (at.match_ns, at.match_cold_ns) = (1e3, 2e3);
+            at.library = Some(SearchTime { low_ns: 0.05e9, likely_ns: 0.9e9, high_ns: 0.2e9 });
+        }
+        measurements.ranks[3].posted.length_max = 2000;
+    });
+    apply(&mut measurements);
+    let report = Report::new(&measurements);
+    let saving = report.advice.iter().find(|advice| advice.title == "Many receives are posted at once");
+    let saving = saving.unwrap().saving.unwrap();
+    assert!((saving.ns - 0.4e9).abs() < 1.0, "{saving:?}");
+    assert!((report.verdict.share - report.verdict.high).abs() < 1e-9, "{}", report.verdict.text);
+}
+
+/// Between 6 and 24 ms a rank needs 12; two on a processor need 24.
+#[test]
+fn crowded_engine_cost_is_doubled() {
+    let measurements = with(|measurements| {
+        measurements.crowding = Some(2.0);
+        let engine = &mut measurements.engines[0];
+        engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (6e6, 24e6));
+        (engine.match_ns, engine.match_cold_ns) = (8.0 * 6e6, 8.0 * 24e6);
+    });
+    let verdict = Report::new(&measurements).verdict;
+    assert!((verdict.share * 2.0 - verdict.high).abs() < 1e-9, "{} {}", verdict.share, verdict.high);
+}
+
+/// Each waits while another matches.
+#[test]
+fn crowded_ranks_share_matching_cost() {
+    let share = |crowding| {
+        let measurements = with(|measurements| {
+            measurements.crowding = crowding;
+            let engine = &mut measurements.engines[0];
+            engine.ranks.iter_mut().for_each(|at| (at.match_ns, at.match_cold_ns) = (12e6, 12e6));
+            (engine.match_ns, engine.match_cold_ns) = (8.0 * 12e6, 8.0 * 12e6);
+        });
+        Report::new(&measurements).verdict.share
+    };
+    let alone = share(None);
+    assert!((0.009..0.011).contains(&alone), "{alone}");
+    assert!((share(Some(1.0)) - alone).abs() < 1e-9);
+    assert!((share(Some(4.0)) - 4.0 * alone).abs() < 1e-3);
+    assert!(share(Some(1000.0)) <= 1.0);
+}
+
+/// What a card did not do is not said of it.
+#[test]
+fn sentences_name_who_matched_in_the_place_of_a_card() {
+    const CARD: &str = "gpu_ordered:fallback=";
+    const BINS: usize = 2;
+    let in_place = |at: usize, by: &str, ranks: u32| {
+        let mut measurements = costing(0.2);
+        let engine = &mut measurements.engines[at];
+        engine.name = format!("{CARD}{by}");
+        engine.substitute = Some(Substitute { name: by.to_owned(), ranks, of_ranks: 8 });
+        measurements
+    };
+    let verdict = |measurements: &Measurements| Report::new(measurements).verdict.text;
+    let text = verdict(&in_place(0, "list", 8));
+    let opening = "Yes: with engine `list` (in the place of `gpu_ordered:fallback=list`), which searches as MPICH does, matching costs";
+    assert!(text.starts_with(opening), "{text}");
+    let text = verdict(&in_place(0, "hybrid", 3));
+    let opening = "Yes: with engine `gpu_ordered:fallback=hybrid` (`hybrid` in its place at 3 of 8 ranks), matching costs";
+    assert!(text.starts_with(opening), "{text}");
+    let measurements = in_place(BINS, "hybrid", 8);
+    let who = "`hybrid` (in the place of `gpu_ordered:fallback=hybrid`)";
+    let text = verdict(&measurements);
+    assert!(text.contains(&format!("; with {who} ")), "{text}");
+    let advice = find(&measurements, "Another engine would help").unwrap().text;
+    assert!(advice.starts_with(&format!("At rank 3 {who} spends ")), "{advice}");
+    let wrong = with(|measurements| {
+        *measurements = in_place(BINS, "hybrid", 8);
+        measurements.engines[BINS].disagreements = 1;
+    });
+    let advice = find(&wrong, "An engine is wrong").unwrap().text;
+    assert!(advice.starts_with(who) && advice.contains(&format!("under {who})")), "{advice}");
+}
+
+#[test]
+fn a_range_across_a_threshold_is_no_answer() {
+    for (share, threshold) in [(0.009, "1 %"), (0.012, "1 %"), (0.04, "5 %"), (0.06, "5 %")] {
+        let verdict = Report::new(&costing(share)).verdict;
+        assert_eq!(verdict.answer, Answer::Unknown);
+        let opening =
+            format!("Cannot tell: {threshold} lies within the range of what matching costs. With engine");
+        assert!(verdict.text.starts_with(&opening), "{}", verdict.text);
+        assert!(verdict.text.contains("how much memory the program works through there decides"));
+        assert!((verdict.share - share).abs() < 1e-9, "the numbers are told all the same");
+    }
+}
+
+#[test]
+fn a_trace_that_shows_little_of_the_run_gives_no_no() {
+    let few = with(|of| {
+        *of = costing(0.001);
+        of.trace.missing = (1..8).map(|rank| (rank, "no file".to_owned())).collect();
+    });
+    let verdict = Report::new(&few).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(verdict.text.starts_with("Cannot tell: the trace shows 1 of 8 ranks."), "{}", verdict.text);
+    assert!(find(&few, "needs no change").is_none());
+    let left_out = with(|of| {
+        *of = costing(0.001);
+        of.trace.calls_left_out = 100 * of.trace.calls;
+    });
+    let verdict = Report::new(&left_out).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(verdict.text.contains("leaves out no receives and probes"), "{}", verdict.text);
+    let hardly_any = with(|of| {
+        *of = costing(0.001);
+        of.trace.calls_left_out = of.trace.calls / 100;
+    });
+    assert_eq!(Report::new(&hardly_any).verdict.answer, Answer::No);
+}
+
+/// Nine of ten messages go to the rank that is not there.
+#[test]
+fn a_trace_without_the_rank_that_most_messages_go_to_gives_no_no() {
+    let headless = with(|of| {
+        *of = costing(0.001);
+        of.trace.missing = vec![(5, "no file".to_owned())];
+        of.arrivals.lost_messages = 9 * of.ranks.iter().map(|rank| rank.messages).sum::<u64>();
+    });
+    let verdict = Report::new(&headless).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(
+        verdict.text.starts_with("Cannot tell: of 240,320 messages the trace shows where"),
+        "{}",
+        verdict.text
+    );
+    let few = with(|of| {
+        *of = costing(0.001);
+        of.trace.missing = vec![(5, "no file".to_owned())];
+        of.arrivals.lost_messages = 9;
+    });
+    assert_eq!(Report::new(&few).verdict.answer, Answer::No);
+}
+
+#[test]
+fn calls_that_were_cut_off_and_calls_that_end_early_are_told() {
+    let cut = with(|of| {
+        *of = costing(0.001);
+        of.trace.calls_cut_off = 2 * of.trace.calls;
+    });
+    let verdict = Report::new(&cut).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(verdict.text.contains("A whole copy of the trace would decide."), "{}", verdict.text);
+    assert!(find(&cut, "files are not whole").unwrap().text.contains("Copy the trace again."));
+    assert!(find(&cut, "needs no change").is_none());
+    let early = with(|of| {
+        *of = costing(0.001);
+        of.trace.ended_early = vec![2, 4];
+    });
+    let verdict = Report::new(&early).verdict;
+    assert_eq!(verdict.answer, Answer::No);
+    assert!(verdict.text.ends_with(" The calls of 2 ranks end early."), "{}", verdict.text);
+    assert!(find(&early, "Calls end early").unwrap().text.contains("2 ranks (the first is 2)"));
+    for title in ["files are not whole", "Calls end early"] {
+        assert!(find(&costing(0.001), title).is_none(), "{title}");
+    }
+}
+
+#[test]
+fn what_else_it_would_cost_is_told_of_hybrid_and_of_the_cheapest() {
+    let mut measurements = costing(0.2);
+    measurements.engines[1].name = "hybrid".to_owned();
+    let named = |of: &Measurements| -> Vec<String> {
+        Report::new(of).verdict.others.into_iter().map(|other| other.name).collect()
+    };
+    let at = measurements.engines[1].ranks[3];
+    let mut cheaper = at;
+    (cheaper.match_ns, cheaper.match_cold_ns) = (at.match_ns / 2.0, at.match_cold_ns / 2.0);
+    measurements.engines[2].ranks[3] = cheaper;
+    assert_eq!(named(&measurements), ["hybrid", "bins"]);
+    measurements.engines[2].ranks[3] = at;
+    assert_eq!(named(&measurements), ["hybrid"], "what is not clearly cheaper is not named");
+}
+
+#[test]
+fn a_busy_machine_and_implausible_times_are_told() {
+    assert!(find(&costing(0.2), "was busy").is_none());
+    let busy = with(|of| of.timings.processor_s = of.timings.wall_s / 2.0);
+    let text = find(&busy, "was busy").unwrap().text;
+    assert!(text.contains("wait for a processor 50 % of the time (in 1 of 400 bursts)"), "{text}");
+    assert!(find(&costing(0.2), "implausible").is_none());
+    let odd = with(|of| {
+        of.odd_times.backward = 1;
+        of.odd_times.first_rank = Some(4);
+        of.odd_times.outliers = vec![2, 3];
+    });
+    let text = find(&odd, "implausible").unwrap().text;
+    assert!(
+        text.starts_with("1 call begins before an earlier one") && text.contains("2 ranks begin or end"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_was_never_cold_and_what_was_timed_while_it_counted_are_told() {
+    for title in ["Nothing was played on cold", "timed while they counted"] {
+        assert!(find(&costing(0.2), title).is_none(), "{title}");
+    }
+    let warm = with(|of| of.timings.cold_phases = 0);
+    assert!(find(&warm, "Nothing was played on cold").is_some());
+    let counted = with(|of| of.engines[1].timed_counting = 0.5);
+    let text = find(&counted, "timed while they counted").unwrap().text;
+    assert!(text.contains("50 % of the operations"), "{text}");
+}
+
+#[test]
+fn trifles_get_no_advice() {
+    let trifling = with(|of| {
+        *of = costing(0.001);
+        of.ranks.iter_mut().for_each(|rank| rank.tuple_share_max = 0.9);
+        of.totals.tags_unique = 100_000;
+        of.totals.wildcards = Wildcards { none: 0, any_source: 4, any_tag: 0, both: 0 };
+    });
+    for title in ["look alike", "Tags are many", "any source are common", "wildcards are not used"] {
+        assert_eq!(find(&trifling, title), None, "{title}");
+    }
+}
+
+#[test]
+fn cold_below_warm_is_a_range_all_the_same() {
+    let measurements = with(|measurements| {
+        let at = &mut measurements.engines[0].ranks[5];
+        (at.match_ns, at.match_cold_ns) = (at.match_cold_ns, at.match_ns);
+    });
+    let verdict = Report::new(&measurements).verdict;
+    assert!(verdict.low < verdict.share && verdict.share < verdict.high);
+}
+
+#[test]
+fn nothing_to_match_is_said() {
+    let verdict = Report::new(&with(|of| of.totals = Default::default())).verdict;
+    assert_eq!(verdict.answer, Answer::NoMessages);
+    assert!(verdict.text.starts_with("No messages: "), "{}", verdict.text);
+}
+
+/// A deadlock, a limit, an abort in the first second: what is not in the trace may have been messages.
+#[test]
+fn no_messages_in_a_trace_that_is_not_whole_is_no_answer() {
+    let silent = |change: fn(&mut TraceFacts)| {
+        let measurements = with(|of| {
+            of.totals = Default::default();
+            change(&mut of.trace);
+        });
+        let Verdict { answer, text, .. } = Report::new(&measurements).verdict;
+        assert_eq!(answer, Answer::Unknown, "{text}");
+        text
+    };
+    let shows = "Cannot tell: the trace shows no point-to-point message, and ";
+    for (text, says) in [
+        (
+            silent(|of| of.missing = vec![(1, "no file".to_owned())]),
+            "1 of 8 ranks is missing from it. A trace of all ranks would decide.",
+        ),
+        (silent(|of| of.calls_left_out = 1), "calls. A trace of all calls would decide."),
+        (silent(|of| of.calls_cut_off = 1), "calls. A trace of all calls would decide."),
+        (
+            silent(|of| of.ended_early = vec![0, 1]),
+            "the calls of 2 ranks end early: what followed is not known. A trace of a run that ends would decide.",
+        ),
+    ] {
+        assert!(text.starts_with(shows) && text.ends_with(says), "{text}");
+    }
+}
+
+#[test]
+fn without_run_times_nothing_is_claimed() {
+    let measurements = with(|of| of.ranks.iter_mut().for_each(|rank| rank.elapsed_s = 0.0));
+    assert!(Report::new(&measurements).verdict.text.starts_with("Cannot tell: "));
+}
+
+#[test]
+fn missing_ranks_are_part_of_the_answer() {
+    let measurements = with(|of| of.trace.missing.push((3, "no file".to_owned())));
+    assert!(Report::new(&measurements).verdict.text.ends_with("1 of 8 ranks is missing from the trace."));
+    assert_eq!(find(&measurements, "Ranks are missing").unwrap().kind, Kind::Trust);
+}
+
+#[test]
+fn engines_are_compared_only_where_matching_matters() {
+    assert!(find(&costing(0.004), "needs no change").is_some());
+    assert!(find(&costing(0.004), "Another engine").is_none());
+    let advice = find(&costing(0.2), "Another engine would help").unwrap();
+    assert!(advice.text.contains("`bins`"), "{}", advice.text);
+    let wrong = with(|of| {
+        *of = costing(0.2);
+        of.engines[2].disagreements = 7;
+    });
+    let advice = find(&wrong, "Another engine would help").unwrap();
+    assert!(advice.text.contains("`rank_array`"), "a wrong engine is not recommended");
+    assert!(find(&wrong, "An engine is wrong").is_some());
+}
+
+#[test]
+fn an_engine_that_was_stopped_is_told() {
+    assert!(find(&costing(0.2), "estimates").is_none());
+    let stopped = with(|of| of.engines[0].sampled = 0.25);
+    let advice = find(&stopped, "estimates").unwrap();
+    assert_eq!(advice.kind, Kind::Trust);
+    assert!(advice.text.contains("`list` (25"), "{}", advice.text);
+}
+
+#[test]
+fn wildcards_that_nobody_uses_can_be_asserted() {
+    let wildcards = |any_source, any_tag| {
+        with(|of| {
+            *of = costing(0.2);
+            of.totals.wildcards = Wildcards { none: 9000, any_source, any_tag, both: 0 };
+        })
+    };
+    let text = |of: &Measurements| find(of, "wildcards are not used").map(|advice| advice.text);
+    let neither = text(&wildcards(0, 0)).unwrap();
+    assert!(neither.contains("no_any_source") && neither.contains("no_any_tag"));
+    let sources = text(&wildcards(10, 0)).unwrap();
+    assert!(!sources.contains("no_any_source") && sources.contains("no_any_tag"));
+    assert_eq!(text(&wildcards(10, 10)), None);
+    // A probe breaks the promise too, and so may a call that nobody saw.
+    let mut probing = wildcards(0, 0);
+    probing.totals.probes_any_source = 1;
+    assert!(!text(&probing).unwrap().contains("no_any_source"));
+    let mut partial = wildcards(0, 0);
+    partial.trace.calls_left_out = 1;
+    assert_eq!(text(&partial), None);
+    assert!(find(&partial, "Calls are missing").is_some());
+}
+
+#[test]
+fn run_of_mostly_setup_is_no_answer() {
+    let short = |setup: f64| {
+        with(|of| {
+            *of = costing(0.003);
+            of.setup_s = setup * of.elapsed_s;
+            of.ranks.iter_mut().for_each(|rank| rank.setup_s = setup * rank.elapsed_s);
+        })
+    };
+    let verdict = Report::new(&short(0.9)).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(
+        verdict.text.starts_with("Cannot tell: MPI_Init and MPI_Finalize took 90 % of the run."),
+        "{}",
+        verdict.text
+    );
+    let says = "Of the time between them it is 3 % (1.5–6 %). A run that goes on for longer would decide.";
+    assert!(verdict.text.contains(says), "{}", verdict.text);
+    assert!((verdict.share - 0.003).abs() < 1e-9 && (verdict.share_without_setup - 0.03).abs() < 1e-9);
+    assert!(find(&short(0.9), "took most of the run").is_some());
+    assert!(find(&short(0.4), "took most of the run").is_none());
+}
+
+#[test]
+fn an_engine_that_stands_for_another_library_is_told() {
+    let of = |library: Option<&str>, engine: usize| {
+        let measurements = with(|of| {
+            *of = costing(0.2);
+            of.trace.library = library.map(str::to_owned);
+            of.engines.swap(0, engine);
+        });
+        Report::new(&measurements).verdict.text
+    };
+    let told = "(the trace is of one that searches as Open MPI does)";
+    let open_mpi = Some("Open MPI v5.0.11, package: Open MPI somebody@somewhere");
+    assert!(of(open_mpi, 0).contains(&format!("`list`, which searches as MPICH does {told}, matching")));
+    assert!(
+        of(Some("MPICH Version: 5.0.2"), 1).contains("(the trace is of one that searches as MPICH does)")
+    );
+    for (library, engine) in
+        [(None, 0), (None, 1), (Some("MPICH Version: 5.0.2"), 0), (open_mpi, 1), (open_mpi, 2)]
+    {
+        let text = of(library, engine);
+        assert!(!text.contains("the trace is of"), "{text}");
+    }
+}
+
+#[test]
+fn late_receives_name_their_functions() {
+    let late = find(&synthetic::run(8), "Post receives earlier").unwrap();
+    assert!(late.text.contains("MPI_Recv (4,005)"), "{}", late.text);
+    let prompt = with(|of| of.totals.late_by_function = [(Function::Recv, 10)].into());
+    assert!(find(&prompt, "Post receives earlier").is_none());
+}
+
+#[test]
+fn matched_probes_are_advised_to_who_probes_a_lot() {
+    assert!(find(&synthetic::run(8), "MPI_Improbe").is_none());
+    assert!(find(&with(|of| of.totals.probes_found = 5000), "MPI_Improbe").is_some());
+    let already = with(|of| {
+        of.totals.probes_found = 5000;
+        of.calls.remove(&Function::Iprobe);
+        of.calls.insert(Function::Improbe, 5000);
+    });
+    assert!(find(&already, "MPI_Improbe").is_none());
+}
+
+#[test]
+fn queues_are_long_or_not() {
+    assert!(find(&synthetic::run(1024), "One rank collects").is_some());
+    assert!(find(&synthetic::run(8), "One rank collects").is_none());
+    assert!(find(&with(|of| of.ranks[1].posted.length_max = 5000), "Many receives are posted").is_some());
+    assert!(find(&with(|of| of.ranks[1].unexpected.length_max = 5000), "Many messages wait").is_some());
+}
+
+#[test]
+fn tags_and_tuples() {
+    let hot = with(|of| {
+        *of = costing(0.2);
+        of.ranks.iter_mut().for_each(|rank| rank.tuple_share_max = 0.9);
+    });
+    assert!(find(&hot, "look alike").is_some());
+    let many = with(|of| {
+        *of = costing(0.2);
+        of.totals.tags_unique = 100_000;
+    });
+    assert!(find(&many, "Tags are many").is_some());
+    let wide = with(|of| {
+        of.totals.tag_max = Some(i32::MAX);
+        of.trace.ranks = 1 << 20;
+        of.communicators[0].context = 1 << 15;
+    });
+    let text = find(&wide, "too wide").unwrap().text;
+    assert!(text.contains("need 67 bits"), "{text}");
+}
+
+#[test]
+fn doubts_are_told() {
+    let doubtful = with(|of| {
+        of.arrivals.released.insert("a wait that never ends", 1);
+        of.arrivals.made_up_messages = 4;
+        of.arrivals.unexplained_ranks = 2;
+        of.totals.reproduced_wildcards = 1;
+        of.arrivals.compared[1].unexpected_share = 0.9;
+    });
+    for title in [
+        "let go",
+        "cross the edge",
+        "not explained",
+        "Not everything",
+        "takes other messages",
+        "order of arrivals decides",
+    ] {
+        assert_eq!(find(&doubtful, title).map(|advice| advice.kind), Some(Kind::Trust), "{title}");
+    }
+}
+
+#[test]
+fn order_of_arrivals_decides_length() {
+    let longer = |longest| {
+        let differing = with(|of| of.arrivals.compared[1].unexpected_longest = longest);
+        find(&differing, "order of arrivals decides").map(|advice| advice.text)
+    };
+    assert_eq!(longer(63), None);
+    let text = longer(1000).unwrap();
+    assert!(text.contains("the longest unexpected queue has 3 messages"), "{text}");
+    assert!(text.contains("Under `timestamps` it is 31 % and 1,000 messages."), "{text}");
+}
+
+#[test]
+fn run_is_advised_beyond_its_limit() {
+    let curve = Curve { warm: vec![(128.0, 2.0)], cold_ns: 14.0, empty_ns: 100.0 };
+    let cost = synthetic::library_cost(1, curve.clone(), curve);
+    let text = |longest: u64| {
+        let measurements = with(|of| {
+            *of = costing(0.2);
+            of.library_cost = Some(cost.clone());
+            of.ranks.iter_mut().for_each(|rank| rank.worst_length = longest);
+            for at in &mut of.engines[2].ranks {
+                (at.match_ns, at.match_cold_ns) = (at.match_ns / 10.0, at.match_cold_ns / 10.0);
+            }
+        });
+        find(&measurements, "Another engine would help").unwrap().text
+    };
+    assert!(
+        text(75).contains("`matchpoint run` would not: no queue is longer than the 75 entries"),
+        "{}",
+        text(75)
+    );
+    assert!(
+        text(76).contains("`matchpoint run --engine bins` gives it to the unchanged program"),
+        "{}",
+        text(76)
+    );
+}

@@ -1,0 +1,216 @@
+//! Recommendations name the saving, and the overflow limit that brings it, exactly where overflow matching can bring it.
+
+use matchpoint_cli::advice::Advice;
+use matchpoint_cli::library_cost;
+use matchpoint_cli::report::{Report, html, json, terminal};
+use matchpoint_replay::Measurements;
+use matchpoint_replay::library_cost::{Curve, LibraryCost};
+use matchpoint_trace::BurstCost;
+use serde_json::Value;
+
+use crate::synthetic;
+
+const TITLE: &str = "Many receives are posted at once";
+const BY_RUN: &str = " `matchpoint run --limit 75` can save most of it without a change.";
+
+fn curve(warm_ns: f64, cold_ns: f64) -> Curve {
+    Curve { warm: vec![(128.0, warm_ns)], cold_ns, empty_ns: 100.0 }
+}
+
+fn costs(posted: Curve, unexpected: Curve) -> Option<LibraryCost> {
+    Some(synthetic::library_cost(1, posted, unexpected))
+}
+
+/// Rank 3 has 2000 receives posted, and spends 20 % of its run time in searches.
+fn long(change: impl FnOnce(&mut Measurements)) -> Measurements {
+    let mut of = synthetic::run(8);
+    of.library_cost = costs(curve(2.0, 14.0), curve(2.0, 14.0));
+    (of.ranks[3].worst_length, of.ranks[3].posted.length_max) = (2000, 2000);
+    spend(&mut of, 0.2);
+    change(&mut of);
+    of
+}
+
+fn spend(of: &mut Measurements, share: f64) {
+    let elapsed_ns = of.ranks[3].elapsed_s * 1e9;
+    let at = &mut of.engines[0].ranks[3];
+    (at.match_ns, at.match_cold_ns) = (share * elapsed_ns / 2.0, share * elapsed_ns * 2.0);
+}
+
+fn find(of: &Measurements, title: &str) -> Advice {
+    let found = Report::new(of).advice.into_iter().find(|advice| advice.title == title);
+    found.unwrap_or_else(|| panic!("no {title}"))
+}
+
+fn limit(change: impl FnOnce(&mut Measurements)) -> Option<u64> {
+    let advice = find(&long(change), TITLE);
+    let limit = advice.saving.unwrap().overflow_limit;
+    assert_eq!(advice.text.contains("matchpoint run"), limit.is_some(), "{}", advice.text);
+    limit
+}
+
+#[test]
+fn long_queue_names_limit_in_every_report() {
+    let of = long(|of| of.totals.tags_unique = 100_000);
+    let advice = find(&of, TITLE);
+    let saving = advice.saving.unwrap();
+    assert!(advice.text.ends_with(&format!("(20 % of its run time).{BY_RUN}")), "{}", advice.text);
+    assert_eq!(saving.overflow_limit, Some(75));
+    assert!((saving.share - 0.2).abs() < 1e-9 && (saving.ns / 1e9 / 0.2 - 1.197).abs() < 1e-9, "{saving:?}");
+    assert!(find(&of, "Tags are many").text.ends_with(BY_RUN));
+
+    let report = Report::new(&of);
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(terminal::render(&report)).contains(BY_RUN.trim()));
+    let page = html::render(&report);
+    let in_html = "<code>matchpoint run --limit 75</code> can save most of it without a change.";
+    assert!(page.contains(in_html));
+    let mut bytes = Vec::new();
+    json::write(&report, &mut bytes).unwrap();
+    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let items = document["advice"].as_array().unwrap();
+    let item = |title| items.iter().find(|item| item["title"] == title).unwrap();
+    assert_eq!(item(TITLE)["overflow_limit"], 75);
+    assert_eq!(item(TITLE)["saving_ns"], saving.ns);
+    assert_eq!(item(TITLE)["saving_share"], saving.share);
+    let other = item("Another engine would help");
+    assert_eq!(other["overflow_limit"], 75);
+    let [share, saved] = [&other["saving_share"], &other["numbers"]["share_saved"]].map(Value::as_f64);
+    assert!((share.unwrap() - saved.unwrap()).abs() < 1e-9, "{other}");
+    let earlier = item("Post receives earlier");
+    assert_eq!((&earlier["saving_ns"], &earlier["overflow_limit"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn queue_within_limit_gives_no_limit() {
+    assert_eq!(limit(|of| of.ranks[3].worst_length = 75), None);
+    assert_eq!(limit(|of| of.ranks[3].worst_length = 76), Some(75));
+}
+
+/// 3000 messages cost 150 ns each in the engine, and up to 75 entries each in the library.
+#[test]
+fn small_saving_gives_no_limit() {
+    let share = |ns_each: f64| 3000.0 * ns_each / 1.197e9;
+    let left_ns = 150.0 + 75.0 * 28f64.sqrt();
+    assert_eq!(limit(|of| spend(of, share(2.01 * left_ns))), Some(75));
+    assert_eq!(limit(|of| spend(of, share(1.99 * left_ns))), None);
+    let some = long(|of| spend(of, 0.02));
+    let little = long(|of| {
+        spend(of, 0.02);
+        of.ranks[3].messages = 1_000_000;
+    });
+    let text = |of| find(of, "Another engine would help").text;
+    assert!(text(&some).contains("gives it to the unchanged program"), "{}", text(&some));
+    assert!(text(&little).contains("`matchpoint run` would save less than half"), "{}", text(&little));
+}
+
+#[test]
+fn free_entry_gives_no_limit() {
+    for warm_ns in [-0.4, 0.0, 0.19] {
+        assert_eq!(limit(|of| of.library_cost = costs(curve(warm_ns, 0.3), curve(2.0, 14.0))), None);
+    }
+    assert_eq!(limit(|of| of.library_cost = None), None);
+    let unexpected = |of: &mut Measurements, warm_ns| {
+        of.library_cost = costs(curve(2.0, 14.0), curve(warm_ns, 14.0));
+        of.ranks[3].posted.length_max = 60;
+        of.ranks[3].unexpected.length_max = 2000;
+    };
+    let limit = |warm_ns| {
+        let of = long(|of| unexpected(of, warm_ns));
+        find(&of, "Many messages wait for their receive").saving.unwrap().overflow_limit
+    };
+    assert_eq!((limit(2.0), limit(0.0)), (Some(75), None));
+}
+
+/// A table has no costs of UCX; a run over UCX that measured has.
+#[test]
+fn hashed_library_gives_no_limit() {
+    let over_ucx = |pairs| {
+        limit(|of| {
+            of.trace.library = Some("MPICH Version: 5.0.2".to_owned());
+            of.trace.transport = Some("ucx".to_owned());
+            of.library_cost.as_mut().unwrap().pairs = pairs;
+            of.engines[0].name = "ucx:tags=mpich".to_owned();
+        })
+    };
+    assert_eq!((over_ucx(0), over_ucx(2)), (None, Some(75)));
+}
+
+#[test]
+fn limits_equal_those_of_overflow_library() {
+    let shim = include_str!("../../../matchpoint-run/shim/measure.h");
+    let defined = |name: &str| -> f64 {
+        let line = shim.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")));
+        line.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+    };
+    assert_eq!(library_cost::LIMITS, (defined("LEAST_LIMIT"), defined("MOST_LIMIT")));
+    assert_eq!(library_cost::NETWORK_LIMIT as f64, defined("NETWORK_LIMIT"));
+    assert_eq!((library_cost::NOISE_NS, library_cost::SEARCHED), (defined("NOISE_NS"), defined("SEARCHED")));
+}
+
+#[test]
+fn another_first_engine_gives_no_limit() {
+    assert_eq!(limit(|of| of.engines[0].name = "hybrid".to_owned()), None);
+}
+
+#[test]
+fn limit_follows_library_and_transport() {
+    let of = |library: &'static str, transport: &'static str, engine: &'static str| {
+        move |of: &mut Measurements| {
+            of.trace.library = Some(library.to_owned());
+            of.trace.transport = Some(transport.to_owned());
+            of.engines[0].name = engine.to_owned();
+            of.ranks[3].unexpected.length_max = 2000;
+        }
+    };
+    let intel = "Intel(R) MPI Library 2021.18 for Linux* OS";
+    assert_eq!(limit(of(intel, "shm", "list")), Some(256));
+    assert_eq!(limit(of("Open MPI v5.0.11", "ob1", "rank_array")), Some(75));
+    for (library, transport) in [("MPICH Version: 5.0.2", "ofi"), (intel, "ofi"), ("Open MPI v4", "cm/ofi")] {
+        assert_eq!(limit(of(library, transport, "list")), Some(1024), "{library}");
+        let posted = |measurements: &mut Measurements| {
+            of(library, transport, "list")(measurements);
+            measurements.ranks[3].unexpected.length_max = 9;
+        };
+        assert_eq!(limit(posted), None, "{library}");
+    }
+}
+
+#[test]
+fn slow_ring_reports_waiting() {
+    let title = "MPI calls wait, even if nothing is searched";
+    let advice = |ring_message_ns, crowding| {
+        let of = long(|of| {
+            let cost = of.library_cost.as_mut().unwrap();
+            cost.bursts = vec![BurstCost { messages: 128, message_ns: 4000.0 }];
+            (cost.ring_message_ns, of.crowding) = (ring_message_ns, Some(crowding));
+        });
+        Report::new(&of).advice.into_iter().find(|advice| advice.title == title).map(|advice| advice.text)
+    };
+    assert_eq!(advice(19_000.0, 2.0), None);
+    let text = advice(21_000.0, 2.0).unwrap();
+    assert!(
+        text.contains(
+            "Each took 21.0 µs. In a burst between two ranks, each message took 4.00 µs. 2.00 processes share"
+        ),
+        "{text}"
+    );
+    assert!(!advice(21_000.0, 1.0).unwrap().contains("processes share"));
+}
+
+#[test]
+fn growing_burst_cost_reports_transfer() {
+    let title = "The transfer of many messages may count as searching";
+    let is_reported = |long_ns, posted| {
+        let of = long(|of| {
+            let burst = |messages, message_ns| BurstCost { messages, message_ns };
+            of.library_cost.as_mut().unwrap().bursts = vec![burst(128, 30.0), burst(2048, long_ns)];
+            of.ranks[3].posted.length_max = posted;
+        });
+        Report::new(&of).advice.iter().any(|advice| advice.title == title)
+    };
+    assert_eq!(
+        [is_reported(89.0, 8000), is_reported(91.0, 2048), is_reported(91.0, 2049)],
+        [false, false, true]
+    );
+}

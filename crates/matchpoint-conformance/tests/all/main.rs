@@ -1,0 +1,19 @@
+//! Engines under the laws: every test that needs no process of its own, in one program.
+
+mod concurrent;
+mod hybrid;
+mod instruction_sets;
+mod judge;
+mod laws;
+mod mutant;
+mod mutants;
+mod offload;
+mod optimistic_parallel;
+mod partner;
+mod published;
+mod refusals;
+mod scripts;
+mod software;
+mod stand_ins;
+mod terms;
+mod work;

@@ -1,0 +1,134 @@
+//! Tests of the laws themselves: `list` with one fault each, which they must catch, and show in a short script.
+
+use std::collections::BTreeSet;
+
+use crate::mutant::{DEEP_FAULTS, FAULTS, Fault, Mutant, Shares};
+use matchpoint::event::script;
+use matchpoint::{Engine, Order};
+use matchpoint_conformance::{Calls, Law, Options, Violation, check};
+
+/// Enough to catch all of them, and little enough to run at each change.
+fn options() -> Options {
+    Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30, 70], ..Options::quick() }
+}
+
+/// Long queues alone.
+fn deep() -> Options {
+    Options { streams: 0, depths: Vec::new(), deep: 70_000, ..Options::quick() }
+}
+
+fn violation(fault: Fault, options: &Options) -> Box<Violation> {
+    let engine = || Box::new(Mutant::new(Some(fault))) as Box<dyn Engine>;
+    match check(&engine, options) {
+        Ok(report) => panic!("{fault:?} was not caught: {report:?}"),
+        Err(violation) => violation,
+    }
+}
+
+#[test]
+fn the_original_has_no_fault() {
+    let engine = || Box::new(Mutant::new(None)) as Box<dyn Engine>;
+    for options in [options(), deep()] {
+        check(&engine, &options).unwrap_or_else(|violation| panic!("{violation}"));
+    }
+}
+
+/// An engine that keeps ranks and tags as `int`s and knows no masks is right for MPI, and wrong for more.
+#[test]
+fn what_is_for_mpi_alone_is_given_no_more() {
+    for fault in [Fault::SourcesIn32Bits, Fault::MasksTakenForAnyTag, Fault::SourceBit40Ignored] {
+        let engine = || Box::new(Mutant::new(Some(fault))) as Box<dyn Engine>;
+        let mpi_only = Options { mpi_only: true, ..options() };
+        let report = check(&engine, &mpi_only).unwrap_or_else(|violation| panic!("{fault:?}\n{violation}"));
+        assert!(report.matches > 5_000, "{report:?}");
+    }
+    let engine = || Box::new(Mutant::new(Some(Fault::TagBit20Ignored))) as Box<dyn Engine>;
+    check(&engine, &Options { mpi_only: true, ..options() }).expect_err("a tag has 31 bits");
+}
+
+#[test]
+fn what_is_promised_less_is_required_less() {
+    for (order, fault) in [
+        (Order::PerSource, None),
+        (Order::None, Some(Fault::UnexpectedTakenLastInFirstOut)),
+        (Order::None, Some(Fault::PostedTakenLastInFirstOut)),
+        (Order::None, Some(Fault::WildcardsBeforeExactWhateverTheAge)),
+    ] {
+        let engine = || Box::new(Mutant::promising(order, fault)) as Box<dyn Engine>;
+        check(&engine, &options()).unwrap_or_else(|violation| panic!("{order:?} {fault:?}\n{violation}"));
+    }
+}
+
+#[test]
+fn only_a_fixed_table_may_be_full() {
+    let engine = || Box::new(Mutant::with_room(4)) as Box<dyn Engine>;
+    let fixed = Options { fixed_table: true, ..options() };
+    check(&engine, &fixed).unwrap_or_else(|violation| panic!("{violation}"));
+    let violation = check(&engine, &options()).unwrap_err();
+    assert_eq!((violation.broken.law, violation.events.len()), (Law::Refusal, 5), "{violation}");
+}
+
+#[test]
+fn each_fault_is_caught_by_its_law_in_a_short_script() {
+    for &(fault, laws, longest) in FAULTS {
+        let violation = violation(fault, &options());
+        assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
+        assert!(violation.events.len() <= longest, "{fault:?}\n{violation}");
+    }
+}
+
+/// Engines that share something are right one at a time, and found where there are two: also through a library that has
+/// only the functions it must have, so that queues show by their lengths and by what is taken.
+#[test]
+fn engines_that_have_something_in_common_are_found() {
+    let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };
+    for (shares, calls) in
+        Shares::ALL.map(|shares| (shares, Calls::default())).into_iter().chain([(Shares::Everything, bare)])
+    {
+        let library = shares.library();
+        let alone = Options { calls, streams: 0, ..options() };
+        check(&library, &alone).unwrap_or_else(|violation| panic!("{shares:?} alone\n{violation}"));
+        let violation = check(&library, &Options { calls, ..options() }).expect_err("two of them");
+        assert_eq!(violation.broken.law, Law::Apart, "{shares:?}\n{violation}");
+        assert!(violation.stream.ends_with(", by turns on two engines"), "{violation}");
+        assert!(violation.events.len() <= 2, "{shares:?}\n{violation}");
+    }
+}
+
+/// Scripts of 65,538 events, in a few lines.
+fn caught_and_shown_in_a_few_lines(faults: &[(Fault, &[Law], usize)]) {
+    for &(fault, laws, longest) in faults {
+        let violation = violation(fault, &deep());
+        let lines = script::print(&violation.events).lines().count();
+        assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
+        assert!(lines <= longest && violation.events.len() < 70_000, "{fault:?}\n{violation}");
+    }
+}
+
+// Two tests, since each fault takes seconds: two threads share them.
+#[test]
+fn faults_of_long_queues_are_caught() {
+    caught_and_shown_in_a_few_lines(&DEEP_FAULTS[..2]);
+}
+
+#[test]
+fn other_faults_of_long_queues_are_caught() {
+    caught_and_shown_in_a_few_lines(&DEEP_FAULTS[2..]);
+}
+
+/// The random streams find these by themselves: the numbers in half of them have bits everywhere.
+#[test]
+fn disguised_streams_alone_find_what_loses_bits() {
+    for fault in [Fault::IdsIn16Bits, Fault::IdsIn32Bits, Fault::TagBit20Ignored, Fault::SourceBit40Ignored] {
+        let options = Options { depths: Vec::new(), streams: 20, ..options() };
+        let violation = violation(fault, &options);
+        assert!(violation.stream.ends_with("disguised") && violation.events.len() <= 2, "{violation}");
+    }
+}
+
+#[test]
+fn every_fault_is_in_a_table_once() {
+    let all = FAULTS.iter().chain(DEEP_FAULTS);
+    let listed: BTreeSet<_> = all.map(|(fault, ..)| *fault).collect();
+    assert_eq!(listed.len(), FAULTS.len() + DEEP_FAULTS.len());
+}

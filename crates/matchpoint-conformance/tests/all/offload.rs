@@ -1,0 +1,163 @@
+//! Matching in a thread of its own: the laws, within the budget and beyond it; and what an application sees that does not
+//! wait for answers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use matchpoint::offload::{self, Busy, Completion, Offload, Settings};
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
+};
+use matchpoint_conformance::{Options, check};
+
+use crate::mutant::{Fault, Mutant};
+
+#[test]
+fn the_laws_hold_wherever_matching_is_done() {
+    let streams = if cfg!(miri) { 1 } else { 10 };
+    for name in [
+        "offload:engine=hybrid",
+        "offload:budget_kib=0,engine=list",
+        "offload:budget_kib=160,ring=2,engine=optimistic:bins=3,capacity=0",
+    ] {
+        let one = || -> Box<dyn Engine> { Box::new(offload::create(name).unwrap()) };
+        let report = check(&one, &Options { streams, ..Options::quick() });
+        report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
+    }
+}
+
+#[test]
+fn names_say_what_is_inside() {
+    for name in [
+        "offload",
+        "offload:engine=bins:n=3",
+        "offload:budget_kib=1,ring=8,engine=optimistic:bins=3,capacity=1",
+    ] {
+        assert!(offload::create(name).is_ok(), "{name}");
+    }
+    for name in ["list", "offload:ring=1", "offload:budget_kib=x", "offload:bins=3", "offload:engine=nothing"]
+    {
+        assert!(offload::create(name).is_err(), "{name}");
+    }
+}
+
+/// An application that posts, and a wire that brings messages at the same time, in a thread of its own; every receive is
+/// completed once, with a message of its tag, those of one tag in order, whether or not the budget holds.
+fn exchange(budget_bytes: u64) -> bool {
+    let count: u64 = if cfg!(miri) { 200 } else { 20_000 };
+    let settings = Settings { budget_bytes, ring: 64 };
+    let (mut offload, mut wire) = Offload::start(engines::create("hybrid").unwrap(), settings).unwrap();
+    let mut next = [0_u64; 5];
+    let mut completed = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for number in 0..count {
+                let envelope = Envelope::new(ContextId(0), Rank(1), Tag(number % 5));
+                while wire.arrive(Message::new(MsgId(number), envelope)) == Err(Busy) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let mut complete = |completion| {
+            let Completion::Matched(receive, message) = completion else { panic!("{completion:?}") };
+            assert_eq!(receive.0 % 5, message.0 % 5);
+            assert_eq!(
+                (receive.0 / 5, message.0 / 5),
+                (next[receive.0 as usize % 5], next[receive.0 as usize % 5])
+            );
+            next[receive.0 as usize % 5] += 1;
+            completed += 1;
+        };
+        let mut polled = 0;
+        for number in 0..count {
+            let source = if number % 7 == 0 { Wild::Any } else { Wild::Is(Rank(1)) };
+            let selector = Selector::new(ContextId(0), source, Wild::Is(Tag(number % 5)));
+            while offload.post(Receive::new(RecvId(number), selector)) == Err(Busy) {
+                while let Some(completion) = offload.poll() {
+                    complete(completion);
+                    polled += 1;
+                }
+                std::thread::yield_now();
+            }
+        }
+        while polled < count {
+            match offload.poll() {
+                Some(completion) => {
+                    complete(completion);
+                    polled += 1;
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+    });
+    assert_eq!(completed, count);
+    offload.fell_back()
+}
+
+#[test]
+fn every_receive_is_completed_once_and_in_order() {
+    assert!(!exchange(u64::MAX));
+}
+
+#[test]
+fn who_falls_back_goes_on_where_it_was() {
+    assert!(exchange(0));
+}
+
+#[test]
+fn the_budget_is_what_engine_and_rings_may_hold() {
+    let (mut offload, wire) =
+        Offload::start(engines::create("hybrid").unwrap(), Settings::default()).unwrap();
+    let empty = offload.held_bytes();
+    assert!(!offload.fell_back() && empty < offload::BUDGET_KIB << 10);
+    let mut posted = 0;
+    while !offload.fell_back() {
+        let selector = Selector::new(ContextId(0), Wild::Is(Rank(posted)), Wild::Is(Tag(0)));
+        offload.post(Receive::new(RecvId(posted), selector)).unwrap();
+        offload.settle(wire.handed_in());
+        posted += 1;
+        assert!(posted < 1_000_000, "so many receives do not fit");
+    }
+    assert!(offload.held_bytes() > offload::BUDGET_KIB << 10);
+    assert_eq!(offload.with_engine(|engine| engine.posted_len()) as u64, posted, "none is lost");
+}
+
+fn receive(id: u64) -> Receive {
+    Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Is(Rank(0)), Wild::Is(Tag(id % 3))))
+}
+
+#[test]
+fn a_receive_is_cancelled_whether_or_not_the_matcher_came_to_it() {
+    let (mut offload, mut wire) =
+        Offload::start(engines::create("list").unwrap(), Settings { ring: 4, ..Settings::default() })
+            .unwrap();
+    for id in 0..if cfg!(miri) { 5 } else { 1000 } {
+        while offload.post(receive(id)) == Err(Busy) {}
+        assert!(offload.with_engine(|engine| engine.cancel(RecvId(id))), "receive {id}");
+        assert_eq!(offload.with_engine(|engine| engine.posted_len()), 0);
+    }
+    assert_eq!(offload.poll(), None);
+    // Completions that nobody polled are not lost where room has to be made for others.
+    for round in 0..if cfg!(miri) { 2 } else { 100 } {
+        let mut polled = Vec::new();
+        for tag in 0..3 {
+            let message = Message::new(MsgId(tag), Envelope::new(ContextId(0), Rank(0), Tag(tag)));
+            while wire.arrive(message) == Err(Busy) {}
+            offload.settle(wire.handed_in());
+            while offload.post(receive(tag)) == Err(Busy) {}
+            assert!(!offload.with_engine(|engine| engine.cancel(RecvId(tag))), "it has its message");
+        }
+        polled.extend(std::iter::from_fn(|| offload.poll()));
+        let all = [0, 1, 2].map(|id| Completion::Matched(RecvId(id), MsgId(id)));
+        assert_eq!(polled, all, "round {round}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_an_engine_that_panicked() {
+    let engine = Mutant::new(Some(Fault::PanicsOnTheThirdEqual));
+    let (mut offload, _wire) = Offload::start(Box::new(engine), Settings::default()).unwrap();
+    (0..3).for_each(|_| offload.post(receive(0)).unwrap());
+    let told = catch_unwind(AssertUnwindSafe(|| offload.settle(0))).expect_err("it panicked");
+    assert_eq!(told.downcast_ref::<&str>(), Some(&"the engine panicked in the matcher's thread"));
+    assert!(catch_unwind(AssertUnwindSafe(|| offload.poll())).is_err());
+}

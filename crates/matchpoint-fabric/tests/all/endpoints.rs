@@ -1,0 +1,270 @@
+//! Endpoints and queues as other applications than MPI libraries open, use and close them.
+
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::Once;
+
+use crate::mock;
+use crate::mock::opened::{BOTH, Opened, close, open, open_domain, open_endpoint};
+use crate::mock::world;
+use matchpoint_fabric::abi::*;
+
+const VERSION: u32 = version(2, 5);
+/// `FI_THREAD_SAFE`
+const THREAD_SAFE: i32 = 1;
+
+/// A core that takes peers' queues.
+fn begin() {
+    static CHOICE: Once = Once::new();
+    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
+    mock::objects::give(VERSION);
+    mock::begin(3, true, VERSION, 0);
+}
+
+fn endpoints(count: usize) -> Vec<Opened> {
+    // SAFETY: a core that has begun.
+    unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
+}
+
+fn send(from: &Opened, to: Addr, tag: Option<u64>) {
+    let (buf, len, none) = (b"eight by".as_ptr().cast(), 8, ptr::null_mut());
+    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    let rc = unsafe {
+        match tag {
+            Some(tag) => (*(*from.ep).tagged).send.expect("it sends")(from.ep, buf, len, none, to, tag, none),
+            None => (*(*from.ep).msg).send.expect("it sends")(from.ep, buf, len, none, to, none),
+        }
+    };
+    assert_eq!(rc, 0);
+}
+
+fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
+    let (room, context) = ([0_u8; 8].to_vec().leak(), context as *mut c_void);
+    let (buf, len, none) = (room.as_mut_ptr().cast(), room.len(), ptr::null_mut());
+    // SAFETY: an enabled endpoint; the room is there for ever.
+    let rc = unsafe {
+        match tag {
+            Some(tag) => {
+                let receive = (*(*at.ep).tagged).recv.expect("it receives");
+                receive(at.ep, buf, len, none, from, tag, 0, context)
+            }
+            None => (*(*at.ep).msg).recv.expect("it receives")(at.ep, buf, len, none, from, context),
+        }
+    };
+    assert_eq!(rc, 0);
+}
+
+/// The contexts of what completes in so many looks at all of them.
+fn look(all: &[Opened], times: usize) -> Vec<usize> {
+    let mut complete = Vec::new();
+    for at in all.iter().cycle().take(all.len() * times) {
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let mut entries: [CqTaggedEntry; 8] = zeroed();
+            let read = (*(*at.cq).ops).readfrom.expect("it reads");
+            let rc = read(at.cq, entries.as_mut_ptr().cast(), 8, ptr::null_mut());
+            let read = usize::try_from(rc).unwrap_or(0);
+            complete.extend(entries[..read].iter().map(|entry| entry.op_context as usize));
+        }
+    }
+    complete.retain(|&context| context != 0);
+    complete
+}
+
+#[test]
+fn what_is_offered_may_be_asked_for() {
+    begin();
+    // SAFETY: as applications do.
+    let rc = unsafe {
+        let (info, _) = open_domain();
+        let mut again = ptr::null_mut();
+        let getinfo = (*matchpoint_fabric::fi_prov_ini()).getinfo.expect("a provider has it");
+        getinfo(version(2, 0), ptr::null(), ptr::null(), 0, info, &raw mut again)
+    };
+    assert_eq!(rc, 0);
+}
+
+/// An MPI library asks again without them.
+#[test]
+fn device_buffers_are_refused() {
+    begin();
+    // SAFETY: as applications do; the first answer is whole.
+    let rc = unsafe {
+        let (info, _) = open_domain();
+        (*info).caps |= flags::HMEM;
+        let mut again = ptr::null_mut();
+        let getinfo = (*matchpoint_fabric::fi_prov_ini()).getinfo.expect("a provider has it");
+        getinfo(version(2, 0), ptr::null(), ptr::null(), 0, info, &raw mut again)
+    };
+    assert_eq!(rc, -errno::ENODATA);
+}
+
+/// What receives say of their source means nothing to who has not asked that it does.
+#[test]
+fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {
+    for tag in [Some(5), None] {
+        begin();
+        world().caps = flags::TAGGED | flags::MSG;
+        let all = endpoints(3);
+        let to = all[1].insert(&all[0]);
+        let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
+        receive(&all[0], other, tag, 21);
+        send(&all[1], to, tag);
+        assert_eq!(look(&all, 100), [21], "{tag:?}");
+    }
+}
+
+#[test]
+fn tagged_receives_may_name_sources_where_untagged_ones_may_not() {
+    begin();
+    world().caps = flags::TAGGED | flags::MSG | flags::TAGGED_DIRECTED_RECV;
+    let all = endpoints(3);
+    let to = all[1].insert(&all[0]);
+    let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
+    receive(&all[0], other, None, 21);
+    receive(&all[0], other, Some(5), 22);
+    send(&all[1], to, None);
+    send(&all[1], to, Some(5));
+    assert_eq!(look(&all, 100), [21]);
+}
+
+#[test]
+fn who_waits_in_a_queue_is_woken_by_a_signal() {
+    for threading in [THREAD_DOMAIN, THREAD_SAFE] {
+        begin();
+        world().threading = threading;
+        let cq = endpoints(1)[0].cq;
+        // SAFETY: zeros are an entry; an open queue, and room for one.
+        let rc = unsafe {
+            let mut entry: CqTaggedEntry = zeroed();
+            assert_eq!((*(*cq).ops).signal.expect("it can be signaled")(cq), 0);
+            let sleep = (*(*cq).ops).sread.expect("it sleeps");
+            sleep(cq, (&raw mut entry).cast(), 1, ptr::null(), 60_000)
+        };
+        assert_eq!(rc, -(errno::EAGAIN as isize), "{threading}");
+        assert_eq!(world().slept, []);
+    }
+}
+
+/// The core would not wake it up: it has told us all.
+#[test]
+fn nobody_sleeps_while_there_is_something_to_be_read() {
+    begin();
+    let all = endpoints(1);
+    let may_sleep = || {
+        let fabric = world().fabric;
+        let mut fid = all[0].cq.cast::<Fid>();
+        // SAFETY: an open fabric, and a queue of it.
+        unsafe { (*(*fabric).ops).trywait.expect("it can be tried")(fabric, &raw mut fid, 1) == 0 }
+    };
+    assert!(may_sleep());
+    let mut context = [0_usize; 8];
+    let context = context.as_mut_ptr().cast();
+    assert_eq!(receive_with(flags::PEEK, &all[0], 5, context), 0);
+    assert!(!may_sleep());
+    assert_eq!(error(&all[0]).op_context, context);
+    assert!(may_sleep());
+}
+
+/// A core would close the receive queue as one of its own.
+#[test]
+fn an_endpoint_that_was_never_enabled_can_be_closed() {
+    begin();
+    // SAFETY: as applications do.
+    unsafe {
+        let (info, domain) = open_domain();
+        let ep = open_endpoint(info, domain);
+        close(&raw mut (*ep).fid);
+    }
+}
+
+#[test]
+fn a_second_endpoint_of_a_domain_is_left_to_a_core_that_takes_one_queue() {
+    begin();
+    world().queues_left = 1;
+    let all = endpoints(2);
+    let to = all[1].insert(&all[0]);
+    all[0].insert(&all[1]);
+    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send(&all[1], to, Some(5));
+    assert_eq!(look(&all, 100), [21]);
+}
+
+#[test]
+fn a_core_that_refuses_a_queue_keeps_its_tables() {
+    begin();
+    world().threading = THREAD_SAFE;
+    world().queues_left = 0;
+    let ep = endpoints(1)[0].ep;
+    // SAFETY: an enabled endpoint.
+    let rc = unsafe {
+        let write = (*(*ep).rma).write.expect("it writes");
+        write(ep, ptr::null(), 0, ptr::null_mut(), 0, 0, 0, ptr::null_mut())
+    };
+    assert_eq!((rc, world().writes), (0, 1));
+}
+
+/// `fi_trecvmsg` of eight bytes, with these flags.
+fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isize {
+    let room = [0_u8; 8].to_vec().leak();
+    let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let (msg_iov, desc, addr) = (&raw const iov, ptr::null_mut(), ADDR_UNSPEC);
+    let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data: 0 };
+    // SAFETY: an enabled endpoint; the room is there for ever.
+    unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) }
+}
+
+#[test]
+fn a_message_that_was_not_claimed_cannot_be_received_as_such() {
+    const NOTHING: isize = -(errno::ENOMSG as isize);
+    begin();
+    let all = endpoints(2);
+    let to = all[1].insert(&all[0]);
+    all[0].insert(&all[1]);
+    let mut contexts = [[usize::MAX; 8]; 2];
+    let [one, other] = contexts.each_mut().map(|context| context.as_mut_ptr().cast::<c_void>());
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nobody has looked for it");
+    assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
+    assert_eq!(error(&all[0]).op_context, one);
+    send(&all[1], to, Some(5));
+    look(&all, 100);
+    assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), 0);
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "it was received");
+    assert_eq!(look(&all, 100), [one as usize; 2]);
+}
+
+/// The next one that is to be read.
+fn error(at: &Opened) -> CqErrEntry {
+    // SAFETY: zeros are an entry; an open queue.
+    unsafe {
+        let mut error: CqErrEntry = zeroed();
+        assert_eq!((*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0), 1);
+        error
+    }
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_closed_works_on() {
+    begin();
+    let all = endpoints(2);
+    let to = all[1].insert(&all[0]);
+    all[0].insert(&all[1]);
+    let ep = all[0].ep;
+    // SAFETY: an open endpoint.
+    let close = || unsafe {
+        let fid = &raw mut (*ep).fid;
+        (*(*fid).ops).close.expect("every object can be closed")(fid)
+    };
+    world().keeps_endpoints = true;
+    assert_eq!(close(), -libc::EBUSY);
+    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send(&all[1], to, Some(5));
+    assert_eq!(look(&all, 100), [21]);
+    world().keeps_endpoints = false;
+    assert_eq!(close(), 0);
+}

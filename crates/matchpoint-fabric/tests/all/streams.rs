@@ -1,0 +1,64 @@
+//! Random streams of calls and messages through the provider, on a core that is made up ([`mock`]), compared with two
+//! plain lists: what takes what, every payload, what peeks find, in every format of completions and with every form of
+//! a peer's entries.
+
+use std::process::Command;
+
+use crate::application::{Stream, Wanted};
+use crate::mock;
+
+const TEST: &str = "streams::streams_equal_plain_lists";
+
+/// Runs this test once more in a process that believes in that libfabric: a process has one.
+fn with_version(major: u32, minor: u32, engine: &str) {
+    let this = std::env::current_exe().expect("a test has a file");
+    let output = Command::new(this)
+        .args(["--exact", TEST, "--nocapture"])
+        .env("MOCK_VERSION", (major << 16 | minor).to_string())
+        .env("MATCHPOINT_CORE", "mock")
+        .env("MATCHPOINT_ENGINE", engine)
+        .output()
+        .expect("a test can be run again");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "libfabric {major}.{minor}, {engine}: {text}");
+}
+
+fn version() -> Option<u32> {
+    std::env::var("MOCK_VERSION").ok()?.parse().ok()
+}
+
+/// Streams of all kinds.
+fn streams(version: u32) {
+    mock::objects::give(version);
+    let formats = [1, 2, 3, 4];
+    for seed in 0..36 {
+        let wanted = Wanted {
+            seed,
+            version,
+            endpoints: 1 + seed as usize % 4,
+            format: formats[seed as usize % formats.len()],
+            is_selective: seed % 3 == 0,
+            busy_percent: [0, 20, 80][seed as usize % 3],
+            steps: 3000,
+            depth: [4, 40, 400][seed as usize / 3 % 3],
+            inject_bytes: [64, 20_000][seed as usize % 2],
+            is_late: seed % 4 > 1,
+        };
+        Stream::new(wanted).run();
+    }
+}
+
+#[test]
+fn streams_equal_plain_lists() {
+    match version() {
+        Some(version) => streams(version),
+        None => {
+            with_version(2, 5, "hybrid");
+            with_version(2, 5, "list");
+            with_version(2, 3, "bins");
+            with_version(2, 0, "hybrid");
+            with_version(1, 22, "hybrid");
+            with_version(1, 19, "rank_array");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The owner of a receive queue, asked for untagged messages: buffers for one, and for several.
+
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::Once;
+
+use crate::mock;
+use crate::mock::opened::{BOTH, Opened, open};
+use libc::iovec;
+use matchpoint_fabric::abi::*;
+
+const VERSION: u32 = version(2, 5);
+
+/// One that sends, one that receives.
+fn endpoints(seed: u64) -> (Opened, Opened) {
+    static CHOICE: Once = Once::new();
+    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
+    mock::objects::give(VERSION);
+    mock::begin(seed, true, VERSION, 0);
+    // SAFETY: a core that has begun.
+    let both = unsafe { open(2, CQ_FORMAT_TAGGED, BOTH) };
+    (both[0], both[1])
+}
+
+fn send(from: &Opened, to: Addr, bytes: &[u8]) {
+    let bytes = bytes.to_vec().leak();
+    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    let rc = unsafe {
+        let send = (*(*from.ep).msg).send.expect("it sends");
+        send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, ptr::null_mut())
+    };
+    assert_eq!(rc, 0);
+}
+
+fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64) {
+    let iov = iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let context = context as *mut c_void;
+    let msg =
+        Msg { msg_iov: &raw const iov, desc: ptr::null_mut(), iov_count: 1, addr: from, context, data: 0 };
+    // SAFETY: an enabled endpoint; the tests keep the room.
+    let rc = unsafe { (*(*at.ep).msg).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) };
+    assert_eq!(rc, 0);
+}
+
+/// What is complete after many looks: contexts, and whether a buffer is released.
+fn look(at: &Opened) -> Vec<(usize, bool)> {
+    let mut complete = Vec::new();
+    for _ in 0..200 {
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let mut entries: [CqTaggedEntry; 2] = zeroed();
+            let read = (*(*at.cq).ops).readfrom.expect("it reads");
+            let rc = read(at.cq, entries.as_mut_ptr().cast(), 2, ptr::null_mut());
+            let read = usize::try_from(rc).unwrap_or(0);
+            let told =
+                |entry: &CqTaggedEntry| (entry.op_context as usize, entry.flags & flags::MULTI_RECV != 0);
+            complete.extend(entries[..read].iter().map(told));
+        }
+    }
+    complete
+}
+
+#[test]
+fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
+    let (sender, receiver) = endpoints(1);
+    let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
+    let (mut first, mut second) = ([0; 8], [0; 8]);
+    receive(&receiver, from, &mut first, 21, 0);
+    receive(&receiver, from, &mut second, 22, 0);
+    receiver.remove(from);
+    for what in 1..=3 {
+        send(&sender, to, &[what; 8]);
+    }
+    assert_eq!(look(&receiver), []);
+    assert_eq!(receiver.insert(&sender), from);
+    let mut complete = look(&receiver);
+    complete.sort_unstable();
+    assert_eq!(complete, [(21, false), (22, false)]);
+    let mut third = [0; 8];
+    receive(&receiver, from, &mut third, 23, 0);
+    assert_eq!(look(&receiver), [(23, false)]);
+    assert_eq!((first, second, third), ([1; 8], [2; 8], [3; 8]));
+}
+
+#[test]
+fn a_late_name_finds_buffers_for_several() {
+    let (sender, receiver) = endpoints(1);
+    let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
+    let mut room = [0; 100];
+    receive(&receiver, from, &mut room, 21, flags::MULTI_RECV);
+    receiver.remove(from);
+    send(&sender, to, &[1; 20]);
+    send(&sender, to, &[2; 40]);
+    assert_eq!(look(&receiver), []);
+    receiver.insert(&sender);
+    // The least room is 64: the first message leaves more, the second does not.
+    assert_eq!(look(&receiver), [(21, false), (21, false), (21, true)]);
+    assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
+}
+
+#[test]
+fn a_buffer_for_several_is_released_after_the_last_of_them() {
+    for seed in 1..20 {
+        let (sender, receiver) = endpoints(seed);
+        let to = sender.insert(&receiver);
+        receiver.insert(&sender);
+        let (mut one, mut two) = ([0; 200], [0; 200]);
+        // Some wait, some come to a buffer that is there.
+        send(&sender, to, &[1; 50]);
+        look(&receiver);
+        receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
+        receive(&receiver, ADDR_UNSPEC, &mut two, 22, flags::MULTI_RECV);
+        send(&sender, to, &[2; 60]);
+        send(&sender, to, &[3; 70]);
+        send(&sender, to, &[4; 80]);
+        let complete = look(&receiver);
+        let of = |context| {
+            complete.iter().filter(move |(own, _)| *own == context).map(|(_, is_released)| *is_released)
+        };
+        assert!(of(21).eq([false, false, false, true]), "{complete:?}");
+        assert!(of(22).eq([false]), "{complete:?}");
+        assert!(one[..50] == [1; 50] && one[50..110] == [2; 60] && one[110..180] == [3; 70]);
+        assert!(one[180..] == [0; 20] && two[..80] == [4; 80]);
+    }
+}
+
+#[test]
+fn a_buffer_for_several_that_is_withdrawn_keeps_what_is_in_it() {
+    for seed in 1..20 {
+        let (sender, receiver) = endpoints(seed);
+        let to = sender.insert(&receiver);
+        receiver.insert(&sender);
+        let mut room = [0; 400];
+        receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
+        send(&sender, to, &[1; 50]);
+        send(&sender, to, &[2; 60]);
+        // Both are in the buffer; some of them the core has finished.
+        // SAFETY: endpoints of the core's, which are open.
+        let rc = unsafe {
+            let core = &mut *mock::world().endpoints[receiver.number() as usize];
+            while core.under_way() > 0 {
+                core.progress();
+            }
+            let fid = &raw mut (*receiver.ep).fid;
+            (*(*receiver.ep).ops).cancel.expect("it cancels")(fid, 21 as *mut c_void)
+        };
+        assert_eq!(rc, 0);
+        send(&sender, to, &[3; 70]);
+        let mut told = Vec::new();
+        for _ in 0..100 {
+            told.extend(look_once(&receiver));
+        }
+        assert_eq!(told, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
+        assert!(room[..50] == [1; 50] && room[50..110] == [2; 60] && room[110..] == [0; 290]);
+        let mut last = [0; 70];
+        receive(&receiver, ADDR_UNSPEC, &mut last, 22, 0);
+        assert_eq!((look(&receiver), last), (vec![(22, false)], [3; 70]));
+    }
+}
+
+/// What is complete, with the error that it ends with.
+fn look_once(at: &Opened) -> Option<(usize, i32)> {
+    // SAFETY: zeros are entries; an open queue, and room for one.
+    unsafe {
+        let mut entry: CqTaggedEntry = zeroed();
+        let rc =
+            (*(*at.cq).ops).readfrom.expect("it reads")(at.cq, (&raw mut entry).cast(), 1, ptr::null_mut());
+        if rc == 1 {
+            return Some((entry.op_context as usize, 0));
+        }
+        if rc != -(errno::EAVAIL as isize) {
+            return None;
+        }
+        let mut error: CqErrEntry = zeroed();
+        assert_eq!((*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0), 1);
+        Some((error.op_context as usize, error.err))
+    }
+}

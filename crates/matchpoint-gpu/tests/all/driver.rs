@@ -1,0 +1,408 @@
+//! What is asked of NVIDIA's driver, and what comes of it when that fails: on a driver that is none, `emulation/driver.c`.
+#![cfg(target_os = "linux")]
+
+use std::ffi::{CString, c_char, c_int};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use libloading::os::unix::Library;
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
+};
+use matchpoint_gpu::batch::Layout;
+use matchpoint_gpu::card::CardError;
+use matchpoint_gpu::resident::{Resident, fed_by_card};
+use matchpoint_gpu::{Algorithm, Batch, Card, KernelEngine, match_batch};
+
+use crate::left_out::leave_out;
+
+/// Whether this process has that driver.
+const IS_PLAYED: &str = "MATCHPOINT_TEST_DRIVER";
+
+/// Runs a test of this name in a process of its own, where NVIDIA's driver is the played one.
+fn played(name: &str, test: fn(&Driver)) {
+    if std::env::var_os(IS_PLAYED).is_some() {
+        return test(&Driver(Library::this()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let driver = folder.path().join("libcuda.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("emulation/driver.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-fPIC", "-shared"]);
+    compiler.arg(source).arg("-o").arg(&driver).args(["-lpthread", "-ldl"]);
+    let output = match compiler.output() {
+        Err(_) => return leave_out("no cc", "`apt-get install gcc`"),
+        Ok(output) => output,
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    symlink(&driver, folder.path().join("libnvrtc.so")).unwrap();
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", &format!("driver::{name}"), "--nocapture"]).env(IS_PLAYED, "1");
+    let output = process.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{}\n{}", said[0], said[1]);
+    assert!(said[0].contains("1 passed"), "nothing was tested: {}", said[0]);
+}
+
+/// The played driver, in the process that has it.
+struct Driver(Library);
+
+#[allow(unsafe_code)]
+impl Driver {
+    /// From now on calls of a function, or starts of a kernel, fail with an error of CUDA's; 0: they do not.
+    fn fails(&self, name: &str, failure: c_int) {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the function's signature.
+        unsafe {
+            let function = self.0.get::<extern "C" fn(*const c_char, c_int)>(b"played_failure").unwrap();
+            function(name.as_ptr(), failure);
+        }
+    }
+
+    /// How often a function was called.
+    fn calls(&self, name: &str) -> c_int {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the function's signature.
+        unsafe {
+            self.0.get::<extern "C" fn(*const c_char) -> c_int>(b"played_calls").unwrap()(name.as_ptr())
+        }
+    }
+
+    /// Whether kernels that stay match nothing from now on.
+    fn sleeps(&self, sleeps: bool) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
+    }
+
+    /// Kernels that stay die of an error of CUDA's.
+    fn dies(&self, fault: c_int) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
+    }
+
+    /// The compiler does not answer as long as this is true.
+    fn compiles_never(&self, never: bool) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
+    }
+
+    /// A kernel that feeds another does not end, and feeds nothing; otherwise it ends at once, and feeds nothing either.
+    fn feeds_never(&self, never: bool) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
+    }
+
+    /// The card says that kernels which run for long are ended.
+    fn watches(&self) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
+    }
+
+    /// Kernels that stay and have not ended.
+    fn staying(&self) -> c_int {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn() -> c_int>(b"played_staying").unwrap()() }
+    }
+}
+
+/// A message without a receive.
+fn batch() -> Batch {
+    Batch::of(&[Envelope::new(ContextId(0), Rank(1), Tag(2))], &[])
+}
+
+/// Eight batches of eight messages, and as many receives.
+fn eight_batches() -> Batch {
+    let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
+    Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)))
+}
+
+/// More than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const OUT_OF_MEMORY: c_int = 2;
+const STUB_LIBRARY: c_int = 34;
+const NO_DEVICE: c_int = 100;
+const NO_BINARY_FOR_GPU: c_int = 209;
+const ILLEGAL_ADDRESS: c_int = 700;
+
+/// The oldest driver that takes what NVRTC of CUDA 12 compiles; PTX of a newer CUDA than its own it refuses.
+#[test]
+fn a_driver_of_cuda_12_0_is_enough() {
+    played("a_driver_of_cuda_12_0_is_enough", |_| {
+        let card = Card::open(0).unwrap();
+        Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
+    });
+}
+
+#[test]
+fn a_driver_that_takes_no_kernels_of_this_nvrtc_is_told() {
+    played("a_driver_that_takes_no_kernels_of_this_nvrtc_is_told", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("cuModuleLoadData", NO_BINARY_FOR_GPU);
+        let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert!(matches!(error, CardError::Unloadable((12, 9), (12, 0), _)), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains("NVRTC of CUDA 12.9") && said.contains("CUDA 12.0"), "{said}");
+        driver.fails("cuModuleLoadData", OUT_OF_MEMORY);
+        let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert!(matches!(error, CardError::Memory("loading a kernel", _)), "{error:?}");
+    });
+}
+
+/// An event behind it would wait in a queue that other streams share.
+#[test]
+fn nothing_is_queued_behind_a_kernel_that_stays() {
+    played("nothing_is_queued_behind_a_kernel_that_stays", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("cuEventRecord", ILLEGAL_ADDRESS);
+        let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        resident.feed(&batch());
+        assert_eq!(resident.take(|_, _| {}), Ok(0));
+        resident.stop().unwrap();
+        assert_eq!((driver.calls("cuEventRecord"), driver.staying()), (0, 0));
+    });
+}
+
+#[test]
+fn a_kernel_that_stays_and_is_not_started_leaves_nothing_behind() {
+    played("a_kernel_that_stays_and_is_not_started_leaves_nothing_behind", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("match_resident", OUT_OF_MEMORY);
+        let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
+        assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
+    });
+}
+
+/// What the kernel has is given back in turn, which would never come.
+#[test]
+fn a_kernel_that_nobody_feeds_is_told_to_end() {
+    played("a_kernel_that_nobody_feeds_is_told_to_end", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("feed_resident", OUT_OF_MEMORY);
+        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
+        assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
+        let begin = Instant::now();
+        while driver.staying() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "nobody told it");
+            std::thread::yield_now();
+        }
+    });
+}
+
+/// Who feeds, and who is fed: neither is waited for for ever, and what the caller starts afterwards waits for neither.
+#[test]
+fn who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience() {
+    played("who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience", |driver| {
+        let card = Card::open(0).unwrap();
+        match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+        for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
+            driver.feeds_never(never);
+            let staying = driver.staying();
+            let error = fed_by_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
+            assert_eq!(error, CardError::Driver(what, "it does not end".to_owned()));
+            assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
+            match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+        }
+        // It counts as one that stays.
+        let error = match_batch(&card, Algorithm::Hash, &batch(), 1).unwrap_err();
+        assert_eq!(error, CardError::IsStaying("match_hash"));
+    });
+}
+
+/// It would be ended after seconds, with all that the process has on the card.
+#[test]
+fn a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long() {
+    played("a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.watches();
+        assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::IsWatched);
+        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
+        assert_eq!((&error, driver.staying()), (&CardError::IsWatched, 0));
+        assert_eq!((driver.calls("match_resident"), driver.calls("feed_resident")), (0, 0));
+        assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
+        let said = error.to_string();
+        assert!(said.contains("run for seconds") && said.contains("take a card without a display"), "{said}");
+        // What ends is matched there.
+        match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+    });
+}
+
+#[test]
+fn a_card_that_fails_says_so_to_who_waits_for_a_batch() {
+    played("a_card_that_fails_says_so_to_who_waits_for_a_batch", |driver| {
+        let card = Card::open(0).unwrap();
+        let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        driver.sleeps(true);
+        resident.feed(&batch());
+        driver.dies(ILLEGAL_ADDRESS);
+        let said = resident.take(|_, _| {}).unwrap_err().to_string();
+        assert!(said.contains("PLAYED_ERROR_700"), "{said}");
+        assert!(resident.stop().unwrap_err().to_string().contains("PLAYED_ERROR_700"));
+    });
+}
+
+/// Who was waited for in vain and answers after all is not given up when it is to end.
+#[test]
+fn a_kernel_that_answers_late_is_waited_for_as_it_ends() {
+    played("a_kernel_that_answers_late_is_waited_for_as_it_ends", |driver| {
+        let card = Card::open(0).unwrap();
+        let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        driver.sleeps(true);
+        resident.feed(&batch());
+        driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);
+        resident.take(|_, _| {}).unwrap_err();
+        driver.fails("cuStreamQuery", 0);
+        driver.sleeps(false);
+        assert_eq!(resident.take(|_, _| {}), Ok(0));
+        driver.sleeps(true);
+        let has_ended = AtomicBool::new(false);
+        let asked = driver.calls("cuStreamQuery");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // It was asked for, and will be again.
+                while driver.calls("cuStreamQuery") < asked + 2 && !has_ended.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                driver.sleeps(false);
+            });
+            let ended = resident.stop();
+            has_ended.store(true, Ordering::Relaxed);
+            assert_eq!(ended, Ok(()));
+        });
+    });
+}
+
+/// Loading waits for all kernels that run.
+#[test]
+fn nothing_is_loaded_while_a_kernel_stays() {
+    played("nothing_is_loaded_while_a_kernel_stays", |driver| {
+        let card = Card::open(0).unwrap();
+        let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        let loaded = driver.calls("cuModuleLoadData");
+        // Of one process, however often it was opened.
+        let other = Card::open(0).unwrap();
+        let error = Resident::start(&other, Layout::Wide, 1).unwrap_err();
+        assert_eq!(error, CardError::IsStaying("match_resident"));
+        assert!(match_batch(&card, Algorithm::Matrix, &batch(), 1).is_err());
+        assert_eq!(driver.calls("cuModuleLoadData"), loaded);
+        // What is there is found, whoever stays.
+        Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
+        resident.stop().unwrap();
+        Resident::start(&other, Layout::Wide, 1).unwrap().stop().unwrap();
+    });
+}
+
+/// What has to be loaded for it waits for the end of the kernel that stays; the engine does not, and goes on with the card then.
+#[test]
+fn an_engine_matches_on_the_card_again_after_a_kernel_that_stays() {
+    played("an_engine_matches_on_the_card_again_after_a_kernel_that_stays", |driver| {
+        matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
+        let card = Card::open(0).unwrap();
+        let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        assert!(matchpoint::engines::create("gpu_ordered").is_err());
+        let mut engine = matchpoint::engines::create("gpu_ordered:fallback=hybrid").unwrap();
+        let compiled = driver.calls("nvrtcCompileProgram");
+        let envelope = |tag| Envelope::new(ContextId(0), Rank(1), Tag(tag));
+        for tag in 0..3 {
+            let receive = Receive::new(RecvId(tag), Selector::exactly(&envelope(tag)));
+            assert_eq!((engine.post(receive), engine.substitute()), (Ok(None), None));
+        }
+        for tag in 0..2 {
+            let found = engine.arrive(Message::new(MsgId(tag), envelope(tag)));
+            assert_eq!((found, engine.substitute()), (Ok(Some(RecvId(tag))), Some("hybrid")));
+        }
+        assert_eq!(
+            driver.calls("nvrtcCompileProgram"),
+            compiled,
+            "nothing is compiled that cannot be loaded"
+        );
+        resident.stop().unwrap();
+        // Nothing is matched on this card.
+        assert_eq!(engine.arrive(Message::new(MsgId(2), envelope(2))), Ok(None));
+        assert_eq!((engine.substitute(), engine.posted_len(), engine.unexpected_len()), (None, 1, 1));
+        assert_eq!(driver.calls("nvrtcCompileProgram"), compiled + 1);
+    });
+}
+
+/// A thread that loads a kernel waits for long: launches of others do not.
+#[test]
+fn kernels_that_are_there_start_while_another_is_compiled() {
+    played("kernels_that_are_there_start_while_another_is_compiled", |driver| {
+        let card = Card::open(0).unwrap();
+        match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+        driver.compiles_never(true);
+        std::thread::scope(|scope| {
+            let compiles = scope.spawn(|| Resident::start(&card, Layout::Packed, 1).unwrap().stop());
+            while driver.calls("nvrtcCompileProgram") < 2 {
+                std::thread::yield_now();
+            }
+            match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+            driver.compiles_never(false);
+            compiles.join().unwrap().unwrap();
+        });
+    });
+}
+
+/// Every start would wait for the end of the kernel.
+#[test]
+fn a_kernel_does_not_stay_where_starts_wait_for_its_end() {
+    played("a_kernel_does_not_stay_where_starts_wait_for_its_end", |driver| {
+        // SAFETY: no other thread of this process reads its environment now.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::env::set_var("CUDA_LAUNCH_BLOCKING", "1");
+        }
+        let card = Card::open(0).unwrap();
+        let refused = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert_eq!((refused, driver.staying()), (CardError::IsBlocking, 0));
+    });
+}
+
+/// As on a machine from which jobs are only submitted, and where only the toolkit is.
+#[test]
+fn a_driver_without_cards_is_no_failure() {
+    played("a_driver_without_cards_is_no_failure", |driver| {
+        driver.fails("cuInit", NO_DEVICE);
+        assert_eq!(Card::open(0).unwrap_err(), CardError::NoCard(0, 0));
+        driver.fails("cuInit", STUB_LIBRARY);
+        assert_eq!(Card::open(0).unwrap_err(), CardError::NoDriver);
+        driver.fails("cuInit", OUT_OF_MEMORY);
+        assert!(matches!(Card::open(0).unwrap_err(), CardError::Memory("counting cards", _)));
+    });
+}
+
+#[test]
+fn a_card_without_memory_is_asked_again() {
+    played("a_card_without_memory_is_asked_again", |driver| {
+        let card = Arc::new(Card::open(0).unwrap());
+        let mut engine = KernelEngine::new(card, Algorithm::Matrix);
+        let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
+        assert_eq!(engine.post(Receive::new(RecvId(1), Selector::exactly(&envelope))), Ok(None));
+        driver.fails("cuMemAllocAsync", OUT_OF_MEMORY);
+        assert_eq!(engine.arrive(Message::new(MsgId(1), envelope)), Err(Refused::Memory));
+        assert_eq!((engine.failure(), engine.unexpected_len()), (None, 0));
+        driver.fails("cuMemAllocAsync", 0);
+        // Nothing is matched here.
+        assert_eq!(engine.arrive(Message::new(MsgId(1), envelope)), Ok(None));
+        driver.fails("match_matrix", ILLEGAL_ADDRESS);
+        assert_eq!(engine.arrive(Message::new(MsgId(2), envelope)), Err(Refused::Full));
+        assert!(engine.failure().is_some());
+    });
+}
+
+/// Its kernels are there, and would never be asked for again.
+#[test]
+fn no_engine_is_made_of_a_card_that_failed() {
+    played("no_engine_is_made_of_a_card_that_failed", |driver| {
+        matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
+        matchpoint::engines::create("gpu_ordered").unwrap();
+        driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);
+        let error = matchpoint::engines::create("gpu_ordered").err().unwrap().to_string();
+        assert!(error.contains("PLAYED_ERROR_700"), "{error}");
+    });
+}

@@ -1,0 +1,206 @@
+//! The kernels compiled for this host, where a block's threads run in an order drawn at random between the points at which
+//! they meet: `emulation/`.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::fmt::{self, Display};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use fastrand::Rng;
+use libloading::Library;
+use matchpoint_gpu::batch::Layout;
+use matchpoint_gpu::kernels::Kernel;
+use matchpoint_gpu::machine::{Grid, Machine, Memory};
+
+use crate::left_out::leave_out;
+
+/// A library for each layout.
+pub struct Emulation {
+    libraries: [Library; 2],
+    /// Who has it may run a kernel: a library has one block at a time.
+    order: Mutex<Rng>,
+    shared_bytes_most: u32,
+}
+
+/// `Launch` of `emulation/kernels.cpp`.
+#[repr(C)]
+struct Launch {
+    blocks: u32,
+    threads: u32,
+    shared_bytes: u32,
+    padding: u32,
+    order: u64,
+}
+
+type Emulate = unsafe extern "C" fn(*const Launch, *const c_void) -> bool;
+
+/// Why a kernel did not run, or not to its end.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// Threads of a block wait for each other in vain.
+    Deadlock(Kernel),
+    /// A block has more shared memory than there is.
+    SharedMemory(Kernel),
+}
+
+impl Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Deadlock(kernel) => write!(f, "threads of {} wait for each other", kernel.name()),
+            Stopped::SharedMemory(kernel) => write!(f, "{} has too much shared memory", kernel.name()),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// Large words, so that it is aligned for all that kernels read.
+pub struct HostMemory(RefCell<Vec<u128>>);
+
+impl Memory for HostMemory {
+    fn address(&self) -> u64 {
+        self.0.borrow_mut().as_mut_ptr() as u64
+    }
+}
+
+impl Emulation {
+    /// Compiles it: none where there is no C++ compiler, and nobody asked that there be one.
+    pub fn built() -> Option<Emulation> {
+        Self::changed("batch.h", "", "")
+    }
+
+    /// The same, with a mistake: something in a kernel's source replaced.
+    pub fn changed(file: &str, right: &str, wrong: &str) -> Option<Emulation> {
+        let folder = tempfile::tempdir().unwrap();
+        for part in ["emulation", "kernels"] {
+            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
+            fs::create_dir(folder.path().join(part)).unwrap();
+            for entry in fs::read_dir(from).unwrap() {
+                let entry = entry.unwrap();
+                let mut text = fs::read_to_string(entry.path()).unwrap();
+                if entry.file_name() == file {
+                    assert!(text.contains(right), "{file} has no {right}");
+                    text = text.replacen(right, wrong, 1);
+                }
+                fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
+            }
+        }
+        // Their files are removed with the folder, and stay mapped.
+        let packed = Self::compiled(folder.path(), "libpacked.so", None)?;
+        let wide = Self::compiled(folder.path(), "libwide.so", Some("-DWIDE"))?;
+        Some(Emulation {
+            libraries: [packed, wide],
+            order: Mutex::new(Rng::with_seed(1)),
+            shared_bytes_most: 227 << 10,
+        })
+    }
+
+    fn compiled(folder: &Path, name: &str, define: Option<&str>) -> Option<Library> {
+        let path = folder.join(name);
+        let emulation = folder.join("emulation");
+        let mut compiler = Command::new("c++");
+        compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC", "-shared"]);
+        // Jumps between stacks are no mistake here.
+        compiler.arg("-U_FORTIFY_SOURCE");
+        compiler.args(define);
+        compiler.arg(emulation.join("kernels.cpp")).arg(emulation.join("simt.cpp")).arg("-o").arg(&path);
+        let output = match compiler.output() {
+            Err(_) => {
+                leave_out("no c++", "`apt-get install g++`");
+                return None;
+            }
+            Ok(output) => output,
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // SAFETY: it was made a moment ago, and does nothing as it is loaded.
+        Some(unsafe { Library::new(&path) }.unwrap())
+    }
+}
+
+impl Emulation {
+    /// Of so many bytes of shared memory for a block; before that as many as an H100 has.
+    pub fn limited(&mut self, bytes: u32) {
+        self.shared_bytes_most = bytes;
+    }
+
+    /// What an envelope of these words is found by.
+    pub fn hash(&self, layout: Layout, words: &[u64], seed: u64) -> u64 {
+        assert_eq!(words.len(), layout.envelope_words());
+        let library = &self.libraries[usize::from(layout == Layout::Wide)];
+        // SAFETY: the function's signature; it reads an envelope, and nothing else.
+        unsafe {
+            let hash = library.get::<extern "C" fn(*const u64, u64) -> u64>(b"emulated_hash");
+            hash.expect("it is there")(words.as_ptr(), seed)
+        }
+    }
+
+    /// Votes, shuffles, barriers and atomic operations of all threads so far.
+    pub fn steps(&self) -> u64 {
+        let of = |library: &Library| {
+            // SAFETY: the function's signature; it reads a number, while nobody runs a kernel.
+            unsafe { library.get::<extern "C" fn() -> u64>(b"emulated_steps").expect("it is there")() }
+        };
+        let _nobody_runs = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        self.libraries.iter().map(of).sum()
+    }
+}
+
+impl Machine for Emulation {
+    type Error = Stopped;
+    type Memory = HostMemory;
+
+    fn allocate(&self, bytes: usize) -> Result<HostMemory, Stopped> {
+        Ok(HostMemory(RefCell::new(vec![0; bytes.div_ceil(16)])))
+    }
+
+    fn write(&self, memory: &mut HostMemory, bytes: &[u8]) -> Result<(), Stopped> {
+        bytemuck::cast_slice_mut(&mut memory.0.borrow_mut())[..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&self, memory: &HostMemory, bytes: &mut [u8]) -> Result<(), Stopped> {
+        bytes.copy_from_slice(&bytemuck::cast_slice(&memory.0.borrow())[..bytes.len()]);
+        Ok(())
+    }
+
+    unsafe fn launch<A: Copy>(
+        &self,
+        kernel: Kernel,
+        layout: Layout,
+        grid: Grid,
+        arguments: &A,
+    ) -> Result<(), Stopped> {
+        if kernel.shared_bytes(grid.threads, layout) > self.shared_bytes_most {
+            return Err(Stopped::SharedMemory(kernel));
+        }
+        let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let library = &self.libraries[usize::from(layout == Layout::Wide)];
+        let launch = Launch {
+            blocks: grid.blocks,
+            threads: grid.threads,
+            shared_bytes: kernel.shared_bytes(grid.threads, layout),
+            padding: 0,
+            order: order.u64(..),
+        };
+        let name = format!("emulate_{}", kernel.name());
+        // SAFETY: the function's signature; the arguments are what the caller promised.
+        let ended = unsafe {
+            let emulate =
+                library.get::<Emulate>(name.as_bytes()).expect("there is a function for each kernel");
+            emulate(&raw const launch, std::ptr::from_ref(arguments).cast())
+        };
+        if ended { Ok(()) } else { Err(Stopped::Deadlock(kernel)) }
+    }
+
+    fn shared_bytes_most(&self) -> u32 {
+        self.shared_bytes_most
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        2
+    }
+}

@@ -1,0 +1,12 @@
+//! Matching on graphics processors: every test of it, in one program.
+
+mod card;
+mod cases;
+mod compile;
+mod driver;
+mod emulation;
+mod engines;
+mod kernels;
+mod laws;
+#[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]
+mod left_out;

@@ -1,0 +1,325 @@
+//! Ranks and contexts after every way of making a communicator: messages that use the wrong ones do not match.
+
+use crate::program::*;
+use matchpoint_replay::{Arrivals, Measurements};
+use matchpoint_trace::Function;
+use matchpoint_trace::call::*;
+
+fn on(comm: CommId, args: SendArgs) -> SendArgs {
+    SendArgs { comm, ..args }
+}
+
+fn within(comm: CommId, args: ReceiveArgs) -> ReceiveArgs {
+    ReceiveArgs { comm, ..args }
+}
+
+/// Everything matched, nothing was let go, in every mode.
+fn matches_all(program: &Program, messages: u64) -> Measurements {
+    for mode in Arrivals::ASSUMED {
+        let run = program.replay(mode);
+        assert!(run.arrivals.released.is_empty(), "{mode}: {:?}", run.arrivals.released);
+        let engine = &run.engines[0];
+        let left = (engine.unmatched_receives, engine.unmatched_messages);
+        assert_eq!((engine.matched, left), (messages, (0, 0)), "{mode}");
+    }
+    program.simulated()
+}
+
+#[test]
+fn split_orders_by_key_then_by_rank() {
+    // Colours 0, 1, 0, 1; keys reverse the order within each: ranks 2, 0 and 3, 1.
+    let member = |rank: u32| {
+        let made = Rank::new().split(CommId::WORLD, rank as i32 % 2, -(rank as i32), comm(1));
+        if rank < 2 {
+            made.recv(within(comm(1), from(0, 5)), status(0, 5))
+        } else {
+            made.send(on(comm(1), to(1, 5)))
+        }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 2);
+    assert_eq!(run.communicators.len(), 2);
+    assert!(run.communicators.iter().all(|used| used.size == 2 && used.messages == 1 && used.resolved));
+    // World rank 2 sent to world rank 0.
+    assert_eq!(run.matrix.messages[2 * 4], 1);
+}
+
+#[test]
+fn undefined_colours_belong_to_nobody() {
+    let excluded = NewComm::Split { color: None, key: 0 };
+    let run = matches_all(
+        &program(vec![
+            Rank::new().create(Function::Comm_split, CommId::WORLD, excluded, CommId::NULL, &[]),
+            Rank::new().split(CommId::WORLD, 0, 0, comm(1)).send(on(comm(1), to(1, 0))),
+            Rank::new().split(CommId::WORLD, 0, 0, comm(1)).recv(within(comm(1), from(0, 0)), None),
+        ]),
+        1,
+    );
+    assert_eq!(run.communicators[0].size, 2);
+}
+
+#[test]
+fn a_duplicate_is_a_context_of_its_own() {
+    let dup = |rank: Rank| rank.create(Function::Comm_dup, CommId::WORLD, NewComm::Dup, comm(1), &[]);
+    let run = matches_all(
+        &program(vec![
+            dup(Rank::new()).send(on(comm(1), to(1, 0))).send(to(1, 0)),
+            dup(Rank::new()).irecv(from(0, 0), 1).irecv(within(comm(1), from(0, 0)), 2).waitall(&[1, 2]),
+        ]),
+        2,
+    );
+    assert_eq!(run.communicators.len(), 2);
+}
+
+#[test]
+fn an_id_may_be_used_again() {
+    let twice = |rank: Rank, color: i32| {
+        let first = rank.split(CommId::WORLD, color, 0, comm(1));
+        first.call(Function::Comm_free, Action::CommFree { comm: comm(1) }).split(
+            CommId::WORLD,
+            0,
+            0,
+            comm(1),
+        )
+    };
+    matches_all(
+        &program(vec![
+            twice(Rank::new(), 0).send(on(comm(1), to(1, 0))),
+            twice(Rank::new(), 1).recv(within(comm(1), from(0, 0)), None),
+        ]),
+        1,
+    );
+}
+
+#[test]
+fn create_takes_the_order_of_its_group() {
+    // The group is world ranks 2, 0.
+    let grouped = |rank: Rank, new: CommId| {
+        let whole = Action::GroupCreate { how: NewGroup::OfComm(CommId::WORLD), group: GroupId(10) };
+        let some = Action::GroupCreate { how: NewGroup::Include(GroupId(10)), group: GroupId(11) };
+        rank.call(Function::Comm_group, whole).full(Function::Group_incl, some, &[], &[], &[2, 0]).create(
+            Function::Comm_create,
+            CommId::WORLD,
+            NewComm::Group(GroupId(11)),
+            new,
+            &[],
+        )
+    };
+    let run = matches_all(
+        &program(vec![
+            grouped(Rank::new(), comm(1)).recv(within(comm(1), from(0, 0)), None),
+            grouped(Rank::new(), CommId::NULL),
+            grouped(Rank::new(), comm(1)).send(on(comm(1), to(1, 0))),
+        ]),
+        1,
+    );
+    assert_eq!(run.communicators[0].size, 2);
+}
+
+#[test]
+fn slices_of_a_grid_have_the_ranks_of_their_line() {
+    // A 2 × 2 grid; its columns are {0, 2} and {1, 3}.
+    let member = |rank: u32| {
+        let grid = Rank::new()
+            .create(Function::Cart_create, CommId::WORLD, NewComm::Cart { reorder: false }, comm(1), &[2, 2])
+            .create(Function::Cart_sub, comm(1), NewComm::CartSub, comm(2), &[1, 0]);
+        if rank < 2 { grid.send(on(comm(2), to(1, 0))) } else { grid.recv(within(comm(2), from(0, 0)), None) }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 2);
+    assert_eq!((run.matrix.messages[2], run.matrix.messages[4 + 3]), (1, 1));
+}
+
+#[test]
+fn both_sides_of_an_inter_communicator_number_from_zero() {
+    let member = |rank: u32| {
+        let inter = NewComm::Inter {
+            local_leader: 0,
+            peer_comm: CommId::WORLD,
+            remote_leader: if rank < 2 { 2 } else { 0 },
+            tag: 99,
+        };
+        let made = Rank::new().split(CommId::WORLD, rank as i32 / 2, 0, comm(1)).create(
+            Function::Intercomm_create,
+            comm(1),
+            inter,
+            comm(2),
+            &[],
+        );
+        let merged = NewComm::Merge { high: rank < 2 };
+        let merge = |rank: Rank| rank.create(Function::Intercomm_merge, comm(2), merged, comm(3), &[]);
+        match rank {
+            // World rank 1 is rank 1 of its side; world rank 2 is rank 0 of the other.
+            1 => merge(made.send(on(comm(2), to(0, 0)))).recv(within(comm(3), from(0, 1)), None),
+            2 => merge(made.recv(within(comm(2), from(1, 0)), None)).send(on(comm(3), to(3, 1))),
+            _ => merge(made),
+        }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 2);
+    assert_eq!((run.matrix.messages[4 + 2], run.matrix.messages[2 * 4 + 1]), (1, 1));
+}
+
+#[test]
+fn a_split_with_members_missing_is_marked() {
+    let member = |rank: u32| {
+        let made = Rank::new().split(CommId::WORLD, 0, 0, comm(1));
+        match rank {
+            0 => made.send(on(comm(1), to(1, 0))),
+            1 => made.recv(within(comm(1), from(0, 0)), None),
+            _ => made,
+        }
+    };
+    let run = program((0..3).map(member).collect()).without(2).simulated();
+    assert_eq!(run.engines[0].matched, 1);
+    assert!(!run.communicators[0].resolved);
+    assert!(run.trace.notes.iter().any(|note| note.contains("does not determine")), "{:?}", run.trace.notes);
+}
+
+#[test]
+fn messages_of_a_missing_rank_are_made_up_from_their_receives() {
+    let run = program(vec![
+        Rank::new().irecv(from(1, 0), 1).recv(from_any(1), status(1, 1)).wait(1, None).send(to(1, 2)),
+        Rank::new(),
+    ])
+    .without(1)
+    .simulated();
+    assert_eq!((run.arrivals.made_up_messages, run.arrivals.lost_messages), (2, 1));
+    assert_eq!(run.engines[0].matched, 2);
+    assert_eq!(run.totals.recorded_wildcards, 0, "what was made up proves nothing");
+    assert!(run.arrivals.released.is_empty());
+}
+
+#[test]
+fn a_receive_whose_send_is_not_in_the_trace_is_let_go() {
+    let run = program(vec![Rank::new(), Rank::new().recv(from(0, 0), None).barrier(), Rank::new().barrier()])
+        .simulated();
+    assert_eq!(run.arrivals.released.get("receives whose message does not come"), Some(&1));
+    assert_eq!(run.arrivals.released.get("collectives that not all members reach"), Some(&2));
+}
+
+/// A communicator whose members the trace lists.
+fn listed(
+    rank: Rank,
+    function: Function,
+    parent: CommId,
+    made: CommId,
+    own: &[i32],
+    tag: Option<i64>,
+) -> Rank {
+    rank.create(function, parent, NewComm::Listed { own: own.len() as u32, tag }, made, own)
+}
+
+#[test]
+fn listed_members_have_the_ranks_that_the_list_gives_them() {
+    // Ranks 2, 0 and 3, 1, and nobody else: not even in order of keys that would be needed to know.
+    let member = |rank: u32| {
+        let own: &[i32] = if rank % 2 == 0 { &[2, 0] } else { &[3, 1] };
+        let made = listed(Rank::new(), Function::Comm_split_type, CommId::WORLD, comm(1), own, None);
+        if rank < 2 {
+            made.recv(within(comm(1), from(0, 5)), status(0, 5))
+        } else {
+            made.send(on(comm(1), to(1, 5)))
+        }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 2);
+    let names: Vec<&str> = run.communicators.iter().map(|used| used.origin.as_str()).collect();
+    assert_eq!(names, ["MPI_Comm_split_type of 0"; 2]);
+    assert!(run.communicators.iter().all(|used| used.size == 2 && used.messages == 1 && used.resolved));
+    assert_eq!(run.matrix.messages[2 * 4], 1);
+}
+
+#[test]
+fn the_same_members_may_have_several_communicators() {
+    // Rank 1 receives from the second first: what was sent on the first must not match.
+    let made = |rank| {
+        let once = listed(rank, Function::Comm_create, CommId::WORLD, comm(1), &[0, 1], None);
+        listed(once, Function::Comm_create, CommId::WORLD, comm(2), &[0, 1], None)
+    };
+    let other = || {
+        let null = |rank| listed(rank, Function::Comm_create, CommId::WORLD, CommId::NULL, &[], None);
+        null(null(Rank::new()))
+    };
+    let run = matches_all(
+        &program(vec![
+            made(Rank::new()).send(on(comm(1), to(1, 5))).send(on(comm(2), to(1, 5))),
+            made(Rank::new()).recv(within(comm(2), from(0, 5)), None).recv(within(comm(1), from(0, 5)), None),
+            other(),
+        ]),
+        2,
+    );
+    assert_eq!(run.communicators.iter().map(|used| used.messages).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn what_only_members_make_is_told_by_tag_and_members() {
+    // Rank 1 makes its two in another order than rank 0 and rank 2 make theirs: they are not of one order.
+    let group = |rank, made, own: &[i32], tag| {
+        listed(rank, Function::Comm_create_group, CommId::WORLD, made, own, Some(tag))
+    };
+    let ranks = vec![
+        group(Rank::new(), comm(1), &[0, 1], 7).send(on(comm(1), to(1, 5))),
+        group(group(Rank::new(), comm(2), &[1, 2], 7), comm(1), &[0, 1], 7)
+            .recv(within(comm(1), from(0, 5)), None)
+            .recv(within(comm(2), from(1, 5)), None),
+        group(Rank::new(), comm(1), &[1, 2], 7).send(on(comm(1), to(0, 5))),
+        // Takes no part, and makes one of the world afterwards.
+        Rank::new(),
+    ];
+    let ranks = ranks.into_iter().enumerate().map(|(rank, calls)| {
+        let all = calls.create(Function::Comm_dup, CommId::WORLD, NewComm::Dup, comm(3), &[]);
+        match rank {
+            3 => all.send(on(comm(3), to(0, 9))),
+            0 => all.recv(within(comm(3), from(3, 9)), None),
+            _ => all,
+        }
+    });
+    matches_all(&program(ranks.collect()), 3);
+}
+
+#[test]
+fn sides_that_list_each_other_are_one_inter_communicator() {
+    let member = |rank: u32| {
+        let (own, remote): ([i32; 2], [i32; 2]) = if rank < 2 { ([0, 1], [2, 3]) } else { ([2, 3], [0, 1]) };
+        let how = NewComm::Listed { own: 2, tag: Some(3) };
+        let both = [own, remote].concat();
+        let made =
+            Rank::new().create(Function::Intercomm_create_from_groups, CommId::NULL, how, comm(1), &both);
+        match rank {
+            0 => made.send(on(comm(1), to(1, 5))),
+            3 => made.recv(within(comm(1), from(0, 5)), status(0, 5)),
+            _ => made,
+        }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 1);
+    assert_eq!(run.matrix.messages[3], 1);
+}
+
+#[test]
+fn both_ends_of_a_connection_make_it_of_their_own() {
+    let end = |function, rank: i32, other: i32| {
+        let how = NewComm::Listed { own: 1, tag: None };
+        Rank::new().create(function, CommId::SELF, how, comm(1), &[rank, other])
+    };
+    let run = matches_all(
+        &program(vec![
+            end(Function::Comm_accept, 0, 1).send(on(comm(1), to(0, 5))),
+            end(Function::Comm_connect, 1, 0).recv(within(comm(1), from(0, 5)), status(0, 5)),
+        ]),
+        1,
+    );
+    assert_eq!(run.matrix.messages[1], 1);
+}
+
+#[test]
+fn processes_of_another_world_are_nobody_here() {
+    // Of what was spawned nothing is traced: messages there are lost, those from there are made up.
+    let rank = |rank: u32| {
+        let how = NewComm::Listed { own: 2, tag: None };
+        let made = Rank::new().create(Function::Comm_spawn, CommId::WORLD, how, comm(1), &[0, 1, -1, -1]);
+        match rank {
+            0 => made.send(on(comm(1), to(1, 5))).recv(within(comm(1), from(1, 6)), status(1, 6)),
+            _ => made,
+        }
+    };
+    let run = program((0..2).map(rank).collect()).simulated();
+    assert_eq!((run.arrivals.lost_messages, run.arrivals.made_up_messages), (1, 1));
+    assert_eq!(run.engines[0].unmatched_receives, 0);
+}

@@ -1,0 +1,139 @@
+//! Recorded arrivals: what was seen is what is replayed, and which receive a match was of.
+
+use crate::program::*;
+use matchpoint_replay::recorded::{Match, place};
+use matchpoint_replay::{Arrivals, LogGp, Options, Progress, ReplayError};
+use matchpoint_trace::Arrival;
+use matchpoint_trace::call::*;
+
+/// Ranks 1 and 2 send to 0, which takes from any: 1 sends first, and 2's message came first.
+fn overtaken() -> Program {
+    let root = Rank::new()
+        .compute(1000)
+        .recv(from_any(7), status(2, 7))
+        .recv(from_any(7), status(1, 7))
+        .taking(5000);
+    program(vec![root, Rank::new().send(to(0, 7)), Rank::new().compute(200).send(to(0, 7))]).on_one_clock()
+}
+
+#[test]
+fn messages_come_in_the_order_in_which_they_came() {
+    let run = overtaken().arrivals(0, &[(900, 2, 7), (2000, 1, 7)]).arrivals(1, &[]).arrivals(2, &[]);
+    let recorded = run.replay(Arrivals::Recorded);
+    assert_eq!(recorded.totals.reproduced_wildcards, 2);
+    assert_eq!((recorded.ranks[0].unexpected.length_max, recorded.ranks[0].posted.length_max), (1, 1));
+    assert_eq!((recorded.arrivals.arrivals_moved, recorded.arrivals.arrivals_outside), (0, 0));
+    assert!(recorded.arrivals.released.is_empty(), "{:?}", recorded.arrivals.released);
+}
+
+#[test]
+fn a_message_that_was_never_sent_keeps_no_other_back() {
+    let run = overtaken().arrivals(0, &[(500, 2, 8), (900, 2, 7), (2000, 1, 7)]);
+    let recorded = run.arrivals(1, &[]).arrivals(2, &[]).replay(Arrivals::Recorded);
+    assert_eq!(recorded.totals.reproduced_wildcards, 2);
+    assert_eq!(recorded.arrivals.released.values().sum::<u64>(), 1, "{:?}", recorded.arrivals.released);
+}
+
+#[test]
+fn a_trace_without_arrivals_cannot_be_replayed_so() {
+    let options = Options {
+        engines: vec!["list".into()],
+        sampled: false,
+        arrivals: Arrivals::Recorded,
+        loggp: LogGp::default(),
+        compare_arrivals: false,
+    };
+    let refused = matchpoint_replay::replay(&overtaken().arrivals(0, &[]), &options, &Progress::default());
+    assert!(matches!(refused, Err(ReplayError::NoArrivals)));
+}
+
+fn placed(run: &Program, of_0: &[(u64, u64)]) -> matchpoint_replay::recorded::Placed {
+    let matches = of_0.iter().map(|&(posted, arrived)| Match { posted, arrived }).collect();
+    let others = (1..run_ranks(run)).map(|_| Vec::new());
+    let all = std::iter::once(matches).chain(others).collect();
+    place(run, all, &Progress::default()).unwrap().remove(0)
+}
+
+fn run_ranks(run: &Program) -> usize {
+    matchpoint_trace::Trace::present(run).len()
+}
+
+#[test]
+fn a_match_belongs_to_the_call_that_it_was_posted_in() {
+    // Calls of rank 0: Init to 0, Irecv 0 to 100, Barrier 100 to 200, Irecv 200 to 300, Waitall 300 to 400.
+    let root = Rank::new().irecv(from_any(1), 1).barrier().irecv(from(1, 2), 2);
+    let action = Action::Complete { awaits: Await::All, blocking: true };
+    let both = [Completion { index: 0, status: status(1, 1) }, Completion { index: 1, status: status(1, 2) }];
+    let root = root.full(matchpoint_trace::Function::Waitall, action, &[1, 2], &both, &[]);
+    let other = Rank::new().send(to(0, 1)).barrier().send(to(0, 2));
+    let run = program(vec![root, other]).on_one_clock();
+    // The barrier's own receive, and one in the wait, are nobody's. The second message was there before its receive.
+    let seen = placed(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
+    let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
+    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
+    // A receive that the library matches by itself.
+    let seen = placed(&run, &[(50, 180), (120, 130)]);
+    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..1], 1));
+}
+
+/// The rank at the edge of a grid: one neighbour is none, and it is its own across a short dimension.
+#[test]
+fn receives_that_begin_together_have_their_own() {
+    let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };
+    let function = matchpoint_trace::Function::Recv_init;
+    let none = ReceiveArgs { source: Peer::Null, ..from(0, 1) };
+    let action = Action::Complete { awaits: Await::All, blocking: true };
+    let complete = |index, source| Completion { index, status: status(source, 1) };
+    // Four inits to 400, Startall 400 to 500, Waitall.
+    let root = Rank::new()
+        .call(function, init(none, 1))
+        .call(function, init(from(0, 1), 2))
+        .call(function, init(from(1, 1), 3))
+        .call(function, init(from(2, 1), 4))
+        .full(matchpoint_trace::Function::Startall, Action::Start, &[1, 2, 3, 4], &[], &[])
+        .full(
+            matchpoint_trace::Function::Waitall,
+            action,
+            &[1, 2, 3, 4],
+            &[complete(1, 0), complete(2, 1), complete(3, 2)],
+            &[],
+        );
+    let other = || Rank::new().send(to(0, 1));
+    let run = program(vec![root, other(), other()]).on_one_clock();
+    let arrival = |at_ns, from| Arrival { at_ns, from, tag: 1 };
+    // Its own by the library: two posts.
+    let seen = placed(&run, &[(450, 700), (460, 600)]);
+    assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
+    // Its own by the provider too; and the one from 1 never had a message.
+    let seen = placed(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
+    assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
+    // It cannot be told whose the one is.
+    assert_eq!(placed(&run, &[(450, 700)]).unknown, 3);
+}
+
+#[test]
+fn persistent_and_probed_receives_have_theirs() {
+    let init = Action::ReceiveInit { args: from(1, 1), request: RequestId(1) };
+    let probe = Action::Probe {
+        args: ReceiveArgs { bytes: None, tag: TagArg::Any, ..from_any(0) },
+        blocking: true,
+        found: true,
+        status: status(1, 3),
+        handle: Some(HandleId(1)),
+    };
+    let take = Action::MatchedReceive { handle: HandleId(1), request: None, status: status(1, 3) };
+    // Recv_init 0 to 100, Start 100, Wait 200, Start 300, Wait 400, Mprobe 500, Mrecv 600.
+    let root = Rank::new()
+        .call(matchpoint_trace::Function::Recv_init, init)
+        .full(matchpoint_trace::Function::Start, Action::Start, &[1], &[], &[])
+        .wait(1, status(1, 1))
+        .full(matchpoint_trace::Function::Start, Action::Start, &[1], &[], &[])
+        .wait(1, status(1, 1))
+        .call(matchpoint_trace::Function::Mprobe, probe)
+        .call(matchpoint_trace::Function::Mrecv, take);
+    let other = Rank::new().send(to(0, 1)).send(to(0, 1)).send(to(0, 3));
+    let run = program(vec![root, other]).on_one_clock();
+    let seen = placed(&run, &[(560, 555), (310, 410), (150, 220)]);
+    let expected = [(220, 1), (410, 1), (500, 3)].map(|(at_ns, tag)| Arrival { at_ns, from: 1, tag });
+    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
+}

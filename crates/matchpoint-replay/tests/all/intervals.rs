@@ -1,0 +1,76 @@
+//! Arrivals within what recorded times allow, under `--arrivals timestamps`.
+
+use crate::program::*;
+use matchpoint_replay::{Arrivals, LogGp, Measurements};
+use matchpoint_trace::Function;
+use matchpoint_trace::call::{Action, ReceiveArgs};
+
+/// A network that is far slower than the one of the traced run.
+fn slow(program: &Program) -> Measurements {
+    let loggp = LogGp { latency_ns: 1e6, overhead_ns: 0.0, gap_ns: 0.0, ..LogGp::default() };
+    let run = program.replay_on(Arrivals::Timestamps, loggp);
+    assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
+    run
+}
+
+/// Rank 0 sends at 1000 ns; rank 1 has it 500 ns later.
+fn quick() -> Program {
+    let receive = Rank::new().recv(from(0, 5), status(0, 5)).taking(1500);
+    program(vec![Rank::new().compute(1000).send(to(1, 5)), receive])
+}
+
+#[test]
+fn a_message_arrives_when_the_call_that_reports_it_ends_at_the_latest() {
+    let apart = slow(&quick());
+    assert!(!apart.arrivals.intervals_known);
+    assert_eq!((apart.arrivals.arrivals_moved, apart.arrivals.arrivals_outside), (0, 0));
+    assert!(apart.replayed_s >= 1e-3, "{}", apart.replayed_s);
+    let run = slow(&quick().on_one_clock());
+    assert!(run.arrivals.intervals_known);
+    assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (1, 0));
+    assert_eq!(run.replayed_s, run.elapsed_s);
+}
+
+#[test]
+fn other_orders_of_arrivals_know_no_intervals() {
+    let run = quick().on_one_clock().simulated();
+    assert!(!run.arrivals.intervals_known);
+    assert_eq!(run.arrivals.arrivals_moved, 0);
+}
+
+#[test]
+fn what_arrives_in_time_is_left_alone() {
+    let receive = Rank::new().recv(from(0, 5), None).taking(9 * MILLISECOND);
+    let run = slow(&program(vec![Rank::new().compute(1000).send(to(1, 5)), receive]).on_one_clock());
+    assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (0, 0));
+}
+
+fn probe(args: ReceiveArgs) -> Action {
+    let args = ReceiveArgs { bytes: None, ..args };
+    Action::Probe { args, blocking: true, found: true, status: None, handle: None }
+}
+
+#[test]
+fn requests_and_probes_have_ends_too() {
+    let sends = Rank::new().isend(to(1, 1), 1).isend(to(1, 2), 2).isend(to(1, 3), 3).waitall(&[1, 2, 3]);
+    let receives = Rank::new()
+        .irecv(from(0, 3), 1)
+        .irecv(from(0, 1), 2)
+        .waitall(&[1, 2])
+        .taking(20 * MICROSECOND)
+        .call(Function::Probe, probe(from(0, 2)))
+        .recv(from(0, 2), None);
+    let run = slow(&program(vec![sends, receives]).on_one_clock());
+    // The last was sent behind the second, which cannot be overtaken, and waits unexpected from then on.
+    assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (3, 0));
+    assert_eq!(run.engines[0].unexpected.hits, 1);
+    assert_eq!(run.engines[0].matched, 3);
+}
+
+#[test]
+fn what_was_not_sent_in_time_is_counted() {
+    let receive = Rank::new().recv(from(0, 5), None).taking(500);
+    let run = slow(&program(vec![Rank::new().compute(1000).send(to(1, 5)), receive]).on_one_clock());
+    assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (0, 1));
+    assert_eq!(run.engines[0].matched, 1);
+}

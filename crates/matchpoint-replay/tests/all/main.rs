@@ -1,0 +1,18 @@
+//! Replay: every test of it that needs no allocator of its own, in one program.
+
+mod communicators;
+mod counting;
+mod events;
+mod in_order;
+mod intervals;
+mod memory;
+mod program;
+mod random;
+mod real;
+mod recorded;
+mod simulation;
+mod substitutes;
+#[allow(dead_code)]
+#[path = "../../../matchpoint-trace/tests/dumpi/traces.rs"]
+mod traces;
+mod traffic;

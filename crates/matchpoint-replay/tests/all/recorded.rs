@@ -1,0 +1,118 @@
+//! Traces in our own format: the same results as from those that they were made of, and arrivals within their
+//! intervals.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use crate::traces::{REAL, opened};
+use matchpoint_replay::members::Members;
+use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
+use matchpoint_trace::native::{Settings, Writer, file_name};
+use matchpoint_trace::{Call, Trace};
+
+/// Writes a trace in our own format, with the members of its communicators.
+fn convert(trace: &dyn Trace, name: &str, clock_error_ns: Option<u64>) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorded").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let members = Members::of(trace, &Progress::default()).unwrap();
+    for (index, &rank) in trace.present().iter().enumerate() {
+        let file = BufWriter::new(File::create(folder.join(file_name(rank))).unwrap());
+        let settings = Settings::of(rank, trace.description().ranks);
+        let null_looks_any = trace.description().null_looks_any;
+        let mut writer = Writer::new(file, Settings { clock_error_ns, null_looks_any, ..settings }).unwrap();
+        let (mut stream, mut call) = (trace.rank(rank).unwrap(), Call::default());
+        let mut members = members.rank(index);
+        while stream.read(&mut call).unwrap() {
+            members.list(&mut call);
+            writer.call(&call).unwrap();
+        }
+        writer.finish("finalize").unwrap();
+    }
+    folder
+}
+
+fn replayed(trace: &dyn Trace, arrivals: Arrivals) -> Measurements {
+    let engines = ["list", "bins:n=64", "rank_array"].map(String::from).to_vec();
+    let options =
+        Options { sampled: false, engines, arrivals, loggp: LogGp::default(), compare_arrivals: false };
+    replay(trace, &options, &Progress::default()).unwrap()
+}
+
+/// All that does not depend on the machine, nor on what the format leaves out: how a communicator came to be, in
+/// words, and calls that say something of it; nor the first notes, which are about the format.
+fn essence(mut run: Measurements, of_format: usize) -> String {
+    run.trace.format.clear();
+    run.trace.path.clear();
+    run.trace.notes.drain(..of_format);
+    run.trace.notes.retain(|note| !note.contains("contradict"));
+    run.trace.calls_left_out = 0;
+    run.trace.missing.iter_mut().for_each(|(_, why)| why.clear());
+    run.timings = Default::default();
+    run.communicators.iter_mut().for_each(|used| {
+        used.origin.truncate(used.origin.find(',').unwrap_or(usize::MAX).min(used.origin.len()))
+    });
+    run.arrivals.intervals_known = false;
+    for engine in &mut run.engines {
+        (engine.match_ns, engine.match_cold_ns) = (0.0, 0.0);
+        engine.ranks.iter_mut().for_each(|rank| (rank.match_ns, rank.match_cold_ns) = (0.0, 0.0));
+    }
+    format!("{run:#?}")
+}
+
+#[test]
+fn results_are_those_of_the_trace_that_it_was_made_of() {
+    for (name, real) in REAL.iter() {
+        let dumpi = opened(&real.folder);
+        let native = opened(&convert(&*dumpi, name, None));
+        for arrivals in Arrivals::ASSUMED {
+            let [theirs, ours] = [&dumpi, &native].map(|trace| replayed(&**trace, arrivals));
+            // DUMPI has the calls of several threads in the order in which they were left, ours in that of their entry: a
+            // request that two of them use may be told apart in one only.
+            if name.contains("mt") {
+                assert_eq!(theirs.totals.sends, ours.totals.sends, "{name}, {arrivals}");
+                if arrivals != Arrivals::AtWait {
+                    assert_eq!(theirs.engines[0].matched, ours.engines[0].matched, "{name}, {arrivals}");
+                }
+                continue;
+            }
+            let theirs = essence(theirs, dumpi.description().notes.len());
+            let ours = essence(ours, native.description().notes.len());
+            let differs = theirs.lines().zip(ours.lines()).position(|(one, other)| one != other);
+            if let Some(line) = differs {
+                let around = |text: &str| {
+                    text.lines().skip(line.saturating_sub(4)).take(8).collect::<Vec<_>>().join("\n")
+                };
+                panic!("{name}, {arrivals}:\n{}\nand not\n{}", around(&ours), around(&theirs));
+            }
+            assert_eq!(theirs.len(), ours.len(), "{name}, {arrivals}");
+        }
+    }
+}
+
+#[test]
+fn arrivals_are_kept_within_their_intervals() {
+    for (name, real) in REAL.iter() {
+        let dumpi = opened(&real.folder);
+        let native = opened(&convert(&*dumpi, &format!("{name}-clock"), Some(0)));
+        let before = replayed(&*dumpi, Arrivals::Timestamps);
+        let run = replayed(&*native, Arrivals::Timestamps);
+        assert!(run.arrivals.intervals_known && !before.arrivals.intervals_known, "{name}");
+        assert!(run.arrivals.released.is_empty(), "{name}: {:?}", run.arrivals.released);
+        assert_eq!(run.engines[0].matched, before.engines[0].matched, "{name}");
+        // The hosts of one had clocks of their own; threads of another took each other's messages.
+        if !["nersc-amg-27", "osu_latency_mt-2"].contains(&name.as_str()) {
+            assert_eq!(run.arrivals.arrivals_outside, 0, "{name}");
+        }
+        println!(
+            "{name}: {} of {} moved, {} outside; {} s recorded, {} s replayed, {} s without",
+            run.arrivals.arrivals_moved,
+            run.totals.sends,
+            run.arrivals.arrivals_outside,
+            run.elapsed_s,
+            run.replayed_s,
+            before.replayed_s
+        );
+    }
+}

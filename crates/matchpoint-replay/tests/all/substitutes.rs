@@ -1,0 +1,27 @@
+//! Who matched in the place of an engine, and at how many ranks: its table may be full at some of them, or its card fail there.
+
+use crate::program::*;
+use matchpoint_replay::measurements::Substitute;
+use matchpoint_replay::{Arrivals, LogGp, Options, Progress};
+
+#[test]
+fn a_substitute_is_told_with_the_ranks_that_it_matched_at() {
+    let sender = Rank::new().send(to(1, 1)).send(to(2, 1));
+    let receiver = || Rank::new().recv(from(0, 1), None);
+    // Of rank 1 two receives are posted to the end.
+    let trace =
+        program(vec![sender, receiver().irecv(from(0, 2), 1).irecv(from(0, 2), 2), receiver(), Rank::new()]);
+    let options = Options {
+        sampled: false,
+        engines: vec!["list".into(), "optimistic:capacity=1,full=software".into()],
+        arrivals: Arrivals::Simulated,
+        loggp: LogGp::default(),
+        compare_arrivals: false,
+    };
+    let run = matchpoint_replay::replay(&trace, &options, &Progress::default()).unwrap();
+    assert_eq!(run.engines[0].substitute, None);
+    // Nothing happens at ranks 0 and 3.
+    let expected = Substitute { name: "hybrid".into(), ranks: 1, of_ranks: 2 };
+    assert_eq!(run.engines[1].substitute, Some(expected));
+    assert_eq!((run.engines[1].matched, run.engines[1].unmatched_receives), (2, 2));
+}
