@@ -328,12 +328,21 @@ impl Header {
 fn cache(product: &Product) -> Result<PathBuf, RecordError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    folder.map(|folder| folder.join("matchpoint").join(product.folder)).ok_or_else(|| {
+    let Some(folder) = folder else {
         let what = product.what;
-        RecordError(format!(
+        return Err(RecordError(format!(
             "there is no place to keep {what} once it is compiled; set HOME or XDG_CACHE_HOME"
-        ))
-    })
+        )));
+    };
+    // The loader takes a list of names with either between them.
+    let name = folder.as_os_str().as_encoded_bytes();
+    if name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
+        return Err(RecordError(format!(
+            "{}: LD_PRELOAD cannot name a file with a space or a colon in its path; set XDG_CACHE_HOME to a folder without",
+            folder.display()
+        )));
+    }
+    Ok(folder.join("matchpoint").join(product.folder))
 }
 
 #[cfg(test)]

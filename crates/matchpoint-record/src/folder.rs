@@ -14,39 +14,42 @@ use crate::sites;
 /// A folder with nothing in it that could be taken for a part of this trace; whether it was not there before.
 pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
+    let found = check(path, replace)?;
     let made = !path.exists();
     if made {
-        make_one(path)?;
-    } else if !path.is_dir() {
+        fs::create_dir(path).map_err(failed)?;
+    }
+    remove(&found).map_err(failed)?;
+    Ok(made)
+}
+
+/// Whether it can be made; the files of an earlier trace there.
+pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordError> {
+    if !path.exists() {
+        // Nothing above it is made: a name with a slip in it would have its trace in a folder that nobody finds.
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        return match above.filter(|above| !above.exists()) {
+            Some(above) => Err(RecordError(format!(
+                "{}: there is no folder {}; make it, or name another with -o",
+                path.display(),
+                above.display()
+            ))),
+            None => Ok(Vec::new()),
+        };
+    }
+    if !path.is_dir() {
         return Err(RecordError(format!(
             "{} is there, and no folder, which a trace is: name another with -o",
             path.display()
         )));
     }
-    let entries = entries(path).map_err(failed)?;
-    if entries.is_empty() {
-        return Ok(made);
-    }
+    let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
     let all = entries.iter().all(|entry| is_of_trace(entry));
-    if !replace || !all {
+    if !entries.is_empty() && (!replace || !all) {
         let advice = if all { "name another, or replace it with --replace" } else { "name another" };
         return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
     }
-    remove(&entries).map_err(failed)?;
-    Ok(made)
-}
-
-/// Nothing above it: a name with a slip in it would have its trace in a folder that nobody finds.
-fn make_one(path: &Path) -> Result<(), RecordError> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    match above.filter(|above| !above.exists()) {
-        Some(above) => Err(RecordError(format!(
-            "{}: there is no folder {}; make it, or name another with -o",
-            path.display(),
-            above.display()
-        ))),
-        None => fs::create_dir(path).map_err(|error| RecordError::file(path, &error)),
-    }
+    Ok(entries)
 }
 
 /// Takes away what was made for a trace that nobody wrote.

@@ -40,7 +40,6 @@ impl Preload {
                 return Err(RecordError("there is no command; put it behind --".to_owned()));
             };
             let library = compiler::library(product, None, None, Some(mpicc), compiles)?;
-            loadable(&library.path)?;
             return Ok(Preload { words: Vec::new(), launcher: None, library, before: Vec::new() });
         };
         let Some(found) = Launcher::of(words) else {
@@ -61,7 +60,6 @@ impl Preload {
         if let Some((path, family)) = application.filter(|(_, family)| *family != library.family) {
             return Err(mismatch(&path, family, &library));
         }
-        loadable(&library.path)?;
         Ok(Preload { words: words.to_vec(), launcher, library, before: Vec::new() })
     }
 
@@ -111,18 +109,6 @@ impl Preload {
     pub fn needs_x(&self) -> bool {
         self.library.family == Family::OpenMpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library)
     }
-}
-
-/// The loader takes a list of names with either between them, and knows no way around that.
-fn loadable(library: &Path) -> Result<(), RecordError> {
-    let name = library.as_os_str().as_encoded_bytes();
-    if !name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
-        return Ok(());
-    }
-    Err(RecordError(format!(
-        "{}: LD_PRELOAD cannot name a file with a space or a colon in its path; set XDG_CACHE_HOME to a folder without",
-        library.display()
-    )))
 }
 
 fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordError {

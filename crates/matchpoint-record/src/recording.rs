@@ -57,6 +57,8 @@ impl Recording {
     /// # Errors
     /// The command is not there, no recorder can be had for its MPI library, or the folder cannot be made.
     pub fn prepare(settings: Settings, compiles: &mut dyn FnMut(&str)) -> Result<Recording, RecordError> {
+        // Before a compiler takes its time.
+        folder::check(&settings.output, settings.replace)?;
         let preload = Preload::prepare(&RECORDER, &settings.command, settings.mpicc.as_deref(), compiles)?;
         let made = folder::make(&settings.output, settings.replace)?;
         let output =
