@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::output::is_stdout;
 
 pub(super) const EXAMPLES: &str = "Examples:
-  matchpoint convert app.trace -o calls.parquet
+  matchpoint convert app.trace -o calls.csv
   matchpoint convert app.trace -o - --to csv | head
   matchpoint convert app.trace -o app.dumpi
   matchpoint convert traces/lulesh-27 -o lulesh.trace
@@ -38,7 +38,7 @@ pub enum Format {
     Native,
     /// A table with a row for each call, as text
     Csv,
-    /// The same table, packed, for pandas, Polars, DuckDB and Spark
+    /// The same table, packed, for pandas, Polars, DuckDB and Spark (if built with --features parquet)
     Parquet,
 }
 

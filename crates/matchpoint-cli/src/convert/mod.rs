@@ -4,6 +4,7 @@ pub mod columns;
 mod csv;
 mod folder;
 mod origin;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod ranks;
 mod written;
@@ -27,6 +28,9 @@ use crate::format;
 use crate::output::{Outputs, is_stdout};
 use crate::progress;
 
+const WITHOUT_PARQUET: &str = "this matchpoint is built without Parquet: build it with \
+     `cargo build --release --features parquet`, or write a table as CSV (--to csv)";
+
 /// Runs the command.
 ///
 /// # Errors
@@ -36,6 +40,9 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
     let output = &arguments.output;
+    if to == Format::Parquet && cfg!(not(feature = "parquet")) {
+        return Err(Failure::Message(WITHOUT_PARQUET.to_owned()));
+    }
     let (trace, written) = match to {
         Format::Dumpi | Format::Native => {
             let folder = Folder::reserve(output)?;
@@ -84,6 +91,7 @@ fn table(
     progress.bytes_total.store(trace.description().bytes, Relaxed);
     let origin = Origin::of(trace);
     let calls = match to {
+        #[cfg(feature = "parquet")]
         Format::Parquet => parquet::write(trace, &origin, out, progress)?,
         _ => csv::write(trace, &origin, out, progress)?,
     };
