@@ -393,11 +393,13 @@ fn main() {
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let roomy = engines::variants().filter(|variant| !variant.tight).map(|variant| variant.name);
+    // `.ci/deep` has more streams.
+    let streams = if std::env::var_os("MATCHPOINT_TEST_LONG").is_some() { 4 } else { 1 };
     let concurrent = ["locked:engine=hybrid", "split:engine=list", "split:engine=hybrid"].map(str::to_owned);
     for ref name in roomy.chain([profiled.to_owned()]).chain(concurrent) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
-            for stream in 0..4 {
+            for stream in 0..streams {
                 let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
                 let mut engine = made(name);
                 refusals += play(&mut *engine, name, &events);

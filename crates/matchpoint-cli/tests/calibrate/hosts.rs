@@ -154,25 +154,35 @@ fn goodput(rate_mbit: f64) -> f64 {
     rate_mbit / 8.0 * 1e6 * FRAME
 }
 
-#[test]
-fn latency_and_rate_between_hosts_are_recovered() {
+/// Between hosts with this delay and rate.
+fn recover_latency_and_rate(delay_ms: f64, rate_mbit: f64) {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    // From as short a delay and as high a rate on as two cores can do without adding much.
-    for (delay_ms, rate_mbit) in [(2.0, 200.0), (10.0, 40.0)] {
-        let Some(hosts) = Hosts::make(2, &Between { delay_ms, rate_mbit, line_mbit: None }) else { return };
-        let setting = Setting::new();
-        let ran = hosts.calibrate(&setting, &mpi, 2, OPTIONS).succeed();
-        let off_node = setting.machine().off_node;
-        let first = off_node.short.alpha_s.or(off_node.eager.alpha_s).unwrap();
-        is_within(0.1, first.value, delay_ms * 1e-3, "latency", &ran);
-        let last = off_node.rendezvous.rate_bytes_per_s.or(off_node.eager.rate_bytes_per_s).unwrap();
-        is_within(0.1, last.value, goodput(rate_mbit), "rate", &ran);
-    }
+    let Some(hosts) = Hosts::make(2, &Between { delay_ms, rate_mbit, line_mbit: None }) else { return };
+    let setting = Setting::new();
+    let ran = hosts.calibrate(&setting, &mpi, 2, OPTIONS).succeed();
+    let off_node = setting.machine().off_node;
+    let first = off_node.short.alpha_s.or(off_node.eager.alpha_s).unwrap();
+    is_within(0.1, first.value, delay_ms * 1e-3, "latency", &ran);
+    let last = off_node.rendezvous.rate_bytes_per_s.or(off_node.eager.rate_bytes_per_s).unwrap();
+    is_within(0.1, last.value, goodput(rate_mbit), "rate", &ran);
+}
+
+/// As short a delay and as high a rate as two cores can do without adding much.
+#[test]
+fn latency_and_rate_between_hosts_are_recovered() {
+    recover_latency_and_rate(2.0, 200.0);
+}
+
+#[test]
+#[ignore = "takes a minute: .ci/deep"]
+fn long_latency_and_low_rate_are_recovered() {
+    recover_latency_and_rate(10.0, 40.0);
 }
 
 /// Two pairs share what leaves their host: R_N is the rate that was put there.
 #[test]
+#[ignore = "takes a minute: .ci/deep"]
 fn the_rate_of_a_node_is_recovered() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
@@ -190,6 +200,7 @@ fn the_rate_of_a_node_is_recovered() {
 /// Figure 6: the first two hosts share the line to the other two. One pair alone takes b ÷ R for its bytes, two take 2 b ÷ R:
 /// the difference, b ÷ R, over the 2 b bytes that pass the line, is 1 ÷ 2 R.
 #[test]
+#[ignore = "takes two minutes: .ci/deep"]
 fn the_cost_of_a_shared_link_is_recovered() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };

@@ -181,9 +181,12 @@ fn sigusr1_lists_receives_and_messages() {
 #[test]
 fn sigusr1_is_answered_between_calls() {
     let _alone = mpi::alone();
-    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+    // Each call under one of them: the code is the same.
+    let calls = [["MPI_Iprobe", "MPI_Testall", "MPI_Testsome"], ["MPI_Test", "MPI_Testany", "MPI_Barrier"]];
+    for (name, calls) in BOTH.iter().zip(calls) {
+        let Some(mpi) = mpi::named(name) else { continue };
         let program = programs::built(&mpi, "polls");
-        for call in ["MPI_Iprobe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Barrier"] {
+        for call in calls {
             let mut job = Endless::start(&mpi, &["--limit", "100"], &[program.to_str().unwrap(), call]);
             job.until("hybrid is ready in 2 ranks");
             // The second signal finds the fast paths again.

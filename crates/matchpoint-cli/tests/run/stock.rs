@@ -21,7 +21,7 @@ struct Program {
     source: PathBuf,
     ranks: u32,
     words: Vec<String>,
-    /// The exit code as shipped; `None`: any, or a hang.
+    /// The right exit code, which the MPI library as shipped has unless it hangs; `None`: any, or a hang.
     code: Option<i32>,
     /// What it counts depends on a race: numbers in its lines are ignored.
     is_racy: bool,
@@ -115,8 +115,15 @@ impl Program {
         let mut differences = Vec::new();
         for way in ways(mpi) {
             let mut runs: Vec<Run> = Vec::new();
-            // More runs of a program that hangs take the time limit, and show no more.
-            while runs.len() < effort.runs && hangs(&runs) < 2 {
+            let is_right = |run: &Run| self.code.is_some() && run.code == self.code;
+            // More runs of a program that hangs take the time limit, and show no more. But a library that hangs now and then, as
+            // Open MPI 4.1 after MPI_Abort on a busy host, must also show how the program ends.
+            while runs.len() < effort.runs && hangs(&runs) < 2
+                || way.name == SHIPPED
+                    && self.code.is_some()
+                    && !runs.iter().any(is_right)
+                    && runs.len() < effort.runs + 2
+            {
                 runs.push(self.run(mpi, &built, &way, effort.seconds));
             }
             let mut right = if way.like == way.name { &runs } else { &done[way.like] };
@@ -143,8 +150,11 @@ impl Program {
             if !text.is_empty() {
                 differences.push(format!("{what}: {text}"));
             }
-            let is_wrong = |run: &Run| self.code.is_some() && run.code != self.code;
-            if way.name == SHIPPED && runs.iter().any(is_wrong) {
+            let is_wrong = |run: &Run| run.code.is_some() && !is_right(run);
+            if way.name == SHIPPED
+                && self.code.is_some()
+                && (runs.iter().any(is_wrong) || !runs.iter().any(is_right))
+            {
                 differences.push(format!("{what}: {result}, not {}", said([self.code])));
             }
             done.insert(way.name, runs);
@@ -312,7 +322,7 @@ fn short(rows: &[Row]) -> Vec<Program> {
     programs
 }
 
-const SENDS: &[Row] = &[("standard_sends", 2, "one"), ("standard_sends", 4, "all")];
+const SENDS: &[Row] = &[("standard_sends", 4, "all 200 4000 16384")];
 
 const TRUNCATED: &[Row] = &[("truncated", 2, "")];
 
@@ -324,6 +334,8 @@ const LEAVING: &[Row] = &[
     ("leave", 2, "parent 1000"),
     ("leave", 2, "child 1000"),
 ];
+
+const SENDS_OF_ALL_LENGTHS: &[Row] = &[("standard_sends", 2, "one"), ("standard_sends", 4, "all")];
 
 /// Eight peers. Debian's MPICH takes minutes for them on two processors.
 const SENDS_TO_MANY: &[Row] = &[("standard_sends", 9, "all")];
@@ -356,7 +368,8 @@ fn processes_leave_as_shipped_in_every_run() {
 
 #[test]
 #[ignore = "takes ten minutes: .ci/deep"]
-fn standard_sends_to_many_return_as_shipped() {
+fn standard_sends_of_all_lengths_return_as_shipped() {
+    compare_all(&short(SENDS_OF_ALL_LENGTHS), Effort { runs: 1, seconds: 60 });
     let mut programs = short(SENDS_TO_MANY);
     programs[0].code = None;
     compare_all(&programs, Effort { runs: 1, seconds: 60 });

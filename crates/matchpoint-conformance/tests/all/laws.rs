@@ -21,6 +21,11 @@ const PROFILED: [&str; 2] = [
     ),
 ];
 
+/// `.ci/deep` plays more streams.
+pub fn is_long() -> bool {
+    std::env::var_os("MATCHPOINT_TEST_LONG").is_some()
+}
+
 fn create(name: &str) -> Box<dyn Engine> {
     engines::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -30,8 +35,9 @@ fn every_engine_keeps_the_laws() {
     // Of engines whose names begin so; under Miri one engine takes long enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
-        let mut options = Options { streams: 80, fixed_table: tight, ..Options::quick() };
-        let mut matches = 10_000;
+        let streams = if is_long() { 80 } else { Options::quick().streams };
+        let mut options = Options { streams, fixed_table: tight, ..Options::quick() };
+        let mut matches = 3_000;
         if cfg!(miri) {
             // It takes some thousand times as long: each engine once, and who stops it sees how far it came.
             if name.contains(':') && !PROFILED.contains(&&*name) {
@@ -74,7 +80,8 @@ fn a_table_that_fills_breaks_a_law_unless_it_may() {
 #[test]
 fn counting_and_wrapping_change_nothing() {
     for Variant { name, tight } in variants() {
-        let options = Options { streams: 3, fixed_table: tight, ..Options::quick() };
+        let streams = if is_long() { 3 } else { 1 };
+        let options = Options { streams, fixed_table: tight, ..Options::quick() };
         let counting = || engines::create_counting(&name).unwrap();
         for (wrapper, wrapped) in [
             ("Counted", &(|| Box::new(Counted::new(counting())) as Box<dyn Engine>) as &dyn Fn() -> _),

@@ -269,14 +269,14 @@ fn what_a_context_has_is_what_a_visit_shows() {
             if number % 100 > 0 {
                 continue;
             }
-            for context in (0..210).map(ContextId) {
-                let count = |queue| {
-                    let mut count = 0;
-                    engine.visit(queue, &mut |entry| count += usize::from(entry.context() == context));
-                    count
-                };
-                let shown = (count(Queue::Posted), count(Queue::Unexpected));
-                assert_eq!(engine.queued_in(context), shown, "{}: {context:?}", variant.name);
+            let shown = [Queue::Posted, Queue::Unexpected].map(|queue| {
+                let mut counts = [0; 210];
+                engine.visit(queue, &mut |entry| counts[entry.context().0 as usize] += 1);
+                counts
+            });
+            for (context, (posted, unexpected)) in shown[0].into_iter().zip(shown[1]).enumerate() {
+                let counted = engine.queued_in(ContextId(context as u32));
+                assert_eq!(counted, (posted, unexpected), "{}: context {context}", variant.name);
             }
         }
         (0..200).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use std::fmt::{self, Display};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fastrand::Rng;
 use libloading::Library;
@@ -67,58 +67,71 @@ impl Memory for HostMemory {
     }
 }
 
+/// The shared libraries of both layouts.
+type Compiled = [Vec<u8>; 2];
+
 impl Emulation {
-    /// Compiles it: none where there is no C++ compiler, and nobody asked that there be one.
+    /// Compiles the kernels, once in a process: none where there is no C++ compiler.
     pub fn built() -> Option<Emulation> {
-        Self::changed("batch.h", "", "")
+        static COMPILED: OnceLock<Option<Compiled>> = OnceLock::new();
+        COMPILED.get_or_init(|| compile("-O1", "batch.h", "", "")).as_ref().map(Self::loaded)
     }
 
     /// The same, with a mistake: something in a kernel's source replaced.
-    pub fn changed(file: &str, right: &str, wrong: &str) -> Option<Emulation> {
-        let folder = tempfile::tempdir().unwrap();
-        for part in ["emulation", "kernels"] {
-            let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
-            fs::create_dir(folder.path().join(part)).unwrap();
-            for entry in fs::read_dir(from).unwrap() {
-                let entry = entry.unwrap();
-                let mut text = fs::read_to_string(entry.path()).unwrap();
-                if entry.file_name() == file {
-                    assert!(text.contains(right), "{file} has no {right}");
-                    text = text.replacen(right, wrong, 1);
-                }
-                fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
-            }
-        }
-        // Their files are removed with the folder, and stay mapped.
-        let packed = Self::compiled(folder.path(), "libpacked.so", None)?;
-        let wide = Self::compiled(folder.path(), "libwide.so", Some("-DWIDE"))?;
-        Some(Emulation {
-            libraries: [packed, wide],
-            order: Mutex::new(Rng::with_seed(1)),
-            shared_bytes_most: 227 << 10,
-        })
+    pub fn changed(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Emulation> {
+        compile(optimisation, file, right, wrong).as_ref().map(Self::loaded)
     }
 
-    fn compiled(folder: &Path, name: &str, define: Option<&str>) -> Option<Library> {
-        let path = folder.join(name);
-        let emulation = folder.join("emulation");
-        let mut compiler = Command::new("c++");
-        compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC", "-shared"]);
-        // Jumps between stacks are no mistake here.
-        compiler.arg("-U_FORTIFY_SOURCE");
-        compiler.args(define);
-        compiler.arg(emulation.join("kernels.cpp")).arg(emulation.join("simt.cpp")).arg("-o").arg(&path);
-        let output = match compiler.output() {
-            Err(_) => {
-                leave_out("no c++", "`apt-get install g++`");
-                return None;
-            }
-            Ok(output) => output,
-        };
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // SAFETY: it was made a moment ago, and does nothing as it is loaded.
-        Some(unsafe { Library::new(&path) }.unwrap())
+    /// Each emulation has libraries of its own: a library runs one block at a time.
+    fn loaded(compiled: &Compiled) -> Emulation {
+        let folder = tempfile::tempdir().unwrap();
+        // Their files are removed with the folder, and stay mapped.
+        let libraries =
+            [("libpacked.so", &compiled[0]), ("libwide.so", &compiled[1])].map(|(name, bytes)| {
+                let path = folder.path().join(name);
+                fs::write(&path, bytes).unwrap();
+                // SAFETY: it was made a moment ago, and does nothing as it is loaded.
+                unsafe { Library::new(&path) }.unwrap()
+            });
+        Emulation { libraries, order: Mutex::new(Rng::with_seed(1)), shared_bytes_most: 227 << 10 }
     }
+}
+
+/// Compiles both layouts at a time, with something in a kernel's source replaced.
+fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<Compiled> {
+    let folder = tempfile::tempdir().unwrap();
+    for part in ["emulation", "kernels"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
+        fs::create_dir(folder.path().join(part)).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let mut text = fs::read_to_string(entry.path()).unwrap();
+            if entry.file_name() == file {
+                assert!(text.contains(right), "{file} has no {right}");
+                text = text.replacen(right, wrong, 1);
+            }
+            fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
+        }
+    }
+    let compiler = |name: &str, define: &[&str]| {
+        let mut compiler = Command::new("c++");
+        compiler.args(["-std=c++17", optimisation, "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC"]);
+        // Jumps between stacks are no mistake here.
+        compiler.args(["-shared", "-U_FORTIFY_SOURCE"]).args(define);
+        compiler.current_dir(folder.path()).args(["emulation/kernels.cpp", "emulation/simt.cpp", "-o", name]);
+        compiler.stderr(Stdio::piped()).spawn()
+    };
+    let running = [compiler("packed", &[]), compiler("wide", &["-DWIDE"])];
+    let compiled = running.map(|compiler| {
+        let output = compiler.ok()?.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Some(())
+    });
+    if compiled != [Some(()); 2] {
+        leave_out("no c++", "`apt-get install g++`");
+        return None;
+    }
+    Some(["packed", "wide"].map(|name| fs::read(folder.path().join(name)).unwrap()))
 }
 
 impl Emulation {

@@ -354,7 +354,7 @@ fn batches_in_memory_that_is_kept_are_matched_as_in_new() {
     let rng = &mut fastrand::Rng::with_seed(11);
     let mut matcher = Matcher::default();
     let mut bytes = 0;
-    for turn in 0..40 {
+    for turn in 0..20 {
         // The whole card, one block of several parts, and one.
         let entries = [9000, 40, 2500, 3, 700][turn % 5] + rng.usize(..40);
         let layout = Layout::ALL[rng.usize(..2)];

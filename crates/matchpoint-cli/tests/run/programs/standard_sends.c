@@ -1,5 +1,5 @@
 /* How many standard sends return before a receive is posted. Arguments: "one" (each rank sends to rank 0) or "all" (rank 0
- * sends to each other rank).
+ * sends to each other rank), and the lengths if not all.
  *
  * The receiver makes progress, and posts the receives once no send has returned for a while. Counts are shared by a file in
  * the working folder, because a message about them would be matched too. */
@@ -15,8 +15,10 @@
 #define PATIENCE_S 0.5 /* a busy host takes the processor from a sender for less */
 #define MOST_RANKS 64
 
-static const int lengths[] = {0, 100, 200, 1000, 1100, 4000, 8192, 16384, 65536};
-#define LENGTHS (int)(sizeof lengths / sizeof *lengths)
+#define LENGTHS 9
+#define MOST_BYTES 65536
+
+static int lengths[LENGTHS] = {0, 100, 200, 1000, 1100, 4000, 8192, 16384, MOST_BYTES};
 
 static volatile int *returned; /* sends that returned, by the rank that is not 0 */
 
@@ -90,9 +92,12 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int to_all = argc > 1 && strcmp(argv[1], "all") == 0;
-    char *bytes = malloc(lengths[LENGTHS - 1]);
+    int number = argc > 2 ? argc - 2 : LENGTHS;
+    for (int at = 0; at < argc - 2; at++)
+        lengths[at] = atoi(argv[2 + at]);
+    char *bytes = malloc(MOST_BYTES);
     int *counts = share_counts(rank);
-    for (int at = 0; at < LENGTHS; at++) {
+    for (int at = 0; at < number; at++) {
         int length = lengths[at];
         returned = counts + at * MOST_RANKS;
         MPI_Barrier(MPI_COMM_WORLD);

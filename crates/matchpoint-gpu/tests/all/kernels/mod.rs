@@ -179,7 +179,7 @@ fn mistakes_in_hashing_are_found() {
         ),
     ];
     for (what, right, wrong) in mistakes {
-        let Some(emulation) = Emulation::changed("hash.cu", right, wrong) else { return };
+        let Some(emulation) = Emulation::changed("-O1", "hash.cu", right, wrong) else { return };
         assert!(
             first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS).is_some(),
             "nobody notices that {what}"
@@ -330,13 +330,30 @@ const MISTAKES: [Mistake; 29] = [
     ),
 ];
 
-/// Kernels with a mistake are found out by the comparisons above. Each in a process of its own, which it may bring down.
+/// The kernel that divides a batch among blocks.
+const DIVIDE: &str = "divide.cu";
+
+/// Files in which mistakes are found by large batches.
+fn takes_large_batches(file: &str) -> bool {
+    ["segments.cu", "long.cu", DIVIDE].contains(&file)
+}
+
 #[test]
-fn mistakes_are_found() {
+fn mistakes_are_found_by_small_batches() {
+    find_mistakes(|file| !takes_large_batches(file));
+}
+
+#[test]
+fn mistakes_are_found_by_large_batches() {
+    find_mistakes(takes_large_batches);
+}
+
+/// Kernels with a mistake are found out by the comparisons above. Each in a process of its own, which it may bring down.
+fn find_mistakes(are_in: fn(&str) -> bool) {
     if Emulation::built().is_none() {
         return;
     }
-    for (index, mistake) in MISTAKES.iter().enumerate() {
+    for (index, mistake) in MISTAKES.iter().enumerate().filter(|(_, mistake)| are_in(mistake.1)) {
         // Otherwise the process would fail for want of the place, and nobody notice that.
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(mistake.1);
         let source = std::fs::read_to_string(source).unwrap();
@@ -371,26 +388,29 @@ const MISTAKE: &str = "MATCHPOINT_TEST_MISTAKE";
 #[ignore = "one mistake, of the test that starts this process"]
 fn nobody_notices_a_mistake() {
     let Ok(index) = std::env::var(MISTAKE) else {
-        return left_out::leave_out("no mistake is chosen", "`mistakes_are_found` starts this test");
+        return left_out::leave_out("no mistake is chosen", "`find_mistakes` starts this test");
     };
     let (_, file, right, wrong, match_case) = MISTAKES[index.parse::<usize>().unwrap()];
-    let emulation = Emulation::changed(file, right, wrong).unwrap();
+    // Small batches run for less time than optimisation takes.
+    let optimisation = if takes_large_batches(file) { "-O1" } else { "-O0" };
+    let emulation = Emulation::changed(optimisation, file, right, wrong).unwrap();
     // At once, and to the process that asked: what is printed is kept back until the test has ended.
     writeln!(std::io::stderr(), "{RUNS}").unwrap();
     let open = match file {
-        "divide.cu" => &WITH_WILDCARDS[..1],
+        DIVIDE => &WITH_WILDCARDS[..1],
         "partitioned.cu" => &[(0, 50, 20)],
         _ => WITH_WILDCARDS,
     };
-    let mut mixes = mixes(open);
-    mixes.push(REPEATED);
+    // Those first that show such a mistake.
+    let mut made = vec![REPEATED];
     match file {
-        "divide.cu" => mixes.push(LARGE),
-        "wild.cu" => mixes.extend(WILD),
-        "resident.cu" => mixes.push(FOREIGN),
-        "long.cu" | "ordered.cu" => mixes.extend(LONG),
-        "segments.cu" => mixes.extend(LONG.iter().chain(WILD)),
+        DIVIDE => made.push(LARGE),
+        "wild.cu" => made.extend(WILD),
+        "resident.cu" => made.push(FOREIGN),
+        "long.cu" | "ordered.cu" => made.extend(LONG),
+        "segments.cu" => made.extend(LONG.iter().chain(WILD)),
         _ => {}
     }
-    assert_eq!(first_that_differs(&emulation, &mixes, 3, match_case), None, "{OTHERWISE}");
+    made.extend(mixes(open));
+    assert_eq!(first_that_differs(&emulation, &made, 3, match_case), None, "{OTHERWISE}");
 }
