@@ -45,7 +45,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn compile_for_standard_abi(out: &Path) {
-    let tool = cc::Build::new().opt_level(2).get_compiler();
+    let tool = cc::Build::new().opt_level(2).debug(false).get_compiler();
     let library = out.join("standard-abi.so");
     let mut command = Command::new(tool.path());
     command

@@ -44,7 +44,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn compile_for_standard_abi(out: &Path) {
-    let tool = cc::Build::new().opt_level(2).get_compiler();
+    let tool = cc::Build::new().opt_level(2).debug(false).get_compiler();
     let mut command = Command::new(tool.path());
     command
         .args(tool.args())

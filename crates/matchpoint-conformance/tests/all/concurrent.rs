@@ -12,8 +12,6 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Choices, Options, check};
 
-use crate::laws::is_long;
-
 mod full;
 
 const NAMES: [&str; 9] = [
@@ -134,13 +132,7 @@ fn check_one_thread(name: &str, options: Options) {
         let (receives, messages) = Default::default();
         Box::new(OneThread { engine: made(name), receives, messages, calls: 0 })
     };
-    let streams = if cfg!(miri) {
-        1
-    } else if is_long() {
-        60
-    } else {
-        20
-    };
+    let streams = crate::laws::streams(20, 60);
     let report = check(&one, &Options { streams, ..options });
     report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
 }

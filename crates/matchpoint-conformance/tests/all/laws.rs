@@ -21,9 +21,10 @@ const PROFILED: [&str; 2] = [
     ),
 ];
 
-/// `.ci/deep` plays more streams.
-pub fn is_long() -> bool {
-    std::env::var_os("MATCHPOINT_TEST_LONG").is_some()
+/// How many random streams to play: `long` in `.ci/deep`, and one under Miri.
+pub fn streams(short: u64, long: u64) -> u64 {
+    let is_long = std::env::var_os("MATCHPOINT_TEST_LONG").is_some();
+    if cfg!(miri) { 1 } else { [short, long][usize::from(is_long)] }
 }
 
 fn create(name: &str) -> Box<dyn Engine> {
@@ -35,7 +36,7 @@ fn every_engine_keeps_the_laws() {
     // Of engines whose names begin so; under Miri one engine takes long enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
-        let streams = if is_long() { 80 } else { Options::quick().streams };
+        let streams = streams(20, 80);
         let mut options = Options { streams, fixed_table: tight, ..Options::quick() };
         let mut matches = 3_000;
         if cfg!(miri) {
@@ -80,7 +81,7 @@ fn a_table_that_fills_breaks_a_law_unless_it_may() {
 #[test]
 fn counting_and_wrapping_change_nothing() {
     for Variant { name, tight } in variants() {
-        let streams = if is_long() { 3 } else { 1 };
+        let streams = streams(1, 3);
         let options = Options { streams, fixed_table: tight, ..Options::quick() };
         let counting = || engines::create_counting(&name).unwrap();
         for (wrapper, wrapped) in [

@@ -9,18 +9,12 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 
-use crate::laws::is_long;
+use crate::laws::streams;
 use crate::mutant::{Fault, Mutant};
 
 #[test]
 fn the_laws_hold_wherever_matching_is_done() {
-    let streams = if cfg!(miri) {
-        1
-    } else if is_long() {
-        10
-    } else {
-        3
-    };
+    let streams = streams(3, 10);
     for name in [
         "offload:engine=hybrid",
         "offload:budget_kib=0,engine=list",

@@ -13,7 +13,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Choices, Options, check};
 
-use crate::laws::is_long;
+use crate::laws::streams;
 
 fn engine(name: &str) -> Box<dyn Engine> {
     engines::create(name).unwrap_or_else(|error| panic!("{error}"))
@@ -58,13 +58,7 @@ fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
 
 #[test]
 fn the_laws_hold_with_any_number_of_threads() {
-    let streams = if cfg!(miri) {
-        1
-    } else if is_long() {
-        40
-    } else {
-        15
-    };
+    let streams = streams(15, 40);
     for name in NAMES {
         let report = check(&|| engine(name), &Options { streams, ..Options::quick() });
         report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
