@@ -11,12 +11,12 @@ use matchpoint_process::settings;
 
 use crate::core::{Core, OutOfMemory};
 use crate::interface::{
-    CORE_MATCHED, CORE_POSTED, CORE_QUEUED, CORE_REFUSED, CORE_VERSION, CoreCounts, CoreEnvelope,
+    self, CORE_MATCHED, CORE_POSTED, CORE_QUEUED, CORE_REFUSED, CORE_VERSION, CoreCounts, CoreEnvelope,
     CoreFunctions, CoreQueue, CoreResult, Each,
 };
 
 /// What a `struct core *` points to.
-pub struct Opened {
+struct Opened {
     core: Core,
     counts: *const CoreCounts,
 }
@@ -36,9 +36,13 @@ pub static FUNCTIONS: CoreFunctions = CoreFunctions {
     close_context,
 };
 
-unsafe extern "C" fn open(counts: *const CoreCounts, error: *mut c_char, room: usize) -> *mut Opened {
+unsafe extern "C" fn open(
+    counts: *const CoreCounts,
+    error: *mut c_char,
+    room: usize,
+) -> *mut interface::Core {
     match Core::new(&settings().engine) {
-        Ok(core) => Box::into_raw(Box::new(Opened { core, counts })),
+        Ok(core) => Box::into_raw(Box::new(Opened { core, counts })).cast(),
         Err(reason) => {
             // SAFETY: the shim passes the room that `error` has.
             unsafe { copy(&reason.to_string(), error, room) };
@@ -64,37 +68,45 @@ unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
     }
 }
 
-unsafe extern "C" fn close(opened: *mut Opened) {
+unsafe extern "C" fn close(opened: *mut interface::Core) {
     // SAFETY: `open` made the box, and the shim closes it once.
-    let mut opened = unsafe { Box::from_raw(opened) };
+    let mut opened = unsafe { Box::from_raw(opened.cast::<Opened>()) };
     // SAFETY: the shim's counts outlive the core.
     opened.core.write_report(unsafe { &*opened.counts }, false);
 }
 
-unsafe extern "C" fn report(opened: *mut Opened) {
+unsafe extern "C" fn report(opened: *mut interface::Core) {
     // SAFETY: an open core, called by one thread at a time; its counts outlive it.
-    let (core, counts) = unsafe { (&mut (*opened).core, &*(*opened).counts) };
+    let (core, counts) = unsafe { (core(opened), &*(*opened.cast::<Opened>()).counts) };
     core.write_report(counts, true);
 }
 
+/// # Safety
+/// An open core, called by one thread at a time.
+#[inline]
+unsafe fn core<'a>(opened: *mut interface::Core) -> &'a mut Core {
+    // SAFETY: `open` made it.
+    unsafe { &mut (*opened.cast::<Opened>()).core }
+}
+
 unsafe extern "C" fn post(
-    opened: *mut Opened,
+    opened: *mut interface::Core,
     receive: u64,
     envelope: *const CoreEnvelope,
     message: *mut u64,
 ) -> CoreResult {
     // SAFETY: an open core, called by one thread at a time; the shim's envelope and room for the result.
-    unsafe { answer((*opened).core.post(receive, &*envelope), message) }
+    unsafe { answer(core(opened).post(receive, &*envelope), message) }
 }
 
 unsafe extern "C" fn arrive(
-    opened: *mut Opened,
+    opened: *mut interface::Core,
     message: u64,
     envelope: *const CoreEnvelope,
     receive: *mut u64,
 ) -> CoreResult {
     // SAFETY: as in `post`.
-    unsafe { answer((*opened).core.arrive(message, &*envelope), receive) }
+    unsafe { answer(core(opened).arrive(message, &*envelope), receive) }
 }
 
 /// # Safety
@@ -112,30 +124,35 @@ unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> Core
     }
 }
 
-unsafe extern "C" fn probe(opened: *mut Opened, envelope: *const CoreEnvelope) -> u64 {
+unsafe extern "C" fn probe(opened: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
     // SAFETY: as in `post`.
-    unsafe { (*opened).core.probe(&*envelope, false) }.unwrap_or(0)
+    unsafe { core(opened).probe(&*envelope, false) }.unwrap_or(0)
 }
 
-unsafe extern "C" fn take(opened: *mut Opened, envelope: *const CoreEnvelope) -> u64 {
+unsafe extern "C" fn take(opened: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
     // SAFETY: as in `post`.
-    unsafe { (*opened).core.probe(&*envelope, true) }.unwrap_or(0)
+    unsafe { core(opened).probe(&*envelope, true) }.unwrap_or(0)
 }
 
-unsafe extern "C" fn cancel(opened: *mut Opened, receive: u64) -> bool {
+unsafe extern "C" fn cancel(opened: *mut interface::Core, receive: u64) -> bool {
     // SAFETY: as in `post`.
-    unsafe { (*opened).core.cancel(receive) }
+    unsafe { core(opened).cancel(receive) }
 }
 
-unsafe extern "C" fn visit(opened: *mut Opened, queue: CoreQueue, each: Each, argument: *mut c_void) {
+unsafe extern "C" fn visit(
+    opened: *mut interface::Core,
+    queue: CoreQueue,
+    each: Each,
+    argument: *mut c_void,
+) {
     let queue = if queue == CORE_POSTED { Queue::Posted } else { Queue::Unexpected };
     // SAFETY: as in `post`.
-    let core = unsafe { &(*opened).core };
+    let core = unsafe { core(opened) };
     // SAFETY: the shim's function takes the shim's argument, and does not call the core.
     core.visit(queue, |id| unsafe { each(argument, id) });
 }
 
-unsafe extern "C" fn close_context(opened: *mut Opened, context: u32) {
+unsafe extern "C" fn close_context(opened: *mut interface::Core, context: u32) {
     // SAFETY: as in `post`.
-    unsafe { (*opened).core.close_context(context) }
+    unsafe { core(opened).close_context(context) }
 }

@@ -23,7 +23,11 @@ pub type CoreResult = c_uint;
 pub type CoreQueue = c_uint;
 
 /// `struct core`, which the shim only refers to.
-pub type Core = crate::functions::Opened;
+#[repr(C)]
+#[derive(Debug)]
+pub struct Core {
+    opaque: [u8; 0],
+}
 
 /// Defines a structure together with the names and types of its fields, for the comparison with the header.
 macro_rules! structure {

@@ -16,9 +16,7 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("matchpoint-fabric", "abi", 3),
     ("matchpoint-fabric", "dump", 8),
     ("matchpoint-gpu", "choice", 4),
-    ("matchpoint-overflow", "core", 4),
     ("matchpoint-replay", "backlog", 19),
-    ("matchpoint-trace", "native", 12),
 ];
 
 /// A module by its path in the crate: `["engines", "bins"]`. The crate itself has none.

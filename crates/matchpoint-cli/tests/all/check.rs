@@ -316,7 +316,10 @@ fn our_library_keeps_every_law() {
     if built.ends_with("release") {
         cargo.arg("--release");
     }
-    assert!(cargo.status().unwrap().success());
+    // `scripts/test` did.
+    if env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
+        assert!(cargo.status().unwrap().success());
+    }
     let name = format!("{}matchpoint{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let library = built.join(name).display().to_string();
     let engines: Vec<_> =

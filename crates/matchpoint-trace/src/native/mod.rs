@@ -11,6 +11,8 @@ pub mod manifest;
 pub(crate) mod varint;
 mod writer;
 
+use std::path::Path;
+
 pub use writer::{Settings, Writer};
 
 pub use crate::readers::native::{Entry, Follower, Lost, Queues, Summary, summaries};
@@ -28,5 +30,18 @@ pub fn file_name(rank: u32) -> String {
 
 /// The rank that a file is of, by its name: `rank-00012.mpt`.
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
-    crate::readers::native::rank_of(std::path::Path::new(name))
+    rank_of(Path::new(name))
+}
+
+/// Whether this is the name of a rank's file.
+pub(crate) fn is_rank_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mpt"))
+}
+
+/// The rank in the name of a file: `rank-00012.mpt`.
+pub(crate) fn rank_of(path: &Path) -> Option<u32> {
+    let stem = path.file_stem().filter(|_| is_rank_file(path))?.to_str()?;
+    let digits = stem.strip_prefix("rank-")?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
 }

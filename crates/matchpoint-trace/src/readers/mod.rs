@@ -5,23 +5,14 @@ mod map;
 pub mod native;
 #[cfg(feature = "otf2")]
 mod otf2;
+mod reader;
 mod unknown;
 
 use std::path::Path;
 
+use self::reader::Reader;
 use crate::error::TraceError;
 use crate::trace::Trace;
-
-/// A format that can be read.
-struct Reader {
-    /// What it is, for the list of what can be read.
-    name: &'static str,
-    /// Whether a path looks like it. Quick; a damaged trace should still be recognised, so that it can be told what
-    /// is wrong with it.
-    recognise: fn(&Path) -> bool,
-    /// Opens it.
-    open: fn(&Path) -> Result<Box<dyn Trace>, TraceError>,
-}
 
 /// All of them; the first that recognises a path reads it.
 const READERS: &[Reader] = &[

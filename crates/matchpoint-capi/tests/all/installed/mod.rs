@@ -48,7 +48,8 @@ fn built() -> PathBuf {
 }
 
 impl Installed {
-    /// Builds and installs. Cargo does not build a library for the tests of its package that no Rust program can use.
+    /// Builds, unless `scripts/test` did, and installs. Cargo does not build a library for the tests of its package that no Rust
+    /// program can use.
     pub fn get() -> &'static Installed {
         static INSTALLED: OnceLock<Installed> = OnceLock::new();
         INSTALLED.get_or_init(|| {
@@ -59,7 +60,9 @@ impl Installed {
             if built.ends_with("release") {
                 cargo.arg("--release");
             }
-            output(&mut cargo);
+            if env::var_os("MATCHPOINT_LIBRARIES_BUILT").is_none() {
+                output(&mut cargo);
+            }
             // Cargo's folder for what tests leave: overwritten by the next run.
             let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libmatchpoint");
             let (prefix, scratch) = (folder.join("prefix"), folder.join("scratch"));

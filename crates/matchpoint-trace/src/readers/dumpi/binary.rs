@@ -10,8 +10,8 @@ use super::sections::MAGIC;
 use super::stream::Stream;
 use super::{text, trace};
 use crate::error::TraceError;
-use crate::readers::Reader;
 use crate::readers::map::Map;
+use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
 /// Reader of folders, `.meta` files, and the `.bin` file of one rank.

@@ -2,7 +2,7 @@
 
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
-use super::plan::Plan;
+use super::plan::{Last, Plan};
 use super::requests::Table;
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -10,24 +10,6 @@ use crate::call::{
 };
 use crate::native::MOST_RANKS;
 use crate::native::layout::{HandleKind, Shape};
-
-/// The last handle of each kind, from which the next one in the block is counted.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Last([u64; 4]);
-
-impl Last {
-    /// Reads a handle; 0 for none.
-    #[inline]
-    pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
-        let written = cursor.unsigned()?;
-        if written == 0 {
-            return Ok(0);
-        }
-        let last = &mut self.0[kind as usize];
-        *last = last.wrapping_add_signed(crate::native::varint::unzigzag(written - 1));
-        Ok(*last)
-    }
-}
 
 /// The objects that a process has.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
-use crate::native::{MOST_RANKS, VERSION};
+use crate::native::{MOST_RANKS, VERSION, is_rank_file, rank_of};
 
 /// The files of a trace.
 #[derive(Debug)]
@@ -20,9 +20,6 @@ pub(super) struct Files {
     pub only: Option<u32>,
 }
 
-/// The extension of a rank's file.
-const EXTENSION: &str = "mpt";
-
 /// Finds the files of the trace at a path: a folder, its manifest, or the file of one rank.
 ///
 /// # Errors
@@ -35,7 +32,7 @@ pub(super) fn find(path: &Path) -> Result<Files, TraceError> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return in_folder(path, folder);
     }
-    let rank = numbered(path).unwrap_or(0);
+    let rank = rank_of(path).unwrap_or(0);
     let by_rank = BTreeMap::from([(rank, path.to_owned())]);
     Ok(Files { path: path.to_owned(), by_rank, manifest: None, only: Some(rank) })
 }
@@ -45,28 +42,18 @@ pub(super) fn is_manifest(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == manifest::FILE)
 }
 
-/// Whether this is the name of a rank's file.
-pub(super) fn is_rank(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(EXTENSION))
-}
-
-/// The rank in the name of a file: `rank-00012.mpt`.
-pub(crate) fn numbered(path: &Path) -> Option<u32> {
-    let stem = path.file_stem().filter(|_| is_rank(path))?.to_str()?;
-    let digits = stem.strip_prefix("rank-")?;
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| digits.parse().ok()).flatten()
-}
-
 fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     let manifest = read_manifest(&folder.join(manifest::FILE))?;
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
-    let mut found: Vec<PathBuf> =
-        entries.flatten().map(|entry| entry.path()).filter(|file| is_rank(file) && file.is_file()).collect();
+    let mut found: Vec<PathBuf> = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|file| is_rank_file(file) && file.is_file())
+        .collect();
     found.sort();
     let mut by_rank: BTreeMap<u32, PathBuf> = BTreeMap::new();
     for file in found {
-        let Some(rank) = numbered(&file) else { continue };
+        let Some(rank) = rank_of(&file) else { continue };
         if rank >= MOST_RANKS {
             let problem = format!("the name of a file gives rank {rank}");
             return Err(TraceError::new(&file, problem, "rename that file, or remove it"));

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use super::decode::Ids;
 use super::stream::Stream;
-use super::survey::{Bad, Facts, Next, next};
+use super::survey::{Bad, Facts};
+use super::unpack::{Next, next};
 use crate::call::Call;
 use crate::error::TraceError;
 use crate::native::block::{HEADER, Header};

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
-use super::decode::Last;
-use super::plan::{Plan, Remark};
-use super::survey::{Facts, Next, next};
-use super::unpack;
+use super::plan::{Last, Plan, Remark};
+use super::survey::Facts;
+use super::unpack::{self, Next, next};
 use crate::error::TraceError;
 use crate::native::block::{AHEAD, HEADER, Header, codec, kind};
 

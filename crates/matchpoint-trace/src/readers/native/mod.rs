@@ -14,6 +14,7 @@ mod follow;
 mod lane;
 mod notes;
 mod plan;
+mod rank_file;
 mod requests;
 mod stream;
 mod summary;
@@ -27,15 +28,14 @@ use std::sync::Arc;
 
 use self::stream::Stream;
 use self::survey::{Bad, Facts};
-use super::Reader;
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
+use crate::native::is_rank_file;
+use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
 pub use follow::{Entry, Follower, Lost, Queues};
 pub use summary::{Summary, summaries};
-
-pub(crate) use files::numbered as rank_of;
 
 /// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
@@ -59,13 +59,13 @@ fn recognise(path: &Path) -> bool {
         () if files::is_manifest(file) => {
             fs::read(file).is_ok_and(|text| text.windows(16).any(|part| part == b"matchpoint trace"))
         }
-        () => files::is_rank(file) || begins(file),
+        () => is_rank_file(file) || begins(file),
     };
     if !path.is_dir() {
         return looks(path);
     }
     let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut named = entries.filter(|file| files::is_manifest(file) || files::is_rank(file));
+    let mut named = entries.filter(|file| files::is_manifest(file) || is_rank_file(file));
     named.any(|file| looks(&file))
 }
 

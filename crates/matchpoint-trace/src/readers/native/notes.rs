@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::clock::Timeline;
+use super::clock::UNKNOWN_NS;
 use super::lane::Lane;
+use super::rank_file::RankFile;
 use super::survey::Facts;
-use super::trace::RankFile;
 use crate::native::manifest::{self, Manifest};
 
 /// How many ranks or functions a note names at most.
@@ -46,9 +47,6 @@ pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     errors.sort_unstable();
     Some(errors.iter().rev().take(2).fold(0, |sum, &error| sum.saturating_add(error)))
 }
-
-/// How wrong an offset may be that nobody measured.
-pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
 fn hosts(files: &Files) -> BTreeSet<(&str, &str)> {
     facts(files).map(|(_, _, facts)| facts.host()).collect()

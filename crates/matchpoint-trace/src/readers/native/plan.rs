@@ -5,7 +5,24 @@ use crate::function::Function;
 use crate::native::layout::{self, Field, HandleKind, Shape};
 
 use super::cursor::{Cursor, Fault};
-use super::decode::Last;
+
+/// The last handle of each kind, from which the next one in the block is counted.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Last([u64; 4]);
+
+impl Last {
+    /// Reads a handle; 0 for none.
+    #[inline]
+    pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
+        let written = cursor.unsigned()?;
+        if written == 0 {
+            return Ok(0);
+        }
+        let last = &mut self.0[kind as usize];
+        *last = last.wrapping_add_signed(crate::native::varint::unzigzag(written - 1));
+        Ok(*last)
+    }
+}
 
 /// A function of the head.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::is_rank;
 use super::survey::Facts;
 use crate::error::TraceError;
 use crate::native::head::{End, Head, Module};
+use crate::native::is_rank_file;
 use crate::readers::map::Map;
 use crate::search::SearchCost;
 
@@ -39,7 +39,7 @@ pub fn summaries(folder: &Path) -> Result<Vec<Summary>, TraceError> {
     let failed = |error| TraceError::io(folder, &error);
     let paths = fs::read_dir(folder).map_err(failed)?.flatten().map(|entry| entry.path());
     let mut found = Vec::new();
-    for path in paths.filter(|path| is_rank(path)) {
+    for path in paths.filter(|path| is_rank_file(path)) {
         found.extend(summary(path)?);
     }
     found.sort_by_key(|summary: &Summary| summary.head.rank);

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-use super::clock::Evidence;
+use super::clock::{Evidence, UNKNOWN_NS};
 use super::plan::Plan;
-use super::unpack;
+use super::unpack::{self, Next, next};
 use crate::error::TraceError;
-use crate::native::block::{HEADER, Header, MAGIC, kind};
+use crate::native::block::{HEADER, kind};
 use crate::native::head::{End, Head, Module};
 use crate::native::{MOST_RANKS, VERSION};
 use crate::search::SearchCost;
@@ -157,7 +157,7 @@ impl Facts {
 
     /// How far the host's clock is from others' is known from its wall clock alone.
     pub fn by_wall_clock(&self) -> bool {
-        self.time.offsets.iter().any(|offset| offset.2 == super::notes::UNKNOWN_NS)
+        self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
     /// Takes the next block; false if there is none.
@@ -217,31 +217,6 @@ fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
 /// Paths are bytes, and recorders have written them as they were.
 fn lenient(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
-}
-
-/// What stands somewhere.
-#[derive(PartialEq, Debug)]
-pub(super) enum Next {
-    Block(Header),
-    /// The beginning of one, as far as it goes.
-    Cut,
-    NoBlock,
-}
-
-/// What stands there.
-#[inline]
-pub(super) fn next(bytes: &[u8], at: usize) -> Next {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let Some(first) = rest.first_chunk::<HEADER>() else {
-        let magic = rest.len().min(MAGIC.len());
-        return if rest[..magic] == MAGIC[..magic] { Next::Cut } else { Next::NoBlock };
-    };
-    match Header::read(first) {
-        Some(header) if !header.is_possible() => Next::NoBlock,
-        Some(header) if header.packed as usize > rest.len() - HEADER => Next::Cut,
-        Some(header) => Next::Block(header),
-        None => Next::NoBlock,
-    }
 }
 
 fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use super::clock::Timeline;
+use super::clock::{Timeline, UNKNOWN_NS};
 use super::files::Files;
 use super::notes;
+use super::rank_file::RankFile;
 use super::stream::Stream;
 use super::survey::{Bad, Facts};
 use crate::error::TraceError;
@@ -21,23 +22,6 @@ struct Ranks {
     description: Description,
     present: Vec<u32>,
     files: Vec<RankFile>,
-}
-
-/// A rank's file, mapped.
-pub(super) struct RankFile {
-    pub path: PathBuf,
-    pub map: Map,
-    /// `Err` if it cannot be read: whoever begins to read is told why.
-    pub facts: Result<Arc<Facts>, String>,
-}
-
-impl RankFile {
-    /// Whether it has none of the calls that its process made, or may have made.
-    fn is_silent(&self) -> bool {
-        let has_all =
-            |facts: &Facts| facts.end.as_ref().is_some_and(|end| end.left_out == 0 && end.unseen == 0);
-        self.facts.as_ref().is_ok_and(|facts| facts.calls == 0 && !facts.damage && !has_all(facts))
-    }
 }
 
 impl Trace for Ranks {
@@ -204,7 +188,7 @@ impl Found {
             let host = key(facts);
             if let Some(difference) = ahead.get(&host).filter(|_| facts.time.offsets.is_empty()) {
                 let ns = difference.saturating_sub(ahead[&root]);
-                facts.time.offset(facts.head.clock.ticks, ns, notes::UNKNOWN_NS);
+                facts.time.offset(facts.head.clock.ticks, ns, UNKNOWN_NS);
             }
         }
     }

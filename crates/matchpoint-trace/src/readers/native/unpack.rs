@@ -6,15 +6,39 @@ use std::path::Path;
 
 use zstd::bulk::Decompressor;
 
-use super::survey::{Next, next};
 use crate::error::TraceError;
-use crate::native::block::{HEADER, Header, codec};
+use crate::native::block::{HEADER, Header, MAGIC, codec};
 
 pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
 
 thread_local! {
     // It takes 100 KiB: one for each rank would be most of what a trace of thousands of ranks takes.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// What stands somewhere.
+#[derive(PartialEq, Debug)]
+pub(super) enum Next {
+    Block(Header),
+    /// The beginning of one, as far as it goes.
+    Cut,
+    NoBlock,
+}
+
+/// What stands there.
+#[inline]
+pub(super) fn next(bytes: &[u8], at: usize) -> Next {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let Some(first) = rest.first_chunk::<HEADER>() else {
+        let magic = rest.len().min(MAGIC.len());
+        return if rest[..magic] == MAGIC[..magic] { Next::Cut } else { Next::NoBlock };
+    };
+    match Header::read(first) {
+        Some(header) if !header.is_possible() => Next::NoBlock,
+        Some(header) if header.packed as usize > rest.len() - HEADER => Next::Cut,
+        Some(header) => Next::Block(header),
+        None => Next::NoBlock,
+    }
 }
 
 /// Where what follows the header of the block at `at` is, checked.

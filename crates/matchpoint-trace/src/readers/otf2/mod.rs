@@ -18,9 +18,9 @@ use self::archive::Archive;
 use self::calls::Rebuilt;
 use self::definitions::Definitions;
 use self::lane::{Lane, Span};
-use super::Reader;
 use crate::call::Call;
 use crate::error::TraceError;
+use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
 /// Reader of anchor files (`traces.otf2`), and of folders with one.

@@ -20,8 +20,8 @@ use super::form::{Facts, Form};
 use super::sizes::Sizes;
 use super::trace;
 use crate::error::TraceError;
-use crate::readers::Reader;
 use crate::readers::map::Map;
+use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
 /// Reader of folders of such text, and of the text of one rank.
