@@ -26,7 +26,7 @@ pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
 /// Whether it can be made; the files of an earlier trace there.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordError> {
     if !path.exists() {
-        // Nothing above it is made: a name with a slip in it would have its trace in a folder that nobody finds.
+        // Folders above it are not made: the trace of a mistyped path would be hard to find.
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         return match above.filter(|above| !above.exists()) {
             Some(above) => Err(RecordError(format!(

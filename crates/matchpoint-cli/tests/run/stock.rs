@@ -126,6 +126,11 @@ impl Program {
             {
                 runs.push(self.run(mpi, &built, &way, effort.seconds));
             }
+            if way.name == SHIPPED && runs.iter().any(is_right) {
+                // These hangs are of the library, and ours must not hang.
+                eprintln!("{self}, {}, {SHIPPED}: hangs {} times", mpi.name, hangs(&runs));
+                runs.retain(|run| run.code.is_some());
+            }
             let mut right = if way.like == way.name { &runs } else { &done[way.like] };
             // The MPI library may refuse the transport. If the program always hangs on it, that is the reference.
             let is_usable = ends(right) == ends(done.get(SHIPPED).unwrap_or(&runs))
@@ -368,7 +373,7 @@ fn processes_leave_as_shipped_in_every_run() {
 
 #[test]
 #[ignore = "takes ten minutes: .ci/deep"]
-fn standard_sends_of_all_lengths_return_as_shipped() {
+fn sends_of_all_lengths_return_as_shipped() {
     compare_all(&short(SENDS_OF_ALL_LENGTHS), Effort { runs: 1, seconds: 60 });
     let mut programs = short(SENDS_TO_MANY);
     programs[0].code = None;

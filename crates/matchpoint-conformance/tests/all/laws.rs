@@ -38,7 +38,7 @@ fn every_engine_keeps_the_laws() {
     for Variant { name, tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let streams = streams(20, 80);
         let mut options = Options { streams, fixed_table: tight, ..Options::quick() };
-        let mut matches = 3_000;
+        let mut matches = 150 * streams;
         if cfg!(miri) {
             // It takes some thousand times as long: each engine once, and who stops it sees how far it came.
             if name.contains(':') && !PROFILED.contains(&&*name) {

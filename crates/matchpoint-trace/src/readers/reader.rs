@@ -9,8 +9,7 @@ use crate::trace::Trace;
 pub(super) struct Reader {
     /// What it is, for the list of what can be read.
     pub name: &'static str,
-    /// Whether a path looks like it. Quick; a damaged trace should still be recognised, so that it can be told what
-    /// is wrong with it.
+    /// Whether a path looks like it. A quick check. It also accepts a damaged trace, so that opening it reports the damage.
     pub recognise: fn(&Path) -> bool,
     /// Opens it.
     pub open: fn(&Path) -> Result<Box<dyn Trace>, TraceError>,

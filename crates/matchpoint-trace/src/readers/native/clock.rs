@@ -9,7 +9,7 @@ const SLACK: i128 = 1 << 32;
 /// No time is further from zero (73 years, and there are clocks that begin in 1970): sums of two are times as well.
 const FARTHEST_NS: i64 = 1 << 61;
 
-/// How wrong an offset may be that nobody measured.
+/// The possible error of an offset that was not measured.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
 /// From some tick on, time goes at this rate.

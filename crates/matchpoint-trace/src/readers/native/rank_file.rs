@@ -10,7 +10,7 @@ use crate::readers::map::Map;
 pub(super) struct RankFile {
     pub path: PathBuf,
     pub map: Map,
-    /// `Err` if it cannot be read: whoever begins to read is told why.
+    /// `Err` with the reason if it cannot be read: readers of the rank return that error.
     pub facts: Result<Arc<Facts>, String>,
 }
 
