@@ -15,7 +15,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("matchpoint", "engines/partner", 2),
     ("matchpoint-fabric", "abi", 3),
     ("matchpoint-fabric", "dump", 8),
-    ("matchpoint-gpu", "choice", 4),
     ("matchpoint-replay", "backlog", 19),
 ];
 

@@ -28,7 +28,8 @@ use matchpoint::{
 use self::queue::Queue;
 use crate::batch::{Batch, NONE};
 use crate::machine::{Lasts, Machine};
-use crate::matching::{Algorithm, Matcher};
+use crate::matcher::Matcher;
+use crate::matching::Algorithm;
 
 pub use self::fallback::{Fallback, listen};
 

@@ -1,15 +1,141 @@
-//! Which way a batch is matched in MPI's order: the one that figures say is the fastest.
+//! Matches batches, those in MPI's order in the way that figures say is the fastest.
 //!
-//! All of them find the same, and all are compared, whatever the sizes of both sides. What each takes depends on how many messages and
+//! All ways find the same, and all are compared, whatever the sizes of both sides. What each takes depends on how many messages and
 //! receives there are, and on how many receives leave something open; figures are of an H200, of envelopes that are all different
 //! (`benchmarks/records/2026-11-24-gpu-h200.json` and, of more than 1 % wildcards on the whole card, `2026-11-23-gpu-h200-2.json`).
 //! Between what was measured they are a guess.
 
-use crate::matching::Algorithm;
+use crate::batch::Batch;
+use crate::buffer::Buffer;
+use crate::division::Division;
+use crate::kernels::{Kernel, WARP};
+use crate::machine::{Grid, Machine};
+use crate::matching::{Algorithm, Loaded};
+use crate::partition::Partition;
+
+/// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
+const QUEUES_MAX: usize = 32;
+
+/// Matches a batch that lies on the host, by memory of the machine that is given back. Whoever has many keeps a [`Matcher`].
+///
+/// # Errors
+/// As of [`Matcher::match_batch`].
+///
+/// # Panics
+/// As of that.
+pub fn match_batch<M: Machine>(
+    machine: &M,
+    algorithm: Algorithm,
+    batch: &Batch,
+    seed: u64,
+) -> Result<Vec<u32>, M::Error> {
+    Matcher::default().match_batch(machine, algorithm, batch, seed)
+}
+
+/// Matches batches one after the other in memory of one machine that it keeps.
+#[derive(Debug)]
+pub struct Matcher<M: Machine> {
+    loaded: Loaded<M>,
+    division: Division<M>,
+    /// The most bytes of the machine that it had at once for the last batch.
+    last_bytes: u64,
+}
+
+impl<M: Machine> Default for Matcher<M> {
+    /// Without any memory.
+    fn default() -> Self {
+        Matcher { loaded: Loaded::default(), division: Division::default(), last_bytes: 0 }
+    }
+}
+
+impl<M: Machine> Matcher<M> {
+    /// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`](crate::batch::NONE).
+    /// What [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
+    /// The machine is the same each time.
+    ///
+    /// # Errors
+    /// The machine failed, or has not enough memory: of what the batch took nothing is kept, and what there was before is there, or less
+    /// where the machine has no longer as much.
+    ///
+    /// # Panics
+    /// A receive leaves open what the algorithm [demands](Algorithm::demands) that none does.
+    pub fn match_batch(
+        &mut self,
+        machine: &M,
+        algorithm: Algorithm,
+        batch: &Batch,
+        seed: u64,
+    ) -> Result<Vec<u32>, M::Error> {
+        let matched = self.matched(machine, algorithm, batch, seed);
+        // Buffers grow one after the other: whoever came to none has no more than before.
+        self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
+        let is_refused = matched.is_err();
+        self.buffers_mut()
+            .for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
+        matched
+    }
+
+    fn matched(
+        &mut self,
+        machine: &M,
+        algorithm: Algorithm,
+        batch: &Batch,
+        seed: u64,
+    ) -> Result<Vec<u32>, M::Error> {
+        let Matcher { loaded, division, .. } = self;
+        let (messages, receives) = (batch.message_count(), batch.receive_count());
+        let entries = messages.max(receives);
+        if algorithm == Algorithm::Partitioned {
+            // A warp for each queue, and no fewer entries for it than it has lanes.
+            let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
+            let partition = Partition::by_source(batch, queues).expect("every receive names its source");
+            loaded.load(machine, &partition.batch, &partition.segments)?;
+            loaded.launch(machine, algorithm, Grid { blocks: 1, threads: queues as u32 * WARP }, seed)?;
+            return Ok(partition.matched_before(&loaded.matched(machine)?));
+        }
+        loaded.load(machine, batch, &[batch.whole()])?;
+        let mut by = algorithm;
+        if algorithm == Algorithm::Ordered {
+            let has_card = Division::fits(machine, batch.layout());
+            let block =
+                Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
+            match Way::of(messages, receives, batch.wildcards(), block, has_card) {
+                Way::Numbers => {}
+                Way::Votes => by = Algorithm::Matrix,
+                Way::WholeCard => {
+                    division.fit(machine, loaded)?;
+                    division.launch(machine, loaded, seed)?;
+                    return loaded.matched(machine);
+                }
+            }
+        }
+        let voters = if by == Algorithm::Matrix { messages } else { entries };
+        loaded.launch(machine, by, Grid { blocks: 1, threads: by.threads(1, voters) }, seed)?;
+        loaded.matched(machine)
+    }
+
+    fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
+        self.loaded.buffers().into_iter().chain(self.division.buffers())
+    }
+
+    fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {
+        self.loaded.buffers_mut().into_iter().chain(self.division.buffers_mut())
+    }
+
+    /// Bytes that were asked of the machine, and are kept.
+    pub fn bytes(&self) -> u64 {
+        self.buffers().map(Buffer::bytes).sum()
+    }
+
+    /// The most bytes of the machine that it had at once for the last batch, also if that was refused.
+    pub fn last_bytes(&self) -> u64 {
+        self.last_bytes
+    }
+}
 
 /// A way to match in MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+enum Way {
     /// One block numbers entries within their envelopes, and asks its wildcard receives one by one.
     Numbers,
     /// One block votes on every receive, whatever it leaves open.
@@ -24,7 +150,7 @@ const BLOCK: f64 = 1024.0;
 impl Way {
     /// The fastest for so many. `block` is how many threads a block has that numbers entries, at most; without a `card` the whole of it
     /// cannot be had.
-    pub fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Way {
+    fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Way {
         let mut ways = vec![Way::Numbers, Way::Votes];
         ways.extend(has_card.then_some(Way::WholeCard));
         let block = Algorithm::Ordered.threads(1, messages.max(receives)).min(block);
