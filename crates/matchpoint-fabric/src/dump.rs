@@ -16,7 +16,6 @@ use matchpoint_process::report;
 use crate::abi::ADDR_UNSPEC;
 use crate::asked::Asked;
 use crate::matching::Matching;
-use crate::peer::owner::Owner;
 use crate::settings::settings;
 
 /// Entries of a queue that are told one by one.
@@ -56,8 +55,8 @@ pub fn listen() {
     append("");
 }
 
-/// Only a process with this file gets the signal.
-fn append(text: &str) {
+/// Writes that beside this process's report. Only a process with this file gets the signal.
+pub fn append(text: &str) {
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
@@ -103,15 +102,4 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
             let _ = writeln!(text, "  and {} more {name}s", number - TOLD);
         }
     }
-}
-
-/// Writes what was told beside this process's report.
-#[cold]
-pub fn write(owners: &[*mut Owner]) {
-    let mut text = String::new();
-    for &owner in owners {
-        // SAFETY: an owner takes itself off the queue before it goes.
-        unsafe { &*owner }.describe_queues(&mut text);
-    }
-    append(&text);
 }

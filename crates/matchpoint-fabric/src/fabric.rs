@@ -9,10 +9,10 @@ use crate::abi::{
 };
 use crate::core_provider::{into_core, is_local};
 use crate::library::{OwnInfo, library};
-use crate::lock::{self, Lock};
+use crate::lock;
 use crate::matching::Matching;
 use crate::object::{self, Object};
-use crate::patch::{Patch, owner};
+use crate::patch::{Lock, Patch, owner};
 use crate::queue::Queue;
 use crate::{held, peer, report};
 

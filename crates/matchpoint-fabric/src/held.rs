@@ -7,9 +7,9 @@ use crate::abi::{
     Fid, FidAv, FidCntr, FidDomain, FidEp, FidMr, Ops, OpsAtomic, OpsAv, OpsCntr, OpsEp, OpsMsg, OpsRma,
     OpsTagged, errno,
 };
-use crate::lock::{self, Lock};
+use crate::lock;
 use crate::object::{self, Object};
-use crate::patch::{Patch, below};
+use crate::patch::{Lock, Patch, below};
 
 /// Tables of one object, gone when it is closed.
 enum Tables {
@@ -206,7 +206,8 @@ pub mod registering {
 
     use super::{FidDomain, c_int, c_void, lock, object, registration};
     use crate::abi::{Fid, FidMr, OpsMr};
-    use crate::lock::{Lock, Lockable};
+    use crate::lock::Lockable;
+    use crate::patch::Lock;
 
     impl Lockable for OpsMr {
         fn wait_for_lock(&mut self) {

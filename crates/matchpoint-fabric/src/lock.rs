@@ -9,11 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
-use crate::patch::{Patch, Table, below, lock_of};
-
-/// The lock of a domain; none where the application sees to it itself. One thread may take it again: the core calls
-/// through its own tables.
-pub type Lock = Option<Arc<ReentrantMutex<()>>>;
+use crate::patch::{Lock, Patch, Table, below, lock_of};
 
 /// Held until it is dropped; nothing where there is no lock.
 pub type Guard<'a> = Option<ReentrantMutexGuard<'a, ()>>;

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use parking_lot::ReentrantMutex;
 
-use crate::lock::Lock;
+/// The lock of a domain; none where the application sees to it itself. One thread may take it again: the core calls
+/// through its own tables.
+pub type Lock = Option<Arc<ReentrantMutex<()>>>;
 
 /// What lies before a table of ours.
 #[repr(C)]
@@ -36,27 +38,6 @@ const LONGEST: usize = 4096;
 /// # Safety
 /// `Self` is `repr(C)`, begins with a `usize`, and has nothing but function pointers, or as many bytes, after that.
 pub unsafe trait Table {}
-
-macro_rules! tables {
-    ($($table:ty),*) => { $(
-        // SAFETY: each is declared so in `abi`.
-        unsafe impl Table for $table {}
-    )* };
-}
-tables!(
-    crate::abi::Ops,
-    crate::abi::OpsFabric,
-    crate::abi::OpsDomain,
-    crate::abi::OpsEp,
-    crate::abi::OpsMsg,
-    crate::abi::OpsTagged,
-    crate::abi::OpsRma,
-    crate::abi::OpsAtomic,
-    crate::abi::OpsMr,
-    crate::abi::OpsAv,
-    crate::abi::OpsCq,
-    crate::abi::OpsCntr
-);
 
 /// One table of one object, ours in place of the core's while it is installed.
 pub struct Patch<T: Table> {

@@ -13,7 +13,7 @@ use crate::core_provider::{into_core, is_inside, is_local};
 use crate::fabric;
 use crate::library::{OwnInfo, library, set_provider};
 use crate::object;
-use crate::peer::calls::IOV_LIMIT;
+use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
 
 /// The provider, which libfabric has from when it has loaded us until it unloads us.

@@ -6,7 +6,6 @@
 mod room;
 mod sleep;
 
-use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -17,13 +16,12 @@ use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
     Ops, OpsCq, errno,
 };
-use crate::completion::Completion;
+use crate::completion::Completions;
 use crate::dump;
-use crate::lock::{self, Lock};
+use crate::lock;
 use crate::object::{self, Object};
-use crate::patch::{Patch, owner_at};
+use crate::patch::{Lock, Patch, owner_at};
 use crate::peer::owner::Owner;
-use crate::peer::truncated::Truncated;
 
 /// Entries of a shorter format that one call returns at most: the core's are copied from room of ours.
 const AT_ONCE: usize = 16;
@@ -32,14 +30,9 @@ const AT_ONCE: usize = 16;
 pub struct Queue {
     /// Of the application's entries; the core's are the longest.
     entry_bytes: usize,
-    now: VecDeque<Completion>,
-    /// To be read after all that the core has now: a buffer for several messages is released after the last of them.
-    late: VecDeque<Completion>,
-    /// The endpoints whose receives complete here, and whether one owes messages their names.
+    ours: Completions,
+    /// The endpoints whose receives complete here.
     owners: Vec<*mut Owner>,
-    owes_names: bool,
-    /// Receives that the core completes, and for which the application reads an error.
-    truncated: Vec<Truncated>,
     /// Requests for the queues' entries that were answered.
     told: u32,
     ops: Patch<OpsCq>,
@@ -73,9 +66,9 @@ impl Entries {
         for at in 0..read.max(0) as usize {
             // SAFETY: the caller's.
             let (entry, source) = unsafe { (self.0[at].assume_init_ref(), self.1[at].assume_init()) };
-            match queue.take_truncated(entry.op_context) {
+            match queue.ours.take_truncated(entry.op_context) {
                 // SAFETY: the core has delivered the message; the application does not have its buffers back.
-                Some(truncated) => queue.now.push_back(unsafe { truncated.finish(entry) }),
+                Some(truncated) => queue.ours.now.push_back(unsafe { truncated.finish(entry) }),
                 None => _ = room.put(entry, source),
             }
         }
@@ -138,11 +131,8 @@ impl Queue {
             fid_ops.table().close = Some(object::close::<Beside>);
             let queue = Queue {
                 entry_bytes,
-                now: VecDeque::new(),
-                late: VecDeque::new(),
+                ours: Completions::default(),
                 owners: Vec::new(),
-                owes_names: false,
-                truncated: Vec::new(),
                 told: dump::asked(),
                 ops,
                 fid_ops,
@@ -164,25 +154,13 @@ impl Queue {
         unsafe { &mut (*owner_at::<Beside, _>((*fid).ops)).queue }
     }
 
-    /// To be read next.
-    #[inline]
-    pub fn push(&mut self, completion: Completion) {
-        self.now.push_back(completion);
-    }
-
-    /// To be read after what the core has to say by now.
-    pub fn push_late(&mut self, completion: Completion) {
-        self.late.push_back(completion);
-    }
-
-    /// The core will complete this receive under the context of the structure.
-    pub fn expect_truncated(&mut self, truncated: Truncated) {
-        self.truncated.push(truncated);
-    }
-
-    fn take_truncated(&mut self, core_context: *mut c_void) -> Option<Truncated> {
-        let at = self.truncated.iter().position(|waits| waits.core_context() == core_context)?;
-        Some(self.truncated.swap_remove(at))
+    /// Ours of that queue, for an endpoint that is bound to it.
+    ///
+    /// # Safety
+    /// As [`of`](Self::of); nobody refers to them meanwhile.
+    pub unsafe fn completions(fid: *mut FidCq) -> *mut Completions {
+        // SAFETY: the caller's.
+        unsafe { &raw mut (*owner_at::<Beside, _>((*fid).ops)).queue.ours }
     }
 
     /// The receives of this owner complete here.
@@ -193,11 +171,6 @@ impl Queue {
     /// Not any more.
     pub fn remove_owner(&mut self, owner: *mut Owner) {
         self.owners.retain(|&other| other != owner);
-    }
-
-    /// One of these owners has messages that it owes their names.
-    pub fn owe_names(&mut self) {
-        self.owes_names = true;
     }
 
     /// Lets the core work without taking anything.
@@ -216,7 +189,7 @@ impl Queue {
     pub unsafe fn may_sleep(fid: *mut FidCq) -> bool {
         // SAFETY: the caller's.
         let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
-        queue.now.is_empty() && queue.late.is_empty() && !queue.owes_names
+        queue.ours.now.is_empty() && queue.ours.late.is_empty() && !queue.ours.owes_names
     }
 
     /// What `fi_cq_readfrom` is.
@@ -230,7 +203,7 @@ impl Queue {
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application's call on an open queue.
         let queue = unsafe { Queue::of(fid) };
-        if dump::asked() != queue.told || !queue.now.is_empty() || queue.owes_names {
+        if dump::asked() != queue.told || !queue.ours.now.is_empty() || queue.ours.owes_names {
             // SAFETY: as above.
             if let Some(read) = unsafe { Queue::read_ours(fid, buf, count, sources) } {
                 return read;
@@ -245,12 +218,12 @@ impl Queue {
         let read = unsafe { core(fid, buf, count, sources) };
         // SAFETY: as above; the core is done.
         let queue = unsafe { Queue::of(fid) };
-        let read = match queue.truncated.is_empty() {
+        let read = match queue.ours.truncated.is_empty() {
             true => read,
             // SAFETY: the core has delivered so many.
             false => unsafe { queue.take_errors(read, buf, sources) },
         };
-        if queue.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
+        if queue.ours.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
     }
 
     /// Removes completions that become errors from the entries that the core has delivered into the application's room, and
@@ -266,9 +239,9 @@ impl Queue {
             // SAFETY: the caller's.
             unsafe {
                 let entry = *entries.add(at);
-                if let Some(truncated) = self.take_truncated(entry.op_context) {
+                if let Some(truncated) = self.ours.take_truncated(entry.op_context) {
                     // The application does not have the buffers back.
-                    self.now.push_back(truncated.finish(&entry));
+                    self.ours.now.push_back(truncated.finish(&entry));
                     continue;
                 }
                 *entries.add(kept) = entry;
@@ -301,7 +274,7 @@ impl Queue {
         let queue = unsafe { Queue::of(fid) };
         // SAFETY: the core has delivered so many.
         let read = unsafe { entries.put(read, queue, &mut queue.room(buf, count, sources)) };
-        if queue.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
+        if queue.ours.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
     }
 
     /// What there is to be said before the core is asked; `None`: nothing.
@@ -316,9 +289,14 @@ impl Queue {
         let queue = unsafe { Queue::of(fid) };
         if dump::asked() != queue.told {
             queue.told = dump::asked();
-            dump::write(&queue.owners);
+            let mut text = String::new();
+            for &owner in &queue.owners {
+                // SAFETY: an owner takes itself off the queue before it goes.
+                unsafe { &*owner }.describe_queues(&mut text);
+            }
+            dump::append(&text);
         }
-        if std::mem::take(&mut queue.owes_names) {
+        if std::mem::take(&mut queue.ours.owes_names) {
             for at in 0..queue.owners.len() {
                 // SAFETY: an owner takes itself off before it goes. It may push here, and the core call back: nothing is borrowed.
                 unsafe { Owner::name_owed(Queue::of(fid).owners[at]) };
@@ -327,7 +305,7 @@ impl Queue {
         // SAFETY: as above.
         let queue = unsafe { Queue::of(fid) };
         let mut room = queue.room(buf, count, sources);
-        (count > 0 && !queue.now.is_empty()).then(|| queue.take_now(&mut room))
+        (count > 0 && !queue.ours.now.is_empty()).then(|| queue.take_now(&mut room))
     }
 
     /// The core has delivered so many, or nothing; then it is time for what comes late.
@@ -340,7 +318,7 @@ impl Queue {
         room.taken = read.max(0) as usize;
         self.put_late(&mut room);
         match room.taken {
-            0 if self.now.is_empty() => read,
+            0 if self.ours.now.is_empty() => read,
             0 => -(errno::EAVAIL as isize),
             taken => taken as isize,
         }
@@ -348,9 +326,9 @@ impl Queue {
 
     /// It is time for what comes late; an error is next, then, for whom there is nothing else.
     fn put_late(&mut self, room: &mut Room) {
-        room.put_all(&mut self.late);
+        room.put_all(&mut self.ours.late);
         if room.taken == 0 && room.count > 0 {
-            self.now.extend(self.late.pop_front());
+            self.ours.now.extend(self.ours.late.pop_front());
         }
     }
 
@@ -361,9 +339,9 @@ impl Queue {
     /// Ours, up to the first error.
     #[inline]
     fn take_now(&mut self, room: &mut Room) -> isize {
-        room.put_all(&mut self.now);
+        room.put_all(&mut self.ours.now);
         match room.taken {
-            0 if self.now.is_empty() => -(errno::EAGAIN as isize),
+            0 if self.ours.now.is_empty() => -(errno::EAGAIN as isize),
             0 => -(errno::EAVAIL as isize),
             taken => taken as isize,
         }
@@ -394,8 +372,8 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
     // SAFETY: the application's call on an open queue.
     let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
-    if queue.now.front().is_some_and(|next| next.error != 0) {
-        let Some(next) = queue.now.pop_front() else { return -(errno::EAGAIN as isize) };
+    if queue.ours.now.front().is_some_and(|next| next.error != 0) {
+        let Some(next) = queue.ours.now.pop_front() else { return -(errno::EAGAIN as isize) };
         // SAFETY: the application gave room for an entry. Fields of later versions are not written.
         unsafe {
             (*to).op_context = next.entry.op_context;
@@ -413,10 +391,10 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
     }
     // SAFETY: the application's arguments, passed on.
     let read = unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) };
-    if read == 1 && !queue.truncated.is_empty() {
+    if read == 1 && !queue.ours.truncated.is_empty() {
         // SAFETY: the core has written an entry.
         unsafe {
-            if let Some(truncated) = queue.take_truncated((*to).op_context) {
+            if let Some(truncated) = queue.ours.take_truncated((*to).op_context) {
                 (*to).op_context = truncated.context();
             }
         }

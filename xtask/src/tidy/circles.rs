@@ -13,8 +13,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("matchpoint", "engines/hybrid/roll", 2),
     ("matchpoint", "engines/optimistic_parallel", 5),
     ("matchpoint", "engines/partner", 2),
-    ("matchpoint-fabric", "abi", 3),
-    ("matchpoint-fabric", "dump", 8),
     ("matchpoint-replay", "backlog", 19),
 ];
 

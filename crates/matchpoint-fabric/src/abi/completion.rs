@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::{Addr, Fid};
+use crate::patch::Table;
 
 /// `FI_CQ_FORMAT_CONTEXT`
 pub const CQ_FORMAT_CONTEXT: c_int = 1;
@@ -83,6 +84,9 @@ pub struct OpsCq {
     pub signal: Option<unsafe extern "C" fn(*mut FidCq) -> c_int>,
     pub strerror: *mut c_void,
 }
+
+// SAFETY: declared so above.
+unsafe impl Table for OpsCq {}
 
 /// `struct fid_cntr`
 #[repr(C)]

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::{Addr, CqAttr, Fid, FidCntr, FidCq, FidEp, Info, RxAttr};
+use crate::patch::Table;
 
 /// `struct fid_domain`
 #[repr(C)]
@@ -42,6 +43,9 @@ pub struct OpsDomain {
         Option<unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int>,
 }
 
+// SAFETY: declared so above.
+unsafe impl Table for OpsDomain {}
+
 /// `struct fi_ops_mr`. The object is the domain's.
 #[repr(C)]
 #[allow(missing_docs, clippy::type_complexity)]
@@ -75,6 +79,9 @@ pub struct OpsMr {
     >,
     pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,
 }
+
+// SAFETY: declared so above.
+unsafe impl Table for OpsMr {}
 
 /// `struct fid_mr`
 #[repr(C)]

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use libc::iovec;
 
 use super::{Addr, Fid};
+use crate::patch::Table;
 
 /// `struct fid_ep`
 #[repr(C)]
@@ -33,6 +34,9 @@ pub struct OpsEp {
     pub rx_size_left: *mut c_void,
     pub tx_size_left: *mut c_void,
 }
+
+// SAFETY: declared so above.
+unsafe impl Table for OpsEp {}
 
 /// `FI_OPT_ENDPOINT`, a level of options
 pub const OPT_ENDPOINT: c_int = 0;

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::{FabricAttr, Fid, FidDomain, Info};
+use crate::patch::Table;
 
 /// The signature of `fi_getinfo`, and of a provider's answer to it.
 pub type GetInfo = unsafe extern "C" fn(
@@ -62,3 +63,6 @@ pub struct OpsFabric {
         unsafe extern "C" fn(*mut FidFabric, *mut Info, *mut *mut FidDomain, u64, *mut c_void) -> c_int,
     >,
 }
+
+// SAFETY: declared so above.
+unsafe impl Table for OpsFabric {}

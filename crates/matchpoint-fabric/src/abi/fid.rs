@@ -2,6 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use crate::patch::Table;
+
 /// `struct fid`
 #[repr(C)]
 pub struct Fid {
@@ -28,6 +30,9 @@ pub struct Ops {
     pub ops_open:
         Option<unsafe extern "C" fn(*mut Fid, *const c_char, u64, *mut *mut c_void, *mut c_void) -> c_int>,
 }
+
+// SAFETY: declared so above.
+unsafe impl Table for Ops {}
 
 /// `FI_CLASS_SRX_CTX`
 pub const CLASS_SRX_CTX: usize = 6;

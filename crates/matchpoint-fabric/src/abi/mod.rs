@@ -19,6 +19,9 @@ macro_rules! table {
             $(pub $name: Option<unsafe extern "C" fn(*mut $object, $($kind),*) -> $result>,)*
         }
 
+        // SAFETY: declared so above.
+        unsafe impl crate::patch::Table for $table {}
+
         impl crate::lock::Lockable for $table {
             fn wait_for_lock(&mut self) {
                 $({

@@ -1,96 +1,15 @@
-//! `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`: three ways to say the same.
+//! `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`: three ways to say the same. And the untagged `fi_recv`, `fi_recvv`, `fi_recvmsg`.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 
 use libc::iovec;
 
-use crate::abi::{ADDR_UNSPEC, Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
-use crate::asked::Asked;
+use crate::abi::{Addr, FidEp, Msg, MsgTagged, OpsMsg, OpsTagged, errno, flags};
+use crate::asked::{Asked, Call};
 use crate::lock::{self, Lockable};
-use crate::patch::owner;
-use crate::peer::PeerEndpoint;
-use crate::peer::entry::Entry;
+use crate::patch::owner_at;
+use crate::peer::entry::IOV_LIMIT;
 use crate::peer::owner::Owner;
-
-/// Buffers that one receive may consist of; what `rx_attr.iov_limit` is cut to.
-pub const IOV_LIMIT: usize = 4;
-
-/// A receive or a peek, as the application asks for it.
-pub struct Call {
-    /// Its buffers.
-    pub iov: *const iovec,
-    /// How many.
-    pub count: usize,
-    /// Their registrations, or null.
-    pub desc: *const *mut c_void,
-    /// What it asks for.
-    pub asked: Asked,
-    /// The operation's context.
-    pub context: *mut c_void,
-    /// Its flags.
-    pub flags: u64,
-}
-
-/// What the application asked for when it opened and bound the endpoint.
-#[derive(Clone, Copy, Debug)]
-pub struct Terms {
-    /// Tagged receives may name their source: without this, what they say of it means nothing.
-    pub directed: bool,
-    /// So may untagged ones.
-    pub untagged_directed: bool,
-    /// Only operations with `FI_COMPLETION` complete in the queue (`FI_SELECTIVE_COMPLETION`).
-    pub selective: bool,
-    /// Flags of all receives without any of their own (`rx_attr.op_flags`).
-    pub receive_flags: u64,
-}
-
-impl Terms {
-    /// Those of an endpoint that is opened with these capabilities and this `rx_attr.op_flags`.
-    pub fn new(caps: u64, receive_flags: u64) -> Self {
-        let untagged_directed = caps & flags::DIRECTED_RECV != 0;
-        let directed = untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
-        Terms { directed, untagged_directed, selective: false, receive_flags }
-    }
-
-    /// `FI_COMPLETION`, if an operation with these flags completes in the queue.
-    #[inline]
-    pub fn completion(&self, flags: u64) -> u64 {
-        if self.selective { flags & flags::COMPLETION } else { flags::COMPLETION }
-    }
-
-    /// The source that counts of a tagged receive.
-    #[inline]
-    pub fn source(&self, addr: Addr) -> Addr {
-        if self.directed { addr } else { ADDR_UNSPEC }
-    }
-
-    /// Of an untagged one.
-    pub fn untagged_source(&self, addr: Addr) -> Addr {
-        if self.untagged_directed { addr } else { ADDR_UNSPEC }
-    }
-}
-
-/// Messages that peeks have claimed (`FI_PEEK` with `FI_CLAIM`), by the contexts of those: a receive with `FI_CLAIM` says
-/// no more, and may say one that has claimed nothing, or whose message was received.
-pub struct Claims(HashMap<usize, *mut Entry>);
-
-impl Claims {
-    /// None.
-    pub fn new() -> Self {
-        Claims(HashMap::new())
-    }
-
-    /// The peek with this context has claimed a message.
-    pub fn add(&mut self, context: *mut c_void, message: *mut Entry) {
-        self.0.insert(context as usize, message);
-    }
-
-    /// The message that it has claimed, once. `Err`: what the application is told if it has none.
-    pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
-        self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
-    }
-}
 
 /// Exchanges the receiving functions of a table for ours; all others wait for the lock, if there is one.
 pub fn exchange(table: &mut OpsTagged, is_locked: bool) {
@@ -102,8 +21,18 @@ pub fn exchange(table: &mut OpsTagged, is_locked: bool) {
     table.recvmsg = Some(recvmsg);
 }
 
+/// The same for a table of untagged receives.
+pub fn exchange_untagged(table: &mut OpsMsg, is_locked: bool) {
+    if is_locked {
+        table.wait_for_lock();
+    }
+    table.recv = Some(recv_untagged);
+    table.recvv = Some(recvv_untagged);
+    table.recvmsg = Some(recvmsg_untagged);
+}
+
 /// # Safety
-/// `ep` is an endpoint of a [`PeerEndpoint`]; the rest as fi_tagged(3) demands.
+/// `ep` is an endpoint of ours; the rest as fi_tagged(3) demands.
 #[inline]
 unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
@@ -112,7 +41,7 @@ unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isi
     // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it.
     unsafe {
         let _guard = lock::wait((*ep).tagged);
-        let this = &raw mut owner::<PeerEndpoint, _>((*ep).tagged).owner;
+        let this: *mut Owner = owner_at((*ep).tagged);
         let terms = (*this).terms;
         call.asked.addr = terms.source(call.asked.addr);
         call.flags = own_flags.unwrap_or(terms.receive_flags);
@@ -160,4 +89,73 @@ unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     let call = Call { iov, count, desc, asked, context: msg.context, flags: 0 };
     // SAFETY: the application's call.
     unsafe { receive(ep, call, Some(flags)) }
+}
+
+/// Any of the untagged ones.
+///
+/// # Safety
+/// `ep` is an endpoint of ours; the rest as fi_msg(3) demands.
+unsafe fn receive_untagged(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
+    if call.count > IOV_LIMIT {
+        return -(errno::EINVAL as isize);
+    }
+    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it, and the application calls in one
+    // thread at a time. Borrows end before the core is called.
+    unsafe {
+        let _guard = lock::wait((*ep).msg);
+        let this: *mut Owner = owner_at((*ep).msg);
+        call.asked.addr = (*this).terms.untagged_source(call.asked.addr);
+        let default = (*this).terms.receive_flags;
+        call.flags = own_flags.map_or(default, |own| own | default & flags::MULTI_RECV);
+        if call.flags & flags::MULTI_RECV != 0 {
+            return Owner::receive_several(this, &call);
+        }
+        let outcome = (*this).receive_untagged(&call);
+        match outcome {
+            Ok(next) => Owner::proceed(this, next),
+            Err(rc) => rc,
+        }
+    }
+}
+
+fn from(addr: Addr) -> Asked {
+    Asked { addr, tag: 0, ignore: u64::MAX }
+}
+
+/// `fi_recv`
+unsafe extern "C" fn recv_untagged(
+    ep: *mut FidEp,
+    buf: *mut c_void,
+    len: usize,
+    desc: *mut c_void,
+    addr: Addr,
+    context: *mut c_void,
+) -> isize {
+    let iov = iovec { iov_base: buf, iov_len: len };
+    let (iov, desc) = (&raw const iov, &raw const desc);
+    // SAFETY: the application's call, its one buffer made an array of one.
+    unsafe { receive_untagged(ep, Call { iov, count: 1, desc, asked: from(addr), context, flags: 0 }, None) }
+}
+
+/// `fi_recvv`
+unsafe extern "C" fn recvv_untagged(
+    ep: *mut FidEp,
+    iov: *const iovec,
+    desc: *mut *mut c_void,
+    count: usize,
+    addr: Addr,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: the application's call.
+    unsafe { receive_untagged(ep, Call { iov, count, desc, asked: from(addr), context, flags: 0 }, None) }
+}
+
+/// `fi_recvmsg`
+unsafe extern "C" fn recvmsg_untagged(ep: *mut FidEp, msg: *const Msg, flags: u64) -> isize {
+    // SAFETY: the application's message.
+    let msg = unsafe { &*msg };
+    let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
+    let call = Call { iov, count, desc, asked: from(msg.addr), context: msg.context, flags: 0 };
+    // SAFETY: the application's call.
+    unsafe { receive_untagged(ep, call, Some(flags)) }
 }

@@ -1,17 +1,20 @@
 //! The entries that owner and core pass to each other: a receive that is posted, or a message that waits.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
 
 use libc::iovec;
 
-use crate::abi::Addr;
 use crate::abi::peer::PeerRxEntry;
+use crate::abi::{Addr, errno};
 use crate::asked::Asked;
 use crate::matching::Remember;
-use crate::peer::calls::IOV_LIMIT;
 use crate::pool::Slot;
+
+/// Buffers that one receive may consist of; what `rx_attr.iov_limit` is cut to.
+pub const IOV_LIMIT: usize = 4;
 
 /// What an entry is at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,5 +145,22 @@ impl Remember for ByAddress {
     fn source(&self, message: u64) -> Addr {
         // SAFETY: as above.
         unsafe { &*(message as *const Entry) }.peer.addr
+    }
+}
+
+/// Messages that peeks have claimed (`FI_PEEK` with `FI_CLAIM`), by the contexts of those: a receive with `FI_CLAIM` says
+/// no more, and may say one that has claimed nothing, or whose message was received.
+#[derive(Default)]
+pub struct Claims(HashMap<usize, *mut Entry>);
+
+impl Claims {
+    /// The peek with this context has claimed a message.
+    pub fn add(&mut self, context: *mut c_void, message: *mut Entry) {
+        self.0.insert(context as usize, message);
+    }
+
+    /// The message that it has claimed, once. `Err`: what the application is told if it has none.
+    pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
+        self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
     }
 }

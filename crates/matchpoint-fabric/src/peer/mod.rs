@@ -5,12 +5,12 @@
 //! Works on core providers that accept such a queue: shm, ofi_rxm, and others by their documentation. Any other core
 //! provider matches messages itself.
 
-pub(crate) mod calls;
+mod calls;
 pub mod entry;
+mod naming;
 pub mod owner;
 mod srx;
 mod tagged;
-pub(crate) mod truncated;
 mod untagged;
 mod unused;
 
@@ -24,13 +24,13 @@ use crate::abi::{
     CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV,
     Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
-use crate::lock::{self, Lock, Lockable};
+use crate::asked::Terms;
+use crate::lock;
 use crate::matching::Matching;
 use crate::object;
-use crate::patch::{Patch, owner, shared_lock};
-use crate::peer::calls::{Claims, Terms};
-use crate::peer::owner::{Next, Owner};
-use crate::peer::untagged::Untagged;
+use crate::patch::{Lock, Patch, owner, shared_lock};
+use crate::peer::entry::{Claims, State};
+use crate::peer::owner::{Next, Owner, Untagged};
 use crate::peer::unused::Supplies;
 use crate::pool::Pool;
 use crate::queue::Queue;
@@ -102,17 +102,18 @@ impl PeerEndpoint {
                 owner: Owner {
                     layout,
                     cq: ptr::null_mut(),
+                    completions: ptr::null_mut(),
                     terms,
                     srx: &raw mut (*this).srx,
                     pool: Pool::new(),
                     matching,
-                    claims: Claims::new(),
+                    claims: Claims::default(),
                     untagged: Untagged::new(LEAST_ROOM),
                 },
                 report: Endpoint::new("peer"),
                 ep,
                 core_srx: ptr::null_mut(),
-                srx: srx::object(this),
+                srx: srx::object(&raw mut (*this).owner),
                 srx_owner_ops: srx::owner_ops(layout),
                 srx_fid_ops: srx::fid_ops(),
                 srx_ep_ops: srx::ep_ops(),
@@ -185,21 +186,15 @@ impl PeerEndpoint {
 
     /// Receives are ours from now on. The core has put tables there that refuse them: not before it is enabled.
     fn enabled(&mut self) -> Result<(), c_int> {
-        let this = ptr::from_mut(self).cast::<c_void>();
+        let this = (&raw mut self.owner).cast::<c_void>();
         // SAFETY: the slots are the object's.
         let patches = unsafe {
             let (tagged, msg) = (&raw mut (*self.ep).tagged, &raw mut (*self.ep).msg);
             Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
         };
         let (mut tagged, mut msg) = patches.ok_or(-errno::ENOMEM)?;
-        crate::peer::calls::exchange(tagged.table(), self.lock.is_some());
-        let table = msg.table();
-        if self.lock.is_some() {
-            table.wait_for_lock();
-        }
-        table.recv = Some(untagged::recv);
-        table.recvv = Some(untagged::recvv);
-        table.recvmsg = Some(untagged::recvmsg);
+        calls::exchange(tagged.table(), self.lock.is_some());
+        calls::exchange_untagged(msg.table(), self.lock.is_some());
         tagged.install();
         msg.install();
         self.receives = Some((tagged, msg));
@@ -241,6 +236,8 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: as above.
     if rc == 0 && unsafe { (*to).class } == CLASS_CQ && flags & flags::RECV != 0 {
         front.owner.cq = to.cast::<FidCq>();
+        // SAFETY: a queue of the domain, which is ours, and which stays open as long as the endpoint.
+        front.owner.completions = unsafe { Queue::completions(front.owner.cq) };
         front.owner.terms.selective = flags & flags::SELECTIVE_COMPLETION != 0;
     }
     rc
@@ -278,7 +275,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         };
         report::closed(&(*this).report, &(*this).owner.matching);
         for entry in (*this).owner.leftovers() {
-            if (*entry).state == entry::State::Unexpected && (*entry).tagged {
+            if (*entry).state == State::Unexpected && (*entry).tagged {
                 (*this).owner.matching.retract(entry as u64);
             }
             Owner::proceed(&raw mut (*this).owner, Next::Discard(entry));

@@ -1,18 +1,19 @@
 //! The owner of a shared receive queue: what the core's messages and the application's receives are matched by.
 
+use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use libc::iovec;
 
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxPeer};
-use crate::abi::{ADDR_UNSPEC, Addr, FidCq, errno, flags};
-use crate::asked::Asked;
-use crate::completion::Completion;
+use crate::abi::{Addr, FidCq, errno, flags};
+use crate::asked::{Asked, Terms};
+use crate::completion::{Completion, Completions, Truncated};
 use crate::dump::{self, Told};
 use crate::matching::{Matching, Remember};
-use crate::peer::calls::{Claims, Terms};
-use crate::peer::entry::{ByAddress, Entry, State};
-use crate::peer::untagged::Untagged;
+use crate::peer::entry::{ByAddress, Claims, Entry, State};
 use crate::pool::Pool;
-use crate::queue::Queue;
 
 /// What one endpoint's receives and messages are kept in.
 pub struct Owner {
@@ -20,6 +21,8 @@ pub struct Owner {
     pub layout: Layout,
     /// The queue that receives complete in.
     pub cq: *mut FidCq,
+    /// Ours of that queue.
+    pub completions: *mut Completions,
     /// What the application asked of completions, and of receives.
     pub terms: Terms,
     /// The queue as the core knows it.
@@ -32,6 +35,42 @@ pub struct Owner {
     pub claims: Claims,
     /// Untagged ones.
     pub untagged: Untagged,
+}
+
+/// Untagged receives and messages, oldest first.
+pub struct Untagged {
+    pub(crate) posted: VecDeque<*mut Entry>,
+    pub(crate) unexpected: VecDeque<*mut Entry>,
+    /// A buffer with less room than this is used up (`FI_OPT_MIN_MULTI_RECV`).
+    pub least_room: usize,
+}
+
+impl Untagged {
+    /// Empty queues.
+    pub fn new(least_room: usize) -> Self {
+        Untagged { posted: VecDeque::new(), unexpected: VecDeque::new(), least_room }
+    }
+
+    /// What waits, oldest first.
+    pub(crate) fn messages(&self) -> impl Iterator<Item = *mut Entry> + '_ {
+        self.unexpected.iter().copied()
+    }
+
+    /// Withdraws a message.
+    pub(crate) fn retract(&mut self, message: *mut Entry) {
+        self.unexpected.retain(|&entry| entry != message);
+    }
+
+    /// Withdraws a receive.
+    pub(crate) fn withdraw(&mut self, receive: *mut Entry) {
+        self.posted.retain(|&entry| entry != receive);
+    }
+
+    /// The first entry of a queue with an address that fits.
+    pub(crate) fn position(queue: &VecDeque<*mut Entry>, fits: impl Fn(Addr) -> bool) -> Option<usize> {
+        // SAFETY: what is queued is an entry that lives.
+        queue.iter().position(|&entry| fits(unsafe { (*entry).peer.addr }))
+    }
 }
 
 /// What the core is to do with an entry, once nothing of ours is borrowed.
@@ -112,15 +151,15 @@ impl Owner {
         let entry = unsafe { &mut *message };
         entry.state = State::Unexpected;
         entry.tagged = flags & flags::TAGGED != 0;
-        entry.within = std::ptr::null_mut();
+        entry.within = ptr::null_mut();
         entry.peer.srx = self.srx;
         entry.peer.msg_size = bytes;
         entry.peer.cq_data = 0;
         entry.peer.flags = flags;
-        entry.peer.context = std::ptr::null_mut();
+        entry.peer.context = ptr::null_mut();
         entry.peer.count = 0;
-        entry.peer.peer_context = std::ptr::null_mut();
-        entry.peer.owner_context = std::ptr::null_mut();
+        entry.peer.peer_context = ptr::null_mut();
+        entry.peer.owner_context = ptr::null_mut();
     }
 
     /// Fills in what an entry for a receive has beside what it asks for and its buffers.
@@ -130,14 +169,14 @@ impl Owner {
         entry.state = State::Posted;
         entry.tagged = flags & flags::TAGGED != 0;
         entry.users = 0;
-        entry.within = std::ptr::null_mut();
+        entry.within = ptr::null_mut();
         entry.peer.srx = self.srx;
         entry.peer.msg_size = usize::MAX;
         entry.peer.cq_data = 0;
         entry.peer.flags = flags;
         entry.peer.context = context;
-        entry.peer.peer_context = std::ptr::null_mut();
-        entry.peer.owner_context = std::ptr::null_mut();
+        entry.peer.peer_context = ptr::null_mut();
+        entry.peer.owner_context = ptr::null_mut();
     }
 
     /// The core is done with an entry, or gives up on a message that waits (its connection has gone).
@@ -172,7 +211,7 @@ impl Owner {
         // SAFETY: it has no users any more, and is not posted.
         unsafe {
             self.pool.give_back(buffer);
-            Queue::of(self.cq).push_late(done);
+            (*self.completions).late.push_back(done);
         }
     }
 
@@ -195,83 +234,17 @@ impl Owner {
         }
         let (done, is_shared) = (withdrawn(entry), entry.peer.flags & flags::MULTI_RECV != 0);
         // SAFETY: it is in no queue any more; the endpoint is bound to this one.
-        let cq = unsafe {
+        let ours = unsafe {
             self.pool.give_back(receive);
-            Queue::of(self.cq)
+            &mut *self.completions
         };
         // Of what is in such a buffer the core may have more to tell.
         if is_shared {
-            cq.push_late(done)
+            ours.late.push_back(done)
         } else {
-            cq.push(done)
+            ours.now.push_back(done)
         }
         0
-    }
-
-    /// Some peers have become known: messages that wait from nobody in particular may be theirs.
-    ///
-    /// # Safety
-    /// `this` is an owner that lives, and nobody refers to it; `address` is the core's function.
-    pub unsafe fn name_sources(this: *mut Owner, address: unsafe extern "C" fn(*mut c_void) -> Addr) {
-        // SAFETY: the caller's.
-        let owner = unsafe { &mut *this };
-        let mut nameless = Vec::new();
-        owner.matching.visit(matchpoint::Queue::Unexpected, |id| nameless.push(id as *mut Entry));
-        nameless.extend(owner.untagged.messages());
-        // SAFETY: what waits is an entry that lives.
-        nameless.retain(|&entry| unsafe { (*entry).peer.addr } == ADDR_UNSPEC);
-        for entry in nameless {
-            // SAFETY: as above; the core asks only for what it has put there.
-            let addr = unsafe { address(Entry::to_core(entry, (*this).layout.links)) };
-            if addr != ADDR_UNSPEC {
-                // SAFETY: the caller's.
-                let next = unsafe { (*this).name_source(entry, addr) };
-                // SAFETY: as above; nothing is borrowed.
-                unsafe { Owner::proceed(this, next) };
-            }
-        }
-        // SAFETY: the caller's.
-        unsafe { (*this).ask_for_progress() };
-    }
-
-    fn name_source(&mut self, message: *mut Entry, addr: Addr) -> Next {
-        // SAFETY: it waits, so it lives.
-        let entry = unsafe { &mut *message };
-        entry.peer.addr = addr;
-        let is_directed = if entry.tagged { self.terms.directed } else { self.terms.untagged_directed };
-        if !is_directed {
-            return Next::Done;
-        }
-        if !entry.tagged {
-            return self.name_untagged(message, addr);
-        }
-        match self.matching.readdress(message as u64, addr) {
-            Some(receive) => self.hand_over(receive as *mut Entry, message),
-            None => Next::Done,
-        }
-    }
-
-    /// Gives messages the names that there was no memory for.
-    ///
-    /// # Safety
-    /// As [`Owner::name_sources`].
-    pub unsafe fn name_owed(this: *mut Owner) {
-        // SAFETY: the caller's; what is borrowed is done with before the core is called.
-        unsafe {
-            while let Some((message, receive)) = (*this).matching.name_owed(&ByAddress) {
-                let next = (*this).hand_over(receive as *mut Entry, message as *mut Entry);
-                Owner::proceed(this, next);
-            }
-            (*this).ask_for_progress();
-        }
-    }
-
-    /// Names that are owed are tried again when the application next looks for completions.
-    fn ask_for_progress(&self) {
-        if self.matching.owes_names() && !self.cq.is_null() {
-            // SAFETY: the endpoint is bound to this queue.
-            unsafe { Queue::of(self.cq) }.owe_names();
-        }
     }
 
     /// A message that waited takes a posted receive: its entry gets the receive's buffers.
@@ -286,6 +259,35 @@ impl Owner {
             self.pool.give_back(receive);
         }
         Next::Start(message)
+    }
+
+    /// The message of this entry has `bytes` bytes. If its receive holds fewer, the core delivers it to a separate buffer.
+    ///
+    /// A message of unknown length, or one for registered buffers, is left to the core; so is one for which there is no memory.
+    #[inline]
+    pub(crate) fn make_room(&mut self, entry: *mut Entry, bytes: usize) {
+        // SAFETY: the entry was matched, so it is in no queue, and the core does not have it yet.
+        let entry = unsafe { &mut *entry };
+        if bytes > entry.room() && bytes != usize::MAX && !self.cq.is_null() {
+            self.deliver_separately(entry, bytes);
+        }
+    }
+
+    #[cold]
+    fn deliver_separately(&mut self, entry: &mut Entry, bytes: usize) {
+        if entry.is_registered() {
+            return;
+        }
+        let Some(truncated) = Truncated::new(entry.peer.context, entry.parts(), bytes) else { return };
+        let own = iovec { iov_base: truncated.buffer(), iov_len: bytes };
+        // SAFETY: one buffer, without a registration.
+        unsafe { entry.buffers(&raw const own, ptr::null(), 1) };
+        entry.peer.msg_size = bytes;
+        entry.peer.context = truncated.core_context();
+        // An error is reported even where completions are selective.
+        entry.peer.flags |= flags::COMPLETION;
+        // SAFETY: the endpoint is bound to this queue.
+        unsafe { (*self.completions).truncated.push(truncated) };
     }
 
     /// What waits or was claimed, taken out: the core forgets it before the endpoint closes.

@@ -5,17 +5,16 @@ use std::mem::zeroed;
 
 use crate::abi::peer::{FidPeerSrx, Get, Layout, OpsSrxOwner, PeerMatchAttr};
 use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno};
-use crate::peer::PeerEndpoint;
 use crate::peer::entry::Entry;
 use crate::peer::owner::Owner;
 
 /// The object; its tables are put in once they have their place.
-pub fn object(front: *mut PeerEndpoint) -> FidPeerSrx {
+pub fn object(owner: *mut Owner) -> FidPeerSrx {
     // SAFETY: zeros are an object without any tables.
     let mut object: FidPeerSrx = unsafe { zeroed() };
     object.ep_fid.fid.class = CLASS_SRX_CTX;
     // Some cores copy the object, so the way back to us is here, and not the object's address.
-    object.ep_fid.fid.context = front.cast();
+    object.ep_fid.fid.context = owner.cast();
     object
 }
 
@@ -62,7 +61,7 @@ pub fn ep_ops() -> OpsEp {
 #[inline]
 unsafe fn owner_of(srx: *mut FidPeerSrx) -> *mut Owner {
     // SAFETY: the core calls with what it was given, or with a copy, while the endpoint is open.
-    unsafe { &raw mut (*(*srx).ep_fid.fid.context.cast::<PeerEndpoint>()).owner }
+    unsafe { (*srx).ep_fid.fid.context.cast() }
 }
 
 /// Answers the core's question.

@@ -1,8 +1,8 @@
 //! Tagged receives, peeks and claims.
 
 use crate::abi::{errno, flags};
+use crate::asked::Call;
 use crate::completion::Completion;
-use crate::peer::calls::Call;
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::owner::{Next, Owner};
 use crate::queue::Queue;
@@ -61,7 +61,7 @@ impl Owner {
             done.entry.tag = call.asked.tag;
             done.error = errno::ENOMSG;
             // SAFETY: the endpoint is bound to this queue.
-            unsafe { Queue::of(self.cq) }.push(done);
+            unsafe { (*self.completions).now.push_back(done) };
             return Ok(Next::Done);
         };
         let message = message as *mut Entry;
@@ -71,7 +71,7 @@ impl Owner {
         (done.entry.len, done.entry.tag) = (entry.peer.msg_size, entry.peer.tag);
         (done.entry.data, done.source) = (entry.peer.cq_data, entry.peer.addr);
         // SAFETY: the endpoint is bound to this queue.
-        unsafe { Queue::of(self.cq) }.push(done);
+        unsafe { (*self.completions).now.push_back(done) };
         if call.flags & flags::DISCARD != 0 {
             return Ok(Next::Discard(message));
         }
@@ -93,7 +93,7 @@ impl Owner {
             // SAFETY: a claimed entry lives; the endpoint is bound to this queue.
             unsafe {
                 (done.entry.len, done.entry.tag) = ((*message).peer.msg_size, (*message).peer.tag);
-                Queue::of(self.cq).push(done);
+                (*self.completions).now.push_back(done);
             }
             return Ok(Next::Discard(message));
         }

@@ -3,79 +3,22 @@
 //! Without a tag there is little to match: the oldest receive that names no source, or this one. So no engine: two
 //! queues, in which the first entry is nearly always the right one.
 
-use std::collections::VecDeque;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use libc::iovec;
 
-use crate::abi::{ADDR_UNSPEC, Addr, FidEp, Msg, errno, flags};
-use crate::asked::Asked;
-use crate::lock;
-use crate::patch::owner;
-use crate::peer::PeerEndpoint;
-use crate::peer::calls::{Call, IOV_LIMIT};
+use crate::abi::{ADDR_UNSPEC, Addr, errno, flags};
+use crate::asked::Call;
 use crate::peer::entry::{Entry, State};
-use crate::peer::owner::{Next, Owner};
-
-/// Untagged receives and messages, oldest first.
-pub struct Untagged {
-    posted: VecDeque<*mut Entry>,
-    unexpected: VecDeque<*mut Entry>,
-    /// A buffer with less room than this is used up (`FI_OPT_MIN_MULTI_RECV`).
-    pub least_room: usize,
-}
-
-impl Untagged {
-    /// Empty queues.
-    pub fn new(least_room: usize) -> Self {
-        Untagged { posted: VecDeque::new(), unexpected: VecDeque::new(), least_room }
-    }
-
-    /// What waits, oldest first.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = *mut Entry> + '_ {
-        self.unexpected.iter().copied()
-    }
-
-    /// Withdraws a message.
-    pub(crate) fn retract(&mut self, message: *mut Entry) {
-        self.unexpected.retain(|&entry| entry != message);
-    }
-
-    /// Withdraws a receive.
-    pub(crate) fn withdraw(&mut self, receive: *mut Entry) {
-        self.posted.retain(|&entry| entry != receive);
-    }
-
-    fn position(queue: &VecDeque<*mut Entry>, fits: impl Fn(Addr) -> bool) -> Option<usize> {
-        // SAFETY: what is queued is an entry that lives.
-        queue.iter().position(|&entry| fits(unsafe { (*entry).peer.addr }))
-    }
-}
+use crate::peer::owner::{Next, Owner, Untagged};
 
 /// A receive that is posted is a buffer for several messages.
-fn is_shared(receive: *mut Entry) -> bool {
+pub(crate) fn is_shared(receive: *mut Entry) -> bool {
     // SAFETY: what is queued is an entry that lives.
     unsafe { (*receive).peer.flags & flags::MULTI_RECV != 0 }
 }
 
 impl Owner {
-    /// The sender of a message that waits is known now: a receive that names it may be posted already.
-    pub(crate) fn name_untagged(&mut self, message: *mut Entry, addr: Addr) -> Next {
-        let at = Untagged::position(&self.untagged.posted, |named| named == ADDR_UNSPEC || named == addr);
-        let Some((at, receive)) = at.and_then(|at| Some((at, *self.untagged.posted.get(at)?))) else {
-            return Next::Done;
-        };
-        self.untagged.retract(message);
-        if !is_shared(receive) {
-            self.untagged.posted.remove(at);
-            return self.hand_over(receive, message);
-        }
-        if self.carve(receive, message) {
-            self.untagged.posted.remove(at);
-        }
-        Next::Start(message)
-    }
-
     /// An untagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
     pub(crate) fn untagged_message(
         &mut self,
@@ -122,7 +65,7 @@ impl Owner {
     }
 
     /// The next part of a buffer for several messages becomes the buffer of this one. True: the buffer is used up.
-    fn carve(&mut self, buffer: *mut Entry, message: *mut Entry) -> bool {
+    pub(crate) fn carve(&mut self, buffer: *mut Entry, message: *mut Entry) -> bool {
         // SAFETY: both live, and differ.
         let (shared, part) = unsafe { (&mut *buffer, &mut *message) };
         let (room, desc) = shared.buffer();
@@ -147,7 +90,7 @@ impl Owner {
     ///
     /// # Safety
     /// Buffers and registrations are as the call says.
-    unsafe fn receive_untagged(&mut self, call: &Call) -> Result<Next, isize> {
+    pub(crate) unsafe fn receive_untagged(&mut self, call: &Call) -> Result<Next, isize> {
         let no_memory = -(errno::ENOMEM as isize);
         let completion = self.terms.completion(call.flags);
         if let Some(message) = self.take_untagged(call.asked.addr) {
@@ -190,7 +133,7 @@ impl Owner {
     ///
     /// # Safety
     /// `this` lives, and nobody refers to it; buffers and registrations are as the call says.
-    unsafe fn receive_several(this: *mut Owner, call: &Call) -> isize {
+    pub(crate) unsafe fn receive_several(this: *mut Owner, call: &Call) -> isize {
         let no_memory = -(errno::ENOMEM as isize);
         // SAFETY: the caller's. The borrow ends before the core is called.
         let buffer = unsafe {
@@ -227,73 +170,4 @@ impl Owner {
         }
         0
     }
-}
-
-/// Any of these calls.
-///
-/// # Safety
-/// `ep` is an endpoint of ours; the rest as fi_msg(3) demands.
-unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
-    if call.count > IOV_LIMIT {
-        return -(errno::EINVAL as isize);
-    }
-    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it, and the application calls in one
-    // thread at a time. Borrows end before the core is called.
-    unsafe {
-        let _guard = lock::wait((*ep).msg);
-        let this = &raw mut owner::<PeerEndpoint, _>((*ep).msg).owner;
-        call.asked.addr = (*this).terms.untagged_source(call.asked.addr);
-        let default = (*this).terms.receive_flags;
-        call.flags = own_flags.map_or(default, |own| own | default & flags::MULTI_RECV);
-        if call.flags & flags::MULTI_RECV != 0 {
-            return Owner::receive_several(this, &call);
-        }
-        let outcome = (*this).receive_untagged(&call);
-        match outcome {
-            Ok(next) => Owner::proceed(this, next),
-            Err(rc) => rc,
-        }
-    }
-}
-
-fn from(addr: Addr) -> Asked {
-    Asked { addr, tag: 0, ignore: u64::MAX }
-}
-
-/// `fi_recv`
-pub unsafe extern "C" fn recv(
-    ep: *mut FidEp,
-    buf: *mut c_void,
-    len: usize,
-    desc: *mut c_void,
-    addr: Addr,
-    context: *mut c_void,
-) -> isize {
-    let iov = iovec { iov_base: buf, iov_len: len };
-    let (iov, desc) = (&raw const iov, &raw const desc);
-    // SAFETY: the application's call, its one buffer made an array of one.
-    unsafe { receive(ep, Call { iov, count: 1, desc, asked: from(addr), context, flags: 0 }, None) }
-}
-
-/// `fi_recvv`
-pub unsafe extern "C" fn recvv(
-    ep: *mut FidEp,
-    iov: *const iovec,
-    desc: *mut *mut c_void,
-    count: usize,
-    addr: Addr,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: the application's call.
-    unsafe { receive(ep, Call { iov, count, desc, asked: from(addr), context, flags: 0 }, None) }
-}
-
-/// `fi_recvmsg`
-pub unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const Msg, flags: u64) -> isize {
-    // SAFETY: the application's message.
-    let msg = unsafe { &*msg };
-    let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
-    let call = Call { iov, count, desc, asked: from(msg.addr), context: msg.context, flags: 0 };
-    // SAFETY: the application's call.
-    unsafe { receive(ep, call, Some(flags)) }
 }

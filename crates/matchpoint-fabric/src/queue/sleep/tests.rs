@@ -7,7 +7,8 @@ use std::thread;
 use super::*;
 use crate::abi::{CQ_FORMAT_DATA, CQ_FORMAT_TAGGED, CqTaggedEntry, Fid, Ops, OpsCq};
 use crate::completion::Completion;
-use crate::lock::{self, Lock};
+use crate::lock;
+use crate::patch::Lock;
 
 /// A queue of a core that has nothing to tell, and in which signals wait for whoever sleeps.
 #[repr(C)]
