@@ -11,13 +11,13 @@ use matchpoint_trace::{Call, Function, RankReader, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::{SELF, WORLD};
+use crate::communicators::{SELF, Seat, WORLD};
+use crate::entries::{Flight, PostedReceive};
 use crate::label::Label;
 use crate::matcher::Matcher;
-use crate::process::{PostedReceive, Seat};
 use crate::progress::Progress;
 use crate::reported::Reported;
-use crate::simulation::{Flight, Setting};
+use crate::simulation::Setting;
 use crate::slab::Slab;
 use crate::step::{Point, Sent, Sink};
 use crate::tally::Tally;
@@ -32,7 +32,7 @@ pub(crate) fn run<S: Sink>(
     mut sink: S,
     progress: &Progress,
 ) -> Result<(S, Tally), ReplayError> {
-    let mut tally = Tally::new(setting, trace.present().len());
+    let mut tally = Tally::new(setting.world, trace.present().len(), setting.communicators.all.len());
     for (process, &rank) in trace.present().iter().enumerate() {
         let mut alone = Alone {
             setting,

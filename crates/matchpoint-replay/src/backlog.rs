@@ -13,9 +13,8 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
+use crate::entries::{Flight, NIL};
 use crate::label::Label;
-use crate::matcher::NIL;
-use crate::simulation::Flight;
 use crate::slab::Slab;
 
 /// Messages in a block: 4 KiB.

@@ -4,7 +4,7 @@
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
 
-use crate::process::Seat;
+use crate::communicators::communicator::Seat;
 use crate::reported::Reported;
 
 const SOURCE: u8 = 1;

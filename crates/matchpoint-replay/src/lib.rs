@@ -11,6 +11,7 @@ mod bits;
 mod budget;
 mod clocks;
 mod communicators;
+mod entries;
 pub mod events;
 mod flush;
 mod growth;

@@ -13,13 +13,9 @@
 //! with a record of its own is earlier.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
+use crate::entries::{Flight, Linked, NIL, PostedReceive};
 use crate::label::{Label, Open};
-use crate::process::PostedReceive;
-use crate::simulation::Flight;
 use crate::slab::Slab;
-
-/// No entry.
-pub(crate) const NIL: u32 = u32::MAX;
 
 /// Bins at first, as a power of two.
 const FIRST_BITS: u32 = 4;
@@ -34,13 +30,6 @@ const GROWTH_BITS: u32 = 2;
 
 /// Messages that may have a record of their own, at all processes together: 7 MiB.
 const RECORDS: usize = 1 << 17;
-
-/// What lies in a bin or a list: it knows the next.
-pub(crate) trait Linked {
-    fn label(&self) -> Label;
-    fn next(&self) -> u32;
-    fn set_next(&mut self, next: u32);
-}
 
 /// Some entries of a table, in their order.
 #[derive(Clone, Copy)]
@@ -361,7 +350,7 @@ impl Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulation::Protocol;
+    use crate::entries::Protocol;
     use matchpoint::{Message, Receive, RecvId};
 
     #[test]

@@ -8,31 +8,6 @@ use crate::survey::RankSurvey;
 /// Times at which a process may begin or end apart from the others, whatever the length of the run.
 const APART_NS: i64 = 1_000_000_000;
 
-/// Of one process, while its calls are read.
-#[derive(Default)]
-pub(crate) struct Times {
-    /// Calls that end before they begin.
-    pub negative: u64,
-    /// Calls that begin before an earlier one of the same thread.
-    pub backward: u64,
-    /// When each thread last entered a call. There are few.
-    entered: Vec<(u16, i64)>,
-}
-
-impl Times {
-    #[inline]
-    pub fn note(&mut self, thread: u16, enter_ns: i64, leave_ns: i64) {
-        self.negative += u64::from(leave_ns < enter_ns);
-        match self.entered.iter_mut().find(|(of, _)| *of == thread) {
-            Some((_, last_ns)) => {
-                self.backward += u64::from(enter_ns < *last_ns);
-                *last_ns = enter_ns;
-            }
-            None => self.entered.push((thread, enter_ns)),
-        }
-    }
-}
-
 /// What is odd about the times of all processes.
 pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
     let odd = |survey: &&RankSurvey| survey.times.negative + survey.times.backward > 0;
@@ -68,6 +43,7 @@ fn median(times: impl Iterator<Item = i64>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::survey::Times;
 
     fn survey(rank: u32, calls: &[(i64, i64)]) -> RankSurvey {
         let mut times = Times::default();
@@ -96,14 +72,5 @@ mod tests {
         assert_eq!((found.negative, found.backward, found.first_rank), (1, 1, Some(1)));
         // Two of three end within a second of each other; the third a quarter of an hour later.
         assert_eq!(found.outliers, [2]);
-    }
-
-    #[test]
-    fn threads_have_an_order_each() {
-        let mut times = Times::default();
-        for (thread, enter) in [(0, 10), (1, 5), (0, 11), (1, 6)] {
-            times.note(thread, enter, enter + 1);
-        }
-        assert_eq!(times.backward, 0);
     }
 }

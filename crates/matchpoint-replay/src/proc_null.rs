@@ -17,8 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ReplayError;
 use crate::bits::Bits;
-use crate::communicators::{Communicators, Context, SELF, WORLD};
-use crate::process::Seat;
+use crate::communicators::communicator::{Communicators, Context, SELF, Seat, WORLD};
 
 /// Of one rank's receives from any source, numbered in the order in which they begin, those from `MPI_PROC_NULL`.
 #[derive(Clone, Debug, Default)]

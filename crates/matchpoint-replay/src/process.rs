@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 
-use matchpoint::RecvId;
-use matchpoint_trace::call::{CommId, HandleId, RequestId};
+use matchpoint_trace::call::{CommId, HandleId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
-use crate::communicators::{Communicator, Context, SELF, WORLD};
+use crate::communicators::{Context, SELF, Seat, WORLD};
+use crate::entries::PostedReceive;
 use crate::in_order::InOrder;
 use crate::inbox::Inbox;
 use crate::label::Label;
-use crate::matcher::{Linked, Matcher, NIL};
+use crate::matcher::Matcher;
 use crate::reported::{Completed, Reported};
 use crate::requests::RequestTable;
 use crate::slab::Slab;
@@ -140,98 +140,6 @@ pub(crate) struct Probe {
     pub handle: Option<HandleId>,
     /// What it reported in the traced run.
     pub expected: Option<Reported>,
-}
-
-/// Whom the end of a send, a receive or a collective concerns.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Owner {
-    /// The thread that is blocked in the call: index of its lane.
-    Lane(u16),
-    /// A request.
-    Request(RequestId),
-    /// A request that was freed.
-    Nobody,
-}
-
-/// A receive, from its post to the end of the call that completes it.
-pub(crate) struct PostedReceive {
-    pub asked: Label,
-    /// Its number among all receives and messages.
-    pub number: u64,
-    /// Where it was posted, as [`Step::site`](crate::step::Step::site).
-    pub site: u32,
-    pub owner: Owner,
-    pub comm: CommId,
-    /// For the matcher: the next in its bin or list.
-    pub next: u32,
-    /// What the call reported, if it blocked.
-    pub expected: Option<Reported>,
-    /// Its message is made up: the sender has no stream.
-    pub absent: bool,
-    /// Messages made up for it since everybody waited.
-    pub made_up: u8,
-}
-
-impl PostedReceive {
-    /// A receive that is nobody's yet.
-    pub fn of(asked: Label, number: u64) -> Self {
-        PostedReceive {
-            asked,
-            number,
-            site: 0,
-            owner: Owner::Nobody,
-            comm: CommId::WORLD,
-            next: NIL,
-            expected: None,
-            absent: false,
-            made_up: 0,
-        }
-    }
-
-    /// What engines know it by, at that place.
-    pub fn id(&self, place: u32) -> RecvId {
-        RecvId::new(place, self.number as u32)
-    }
-}
-
-impl Linked for PostedReceive {
-    #[inline]
-    fn label(&self) -> Label {
-        self.asked
-    }
-
-    #[inline]
-    fn next(&self) -> u32 {
-        self.next
-    }
-
-    #[inline]
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
-/// A communicator, as one of its processes sees it.
-#[derive(Clone, Copy)]
-pub(crate) struct Seat {
-    pub context: Context,
-    /// The process's rank, in its own group.
-    pub rank: u32,
-    /// Its own group is the second of an inter-communicator.
-    pub second: bool,
-}
-
-impl Seat {
-    /// The place of world rank `world` in `communicator`.
-    pub fn of(world: u32, context: Context, communicator: &Communicator) -> Self {
-        let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
-        let first = within(&communicator.members);
-        let second = communicator.remote.as_deref().and_then(within);
-        match (first, second) {
-            (None, Some(rank)) => Seat { context, rank, second: true },
-            (rank, _) => Seat { context, rank: rank.unwrap_or(world), second: false },
-        }
-    }
 }
 
 impl ReadCall {

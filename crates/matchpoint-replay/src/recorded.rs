@@ -12,8 +12,8 @@ use matchpoint_trace::{Arrival, Call, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
+use crate::communicators::Seat;
 use crate::communicators::{Communicators, SELF, WORLD};
-use crate::process::Seat;
 use crate::progress::Progress;
 use crate::replay::Prepared;
 

@@ -1,7 +1,7 @@
 //! The first pass over a trace: every rank is read once, in parallel, to see that it can be, to count its calls, and
 //! to note what it takes to resolve communicators and to align clocks.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,10 +11,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::ReplayError;
-use crate::plausible::Times;
 use crate::proc_null::AnySources;
 use crate::progress::Progress;
-use crate::tally::by_function;
 
 /// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
 const SYNCHRONISATIONS_KEPT: usize = 16;
@@ -48,6 +46,31 @@ pub(crate) struct RankSurvey {
     pub synchronisations: Vec<(i64, i64)>,
     /// Whether its times can be true.
     pub times: Times,
+}
+
+/// What the times of one process show, while its calls are read.
+#[derive(Default)]
+pub(crate) struct Times {
+    /// Calls that end before they begin.
+    pub negative: u64,
+    /// Calls that begin before an earlier one of the same thread.
+    pub backward: u64,
+    /// When each thread last entered a call. There are few.
+    entered: Vec<(u16, i64)>,
+}
+
+impl Times {
+    #[inline]
+    pub fn note(&mut self, thread: u16, enter_ns: i64, leave_ns: i64) {
+        self.negative += u64::from(leave_ns < enter_ns);
+        match self.entered.iter_mut().find(|(of, _)| *of == thread) {
+            Some((_, last_ns)) => {
+                self.backward += u64::from(enter_ns < *last_ns);
+                *last_ns = enter_ns;
+            }
+            None => self.entered.push((thread, enter_ns)),
+        }
+    }
 }
 
 /// A call that says something about who belongs to which communicator.
@@ -358,4 +381,24 @@ pub(crate) fn synchronises(function: Function) -> bool {
             | Reduce_scatter
             | Reduce_scatter_block
     )
+}
+
+/// The functions that occur.
+pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
+    let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
+    pairs.filter(|&(_, count)| count > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_have_an_order_each() {
+        let mut times = Times::default();
+        for (thread, enter) in [(0, 10), (1, 5), (0, 11), (1, 6)] {
+            times.note(thread, enter, enter + 1);
+        }
+        assert_eq!(times.backward, 0);
+    }
 }

@@ -10,7 +10,7 @@ use crate::label::Label;
 use crate::measurements::{CommunicationMatrix, PostedThere, Totals};
 use crate::process::Process;
 use crate::reported::Reported;
-use crate::simulation::{Released, Setting};
+use crate::survey::by_function;
 
 /// Rows of the communication matrix, at most.
 const MATRIX_CELLS: u32 = 128;
@@ -24,7 +24,8 @@ const TAGS_REPORTED: usize = 32;
 /// See the [module's documentation](self).
 pub(crate) struct Tally {
     pub totals: Totals,
-    pub released: Released,
+    /// Counts of what had to be let go, by reason.
+    pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
     /// Messages that arrived earlier than the network would have them, for the trace shows that they did; and receives
@@ -64,9 +65,10 @@ pub(crate) struct RankTally {
 }
 
 impl Tally {
-    pub fn new(setting: &Setting<'_>, processes: usize) -> Self {
-        let ranks_per_cell = setting.world.div_ceil(MATRIX_CELLS).max(1);
-        let cells = setting.world.div_ceil(ranks_per_cell);
+    /// Of so many processes in `MPI_COMM_WORLD`, some of which have a stream, and so many communicators.
+    pub fn new(world: u32, processes: usize, communicators: usize) -> Self {
+        let ranks_per_cell = world.div_ceil(MATRIX_CELLS).max(1);
+        let cells = world.div_ceil(ranks_per_cell);
         let area = (cells as usize).pow(2);
         Tally {
             totals: Totals { tags_exact: true, ..Totals::default() },
@@ -77,14 +79,14 @@ impl Tally {
             arrivals_outside: 0,
             unexplained_ranks: 0,
             ranks: (0..processes).map(|_| RankTally::default()).collect(),
-            messages_by_context: vec![0; setting.communicators.all.len()],
+            messages_by_context: vec![0; communicators],
             matrix: CommunicationMatrix {
                 ranks_per_cell,
                 cells,
                 messages: vec![0; area],
                 bytes: vec![0; area],
             },
-            row_of: (0..setting.world).map(|rank| (rank / ranks_per_cell) as u8).collect(),
+            row_of: (0..world).map(|rank| (rank / ranks_per_cell) as u8).collect(),
             end_ns: 0,
             late: vec![0; Function::ALL.len()],
             posted: vec![0; Function::ALL.len()],
@@ -235,10 +237,4 @@ impl Tally {
         totals.late_by_function = by_function(&self.late);
         totals.posted_by_function = by_function(&self.posted);
     }
-}
-
-/// The functions that occur.
-pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
-    let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
-    pairs.filter(|&(_, count)| count > 0).collect()
 }

@@ -13,7 +13,6 @@ const KNOWN: &[(&str, &str, usize)] = &[
     ("matchpoint", "engines/hybrid/roll", 2),
     ("matchpoint", "engines/optimistic_parallel", 5),
     ("matchpoint", "engines/partner", 2),
-    ("matchpoint-replay", "backlog", 19),
 ];
 
 /// A module by its path in the crate: `["engines", "bins"]`. The crate itself has none.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::{Communicator, Context, Origin, SELF};
+use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 
 /// Contexts of communicators that are alike, freed, before one of them is used again.
 const RESTING: usize = 64;
@@ -47,7 +47,7 @@ impl Default for Contexts {
     /// With those of the world and of every process itself, like which there is no other.
     fn default() -> Self {
         let (kinds, resting) = Default::default();
-        Contexts { kinds, kind_of: vec![super::WORLD, SELF], holders: vec![0; 2], resting }
+        Contexts { kinds, kind_of: vec![WORLD, SELF], holders: vec![0; 2], resting }
     }
 }
 

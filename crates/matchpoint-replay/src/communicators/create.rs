@@ -3,48 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, NewComm};
 use rustc_hash::FxHashMap;
 
-use super::contexts::Taken;
-use super::{Communicator, Context, Origin, Resolver, listed};
-
-/// What one member brings to a creation.
-pub(super) struct Deposit<'a> {
-    pub function: Function,
-    pub how: NewComm,
-    pub comm: CommId,
-    pub integers: &'a Arc<[i32]>,
-}
-
-/// A deposit that waits.
-pub(super) struct Deposited {
-    /// Whose: an index into the resolver's views.
-    pub(super) index: usize,
-    pub(super) function: Function,
-    pub(super) how: NewComm,
-    pub(super) comm: CommId,
-    pub(super) integers: Arc<[i32]>,
-    /// The group that it named.
-    group: Option<Arc<[u32]>>,
-}
-
-/// A creation that not all members have reached.
-pub(super) struct Pending {
-    order: usize,
-    deposits: Vec<Deposited>,
-}
-
-/// One side of an inter-communicator.
-pub(super) struct Side {
-    parent: Context,
-    members: Arc<[u32]>,
-    deposits: Vec<Deposited>,
-}
-
-/// What a creation amounts to for each of its depositors.
-pub(super) type Outcome = Vec<(Deposited, Option<Context>)>;
+use super::communicator::{Communicator, Context, Origin, SELF};
+use super::listed;
+use super::resolver::{Deposit, Deposited, Outcome, Pending, Resolver, Side, of};
 
 impl Resolver<'_> {
     /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
@@ -73,18 +37,9 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn deposited(&self, index: usize, deposit: &Deposit<'_>) -> Deposited {
-        let group = match deposit.how {
-            NewComm::Group(group) => self.views[index].groups.get(group),
-            _ => None,
-        };
-        let Deposit { function, how, comm, integers } = *deposit;
-        Deposited { index, function, how, comm, integers: integers.clone(), group }
-    }
-
     /// Deposits to wait for: one of every member that has a stream.
     fn expected(&self, context: Context) -> usize {
-        if context == super::SELF {
+        if context == SELF {
             return 1;
         }
         let communicator = &self.found.all[context as usize];
@@ -139,69 +94,9 @@ impl Resolver<'_> {
     /// `MPI_COMM_SELF` is one context for all processes: its members are those who ask.
     fn own_members(&self, parent: Context, deposits: &[Deposited]) -> Arc<[u32]> {
         match parent {
-            super::SELF => [self.views[deposits[0].index].rank].into(),
+            SELF => [self.views[deposits[0].index].rank].into(),
             _ => self.found.all[parent as usize].members.clone(),
         }
-    }
-
-    pub(super) fn finish(&mut self, outcome: Outcome) {
-        for (deposited, context) in outcome {
-            let view = &mut self.views[deposited.index];
-            let context = context.filter(|_| deposited.comm != CommId::NULL);
-            let before = context.and_then(|context| view.comms.insert(deposited.comm, context));
-            view.waits = false;
-            view.now = None;
-            self.found.created.push(deposited.index, context);
-            context.into_iter().for_each(|context| self.contexts.held(context));
-            before.into_iter().for_each(|before| self.leave(deposited.index, before));
-        }
-    }
-
-    /// A new communicator, which the rank of that index is among the first to have.
-    pub(super) fn add(&mut self, mut communicator: Communicator, first: usize) -> Context {
-        let both =
-            communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
-        communicator.complete =
-            communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
-        if let Taken::Again(context) = self.contexts.take(&communicator, first) {
-            self.found.times[context as usize] += 1;
-            let color = &mut self.found.all[context as usize].origin.color;
-            *color = color.filter(|&color| Some(color) == communicator.origin.color);
-            return context;
-        }
-        self.found.all.push(communicator);
-        self.found.times.push(1);
-        (self.found.all.len() - 1) as Context
-    }
-
-    pub(super) fn plain(&self, origin: Origin, members: Arc<[u32]>) -> Communicator {
-        Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
-    }
-
-    /// The same communicator for every depositor whom `belongs` (given the resolver and its world rank) lets in.
-    fn one_for_all(
-        &mut self,
-        communicator: Communicator,
-        deposits: Vec<Deposited>,
-        belongs: impl Fn(&Communicator, u32) -> bool,
-    ) -> Outcome {
-        let kept = communicator.clone();
-        let first = deposits.first().map_or(0, |deposited| deposited.index);
-        let context = self.add(communicator, first);
-        let views = &self.views;
-        let outcome = deposits.into_iter().map(|deposited| {
-            let rank = views[deposited.index].rank;
-            (deposited, belongs(&kept, rank).then_some(context))
-        });
-        outcome.collect()
-    }
-
-    pub(super) fn unknown(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
-        self.found.unresolved += 1;
-        let world = self.found.all[super::WORLD as usize].members.clone();
-        let origin = Origin { by: None, of: [Some(parent), None], color: None };
-        let communicator = Communicator { resolved: false, ..self.plain(origin, world) };
-        self.one_for_all(communicator, deposits, |_, _| true)
     }
 
     fn split(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
@@ -355,18 +250,6 @@ impl Resolver<'_> {
         let communicator = self.plain(of("MPI_Intercomm_merge", parent), merged);
         self.one_for_all(communicator, deposits, |_, _| true)
     }
-
-    /// The group of an inter-communicator that `rank` does not belong to.
-    pub(super) fn other_side_of(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
-        let communicator = &self.found.all[context as usize];
-        let remote = communicator.remote.clone()?;
-        Some(if communicator.members.contains(&rank) { remote } else { communicator.members.clone() })
-    }
-}
-
-/// What was made of another by that function.
-pub(super) fn of(by: &'static str, parent: Context) -> Origin {
-    Origin { by: Some(by), of: [Some(parent), None], color: None }
 }
 
 /// A rank's coordinates in those dimensions of a grid (row-major, MPI-4.1 §8.5.1) that a slice leaves out.

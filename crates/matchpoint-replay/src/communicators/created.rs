@@ -9,14 +9,12 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::Context;
-
 /// Creations in a row, and rows in one of those. Mostly as many contexts take turns, or one more, of which there are as
 /// many rows.
 const ROW: usize = 64;
 
 /// The rank is not a member.
-const NONE: Context = Context::MAX;
+const NONE: u32 = u32::MAX;
 
 /// See the [module's documentation](self).
 #[derive(Debug)]
@@ -34,7 +32,7 @@ impl Created {
     }
 
     /// The next creation of a rank came to this.
-    pub fn push(&mut self, rank: usize, context: Option<Context>) {
+    pub fn push(&mut self, rank: usize, context: Option<u32>) {
         let levels = &mut self.ranks[rank];
         let mut next = context.unwrap_or(NONE);
         for level in 0.. {
@@ -53,7 +51,7 @@ impl Created {
     }
 
     /// What the so-many-th creation of a rank came to; `None` as well if there are not so many.
-    pub fn get(&self, rank: usize, creation: usize) -> Option<Context> {
+    pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
             let each = ROW.pow(level as u32);
@@ -65,7 +63,7 @@ impl Created {
         None
     }
 
-    fn within(&self, row: &[u32], level: usize, at: usize) -> Option<Context> {
+    fn within(&self, row: &[u32], level: usize, at: usize) -> Option<u32> {
         let each = ROW.pow(level as u32);
         let entry = row[at / each];
         match level {

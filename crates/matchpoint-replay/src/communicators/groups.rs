@@ -3,29 +3,14 @@
 use std::sync::Arc;
 
 use matchpoint_trace::call::{GroupId, NewGroup};
-use rustc_hash::FxHashMap;
 
-use super::Resolver;
-
-/// The groups that one process knows. A group the trace does not determine is absent.
-#[derive(Default)]
-pub(super) struct Groups(FxHashMap<GroupId, Arc<[u32]>>);
-
-impl Groups {
-    pub fn get(&self, group: GroupId) -> Option<Arc<[u32]>> {
-        self.0.get(&group).cloned()
-    }
-
-    pub fn free(&mut self, group: GroupId) {
-        self.0.remove(&group);
-    }
-}
+use super::resolver::Resolver;
 
 impl Resolver<'_> {
     pub(super) fn create_group(&mut self, index: usize, how: NewGroup, group: GroupId, integers: &[i32]) {
         match self.evaluate(index, how, integers) {
-            Some(members) => self.views[index].groups.0.insert(group, members),
-            None => self.views[index].groups.0.remove(&group),
+            Some(members) => self.views[index].groups.insert(group, members),
+            None => self.views[index].groups.remove(&group),
         };
     }
 
@@ -38,25 +23,25 @@ impl Resolver<'_> {
             let left = group.iter().enumerate().filter(|(rank, _)| !ranks.contains(&(*rank as i32)));
             left.map(|(_, &member)| member).collect()
         };
-        let groups = &view.groups;
+        let known = |group: GroupId| view.groups.get(&group).cloned();
         Some(match how {
             NewGroup::OfComm(comm) => self.side_of(*view.comms.get(&comm)?, view.rank),
             NewGroup::OfRemote(comm) => self.other_side_of(*view.comms.get(&comm)?, view.rank)?,
-            NewGroup::Include(of) => pick(groups.get(of)?, integers)?,
-            NewGroup::Exclude(of) => all_but(groups.get(of)?, integers),
-            NewGroup::RangeInclude(of) => pick(groups.get(of)?, &ranks_of_ranges(integers)?)?,
-            NewGroup::RangeExclude(of) => all_but(groups.get(of)?, &ranks_of_ranges(integers)?),
+            NewGroup::Include(of) => pick(known(of)?, integers)?,
+            NewGroup::Exclude(of) => all_but(known(of)?, integers),
+            NewGroup::RangeInclude(of) => pick(known(of)?, &ranks_of_ranges(integers)?)?,
+            NewGroup::RangeExclude(of) => all_but(known(of)?, &ranks_of_ranges(integers)?),
             NewGroup::Union(first, second) => {
-                let (first, second) = (groups.get(first)?, groups.get(second)?);
+                let (first, second) = (known(first)?, known(second)?);
                 first.iter().chain(second.iter().filter(|member| !first.contains(member))).copied().collect()
             }
             NewGroup::Intersection(first, second) => {
-                let second = groups.get(second)?;
-                groups.get(first)?.iter().filter(|member| second.contains(member)).copied().collect()
+                let second = known(second)?;
+                known(first)?.iter().filter(|member| second.contains(member)).copied().collect()
             }
             NewGroup::Difference(first, second) => {
-                let second = groups.get(second)?;
-                groups.get(first)?.iter().filter(|member| !second.contains(member)).copied().collect()
+                let second = known(second)?;
+                known(first)?.iter().filter(|member| !second.contains(member)).copied().collect()
             }
         })
     }

@@ -6,30 +6,15 @@
 //! members, and how often there was one of these before. Nobody need wait for the others there, since all that matters is
 //! known; ranks are kept from running ahead all the same, or as many would be open at once as the trace has.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, NewComm};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
-use super::create::{Deposit, Deposited, Outcome, of};
-use super::{Communicator, Context, ELSEWHERE, Origin, Resolver};
-
-/// Both groups, that with the lower first rank first: each side names its own first.
-type Members = (Vec<u32>, Vec<u32>);
-
-/// Those that only their members make and that not all have joined, by what they are told from each other by: parent (if
-/// it is known), tag, members. The earliest first: each member joins them in order.
-pub(super) type Gatherings = FxHashMap<(Option<Context>, i64, Members), VecDeque<Gathering>>;
-
-/// A communicator that its members come to know one by one.
-pub(super) struct Gathering {
-    context: Context,
-    /// Indices of those who joined, and how many will, if all do.
-    joined: FxHashSet<usize>,
-    expected: usize,
-}
+use super::communicator::{Communicator, Context, ELSEWHERE, Origin};
+use super::resolver::{Deposit, Deposited, Gathering, Members, Outcome, Resolver, of};
 
 /// The parent and the tag, if only the members make it. What is made of a communicator that is not known (it has none,
 /// or the trace does not show it made) can have no ordinal there either; and the two sides of a connection make it of

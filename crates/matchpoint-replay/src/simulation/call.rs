@@ -6,10 +6,12 @@ use matchpoint_trace::call::{
 use matchpoint_trace::{Class, Function};
 
 use super::Simulation;
-use super::collective::Joining;
+use super::collective::{Flow, Joining, Meeting, flow};
 use super::message::End;
+use crate::communicators::{SELF, Seat};
+use crate::entries::Owner;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Probe, ReadCall, Reason, Seat};
+use crate::process::{Blocked, LaneState, Probe, ReadCall, Reason};
 use crate::reported::Reported;
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
 use crate::step::{CallEnd, Point, Sink};
@@ -360,6 +362,38 @@ impl<S: Sink> Simulation<'_, S> {
         if let Some(request) = self.processes[index].requests.remove(id) {
             self.disown(index, &request);
         }
+    }
+
+    /// A process enters a collective at `now_ns`. Its end is known if nobody has to be waited for.
+    fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
+        let seat = self.seat(index, joining.comm);
+        let communicator = &self.setting.communicators.all[seat.context as usize];
+        let size = communicator.size();
+        let is_own = seat.context == SELF;
+        if !communicator.complete || is_own || size <= 1 {
+            return Some(now_ns + if is_own { 0 } else { joining.recorded_ns });
+        }
+        let root = joining.root.filter(|_| communicator.remote.is_none());
+        let flow = flow(joining.function, root);
+        let cost_ns = self.setting.loggp.collective(size, joining.bytes);
+        if flow == Flow::Local {
+            return Some(now_ns + cost_ns);
+        }
+        let count = self.processes[index].collectives.entry(seat.context).or_insert(0);
+        let key = (seat.context, *count);
+        *count = count.wrapping_add(1);
+        let meeting = self.meetings.entry(key).or_insert_with(|| Meeting::of(size));
+        let end = meeting.enter(index, now_ns, flow, root == Some(seat.rank), cost_ns, joining.owner);
+        let released = meeting.released(flow, cost_ns);
+        if meeting.is_complete() {
+            self.meetings.remove(&key);
+        }
+        if let Some((processes, at_ns)) = released {
+            for (process, owner) in processes {
+                self.end(process as usize, owner, at_ns, None);
+            }
+        }
+        end
     }
 
     fn create_communicator(&mut self, at: At, call: &Call) -> Blocked {

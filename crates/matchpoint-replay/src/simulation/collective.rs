@@ -3,10 +3,7 @@
 use matchpoint_trace::Function;
 use matchpoint_trace::call::CommId;
 
-use super::Simulation;
-use super::message::End;
-use crate::process::Owner;
-use crate::step::Sink;
+use crate::entries::Owner;
 
 /// One collective call of all members of a communicator.
 pub(super) struct Meeting {
@@ -21,7 +18,7 @@ pub(super) struct Meeting {
 
 /// Who waits for whom.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Flow {
+pub(super) enum Flow {
     /// Everybody for everybody.
     All,
     /// Everybody for the root.
@@ -32,7 +29,8 @@ enum Flow {
     Local,
 }
 
-fn flow(function: Function, root: Option<u32>) -> Flow {
+/// Who waits for whom in a collective with that root.
+pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
     use Function::*;
     match function {
         Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv | Bcast_init | Scatter_init
@@ -78,48 +76,14 @@ pub(super) struct Joining {
     pub owner: Owner,
 }
 
-impl<S: Sink> Simulation<'_, S> {
-    /// A process enters a collective at `now_ns`. Its end is known if nobody has to be waited for.
-    pub(super) fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
-        let seat = self.seat(index, joining.comm);
-        let communicator = &self.setting.communicators.all[seat.context as usize];
-        let size = communicator.size();
-        let is_own = seat.context == crate::communicators::SELF;
-        if !communicator.complete || is_own || size <= 1 {
-            return Some(now_ns + if is_own { 0 } else { joining.recorded_ns });
-        }
-        let root = joining.root.filter(|_| communicator.remote.is_none());
-        let flow = flow(joining.function, root);
-        let cost_ns = self.setting.loggp.collective(size, joining.bytes);
-        if flow == Flow::Local {
-            return Some(now_ns + cost_ns);
-        }
-        let count = self.processes[index].collectives.entry(seat.context).or_insert(0);
-        let key = (seat.context, *count);
-        *count = count.wrapping_add(1);
-        let meeting = self.meetings.entry(key).or_insert_with(|| Meeting {
-            arrived: 0,
-            expected: size,
-            latest_ns: i64::MIN,
-            root_ns: None,
-            waiting: Vec::new(),
-        });
-        let end = meeting.enter(index, now_ns, flow, root == Some(seat.rank), cost_ns, joining.owner);
-        let released = meeting.released(flow, cost_ns);
-        if meeting.arrived == meeting.expected {
-            self.meetings.remove(&key);
-        }
-        if let Some((processes, at_ns)) = released {
-            for (process, owner) in processes {
-                self.end(process as usize, owner, at_ns, None);
-            }
-        }
-        end
-    }
-}
-
 impl Meeting {
-    fn enter(
+    /// Of so many processes.
+    pub fn of(expected: u32) -> Self {
+        Meeting { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
+    }
+
+    /// A process enters it. When that is over for it, if that is known already.
+    pub fn enter(
         &mut self,
         index: usize,
         now_ns: i64,
@@ -127,7 +91,7 @@ impl Meeting {
         is_root: bool,
         cost_ns: i64,
         owner: Owner,
-    ) -> End {
+    ) -> Option<i64> {
         self.arrived += 1;
         self.latest_ns = self.latest_ns.max(now_ns);
         if is_root {
@@ -137,7 +101,7 @@ impl Meeting {
             Flow::FromRoot if is_root => Some(now_ns),
             Flow::FromRoot => self.root_ns.map(|root_ns| root_ns.max(now_ns) + cost_ns),
             Flow::ToRoot if !is_root => Some(now_ns),
-            _ => (self.arrived == self.expected).then_some(self.latest_ns + cost_ns),
+            _ => self.is_complete().then_some(self.latest_ns + cost_ns),
         };
         if end.is_none() {
             self.waiting.push((index as u32, owner));
@@ -145,11 +109,16 @@ impl Meeting {
         end
     }
 
+    /// Whether all have entered it.
+    pub fn is_complete(&self) -> bool {
+        self.arrived == self.expected
+    }
+
     /// Those who need not wait any longer, and since when.
-    fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
+    pub fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match flow {
             Flow::FromRoot => self.root_ns.is_some(),
-            _ => self.arrived == self.expected,
+            _ => self.is_complete(),
         };
         let at_ns = self.latest_ns + cost_ns;
         (go && !self.waiting.is_empty()).then(|| (std::mem::take(&mut self.waiting), at_ns))

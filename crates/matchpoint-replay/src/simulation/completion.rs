@@ -4,8 +4,9 @@ use matchpoint_trace::call::RequestId;
 
 use super::Simulation;
 use super::message::Got;
+use crate::entries::Owner;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Probe, Process, ReadCall, Reason};
+use crate::process::{Blocked, LaneState, Probe, Process, ReadCall, Reason};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState, RequestTable, Sent};
 use crate::step::{Point, Sink};

@@ -6,8 +6,9 @@
 //! sender on the same communicator arrive with it, since none overtakes another (MPI-4.1 §3.5).
 
 use super::Simulation;
+use crate::entries::Owner;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Reason};
+use crate::process::{Blocked, LaneState, Reason};
 use crate::schedule::NEVER;
 use crate::step::Sink;
 

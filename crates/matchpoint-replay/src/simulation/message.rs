@@ -1,103 +1,17 @@
 //! Messages: sent, under way, arrived, matched. Times after LogGP.
 
-use matchpoint::{MsgId, RecvId};
+use matchpoint::RecvId;
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode};
 
 use super::Simulation;
+use crate::communicators::Seat;
+use crate::entries::{Flight, NIL, Owner, PostedReceive, Protocol};
 use crate::in_order::InOrder;
 use crate::label::Label;
-use crate::matcher::{Linked, NIL};
-use crate::process::{Owner, PostedReceive, Seat};
 use crate::reported::Reported;
 use crate::requests;
 use crate::step::{self, Point, Sink};
-
-/// A message on its way, or unexpected: 56 bytes. Where very many are unexpected, most are kept in less
-/// ([`Backlog`](crate::backlog::Backlog)).
-pub(crate) struct Flight {
-    pub label: Label,
-    pub bytes: u64,
-    /// The lower half of its number among all receives and messages.
-    pub number: u32,
-    /// World rank of the sender.
-    pub from: u32,
-    /// For the matcher: the next in its bin, and its neighbours in the list of arrivals.
-    pub next: u32,
-    pub older: u32,
-    /// As long as it is under way, it has no neighbours, and this is how long it will have been when it arrives, in
-    /// nanoseconds: at most so many as fit, or [`NIL`].
-    pub newer: u32,
-    pub protocol: Protocol,
-    /// It waits for a receive.
-    pub is_queued: bool,
-    /// Who waits at the sending process for its end, unless it was eager.
-    pub sender: Owner,
-    /// The sender has no stream: this is what its receiver recorded.
-    pub made_up: bool,
-    /// The sender withdrew it before it arrived.
-    pub withdrawn: bool,
-}
-
-impl Flight {
-    /// An eager message of no bytes, from nobody.
-    pub fn of(label: Label, number: u32) -> Self {
-        Flight {
-            label,
-            bytes: 0,
-            number,
-            from: u32::MAX,
-            next: NIL,
-            older: NIL,
-            newer: NIL,
-            protocol: Protocol::Eager,
-            is_queued: false,
-            sender: Owner::Nobody,
-            made_up: false,
-            withdrawn: false,
-        }
-    }
-
-    /// What engines know it by. Numbers begin again after four milliards, of which not all wait at once.
-    #[inline]
-    pub fn id(&self) -> MsgId {
-        MsgId::new(self.number, 0)
-    }
-
-    /// Once it waits, nothing matters of it but its label and number.
-    pub fn is_plain(&self) -> bool {
-        let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::Nobody;
-        is_sent && !self.made_up && !self.withdrawn && self.label.is_exact()
-    }
-}
-
-impl Linked for Flight {
-    #[inline]
-    fn label(&self) -> Label {
-        self.label
-    }
-
-    #[inline]
-    fn next(&self) -> u32 {
-        self.next
-    }
-
-    #[inline]
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-}
-
-/// How a message travels.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Protocol {
-    /// All at once; the sender does not wait.
-    Eager,
-    /// All at once; the sender waits for the match (`MPI_Ssend`).
-    Synchronous,
-    /// A request to send, and the rest after the match.
-    Rendezvous,
-}
 
 /// When a send or receive is complete, if that is known already.
 pub(super) type End = Option<i64>;

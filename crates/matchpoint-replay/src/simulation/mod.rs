@@ -13,7 +13,6 @@ mod interval;
 mod message;
 mod stall;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_trace::Trace;
@@ -23,6 +22,7 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
+use crate::entries::Flight;
 use crate::in_order::InOrder;
 use crate::loggp::Delays;
 use crate::matcher::Matcher;
@@ -35,9 +35,6 @@ use crate::step::Sink;
 use crate::tally::Tally;
 
 use collective::Meeting;
-pub(crate) use message::Flight;
-#[cfg(test)]
-pub(crate) use message::Protocol;
 
 /// Turns between two looks at [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
@@ -93,7 +90,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
         Ok(Simulation {
             setting,
-            tally: Tally::new(setting, processes.len()),
+            tally: Tally::new(setting.world, processes.len(), setting.communicators.all.len()),
             schedule: Schedule::new(processes.len()),
             current: usize::MAX,
             others_ns: NEVER,
@@ -235,6 +232,3 @@ fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usi
     };
     (at, enter_ns.max(process.clock_ns))
 }
-
-/// Counts of what had to be let go, by reason.
-pub(crate) type Released = BTreeMap<&'static str, u64>;

@@ -5,8 +5,9 @@
 //! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
 //! first whose release invents least.
 
+use crate::entries::Owner;
 use crate::in_order::InOrder;
-use crate::process::{Blocked, LaneState, Owner, Process, Reason};
+use crate::process::{Blocked, LaneState, Process, Reason};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind};
 use crate::schedule::NEVER;
