@@ -1,7 +1,7 @@
 //! Search effort: entries examined, MPI_T's *match attempts*. A generic parameter of every engine, so that not
 //! counting costs nothing.
 
-use crate::engine::Queue;
+use crate::entry::Queue;
 
 /// Told by an engine what it examines. `()` does not listen; [`Attempts`] adds up.
 pub trait Effort: Default + Send + 'static {

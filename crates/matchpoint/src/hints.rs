@@ -1,6 +1,6 @@
 //! What the application promises about a communicator, and the order it may then rely on.
 
-use crate::engine::Refused;
+use crate::entry::Refused;
 use crate::envelope::{ContextId, Selector, Wild};
 
 /// Assertions on one context, by the names of MPI-4.1's info keys (§7.4.4), and one of ours. All false: MPI's

@@ -23,6 +23,7 @@ pub mod concurrent;
 pub mod effort;
 pub mod engine;
 pub mod engines;
+mod entry;
 pub mod envelope;
 pub mod event;
 pub mod footprint;

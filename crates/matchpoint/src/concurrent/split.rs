@@ -70,7 +70,7 @@ use std::sync::PoisonError;
 use std::task::Poll;
 
 use self::batch::BATCH;
-use self::inside::{Begun, Home, Inside, Kept};
+use self::inside::{Begun, Home, Inside, Kept, Rules, Sound};
 use super::Concurrent;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
@@ -79,27 +79,6 @@ use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-
-/// Where models depart from the engine, to show that its steps are needed.
-pub trait Rules: Send + Sync + 'static {
-    /// What accepts a message of the batch waits for its end.
-    const WAITS: bool = true;
-    /// What is pended is posted before the next batch begins.
-    const POSTS_PENDED: bool = true;
-    /// The messages that a batch left are filed.
-    const FILES_LEFT: bool = true;
-    /// Who cancels what is not pended waits for the end of the batch.
-    const WAITS_TO_CANCEL: bool = true;
-    /// Who names a message waits for the end of the batch, which has the receives that may ask for the name.
-    const WAITS_TO_NAME: bool = true;
-    /// No batch begins before who waited for the last got in.
-    const TAKES_TURNS: bool = true;
-}
-
-/// The engine as it is.
-pub struct Sound;
-
-impl Rules for Sound {}
 
 /// See the [module's documentation](self). `R` is what its own tests change.
 pub struct Split<R: Rules = Sound> {

@@ -1,11 +1,11 @@
 //! A batch from its first message to its last: what of it is matched at once, and in which way.
 
 use super::crew::{Crew, Job};
-use super::delivery::{Delivery, Panicked};
+use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
 use super::ordered::{self, Balance};
 use super::round::{Played, Round};
 use super::shares::{self, Table};
-use super::{BATCH, By, Habit, OptimisticParallel, Outcomes, Piece, Several, Shape, Who, Work};
+use super::{By, Habit, OptimisticParallel, Several, Shape, Who, Work};
 use crate::engine::{Deliver, Engine, Message, RecvId, Refused};
 use crate::engines::optimistic::{Stream, Tally};
 

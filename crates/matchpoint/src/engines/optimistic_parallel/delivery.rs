@@ -1,4 +1,4 @@
-//! What is done with messages that have found their receive, by whichever thread matched them.
+//! Messages handed in together, and what is done with those that have found their receive, by whichever thread matched them.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -6,7 +6,10 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use crate::engine::{Deliver, RecvId};
+use crate::engine::{Deliver, Message, RecvId};
+
+/// Messages matched at once, at most.
+pub(super) const BATCH: usize = 1024;
 
 /// What the first delivery that panicked did so with: others go on, so that nobody waits for the one that did.
 #[derive(Default)]
@@ -82,3 +85,28 @@ impl<'a> Delivery<'a> {
         }
     }
 }
+
+/// Messages handed in together, the first of which has a number in the batch.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<'a> {
+    pub messages: &'a [Message],
+    pub first: usize,
+    pub delivery: Delivery<'a>,
+}
+
+impl<'a> Piece<'a> {
+    /// Has messages matched one after the other, each delivered before the next.
+    #[inline(always)]
+    pub(super) fn in_turn(
+        self,
+        outcomes: &mut [Option<RecvId>],
+        mut matched: impl FnMut(&'a Message) -> Option<RecvId>,
+    ) {
+        self.delivery.each(self.messages.len(), |at| {
+            outcomes[at] = matched(&self.messages[at]);
+            Some((self.first + at, outcomes[at]?))
+        });
+    }
+}
+
+pub(super) type Outcomes = Vec<Option<RecvId>>;

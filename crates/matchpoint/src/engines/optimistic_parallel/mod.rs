@@ -43,7 +43,7 @@ mod round;
 mod shares;
 
 use self::crew::Crew;
-use self::delivery::Delivery;
+use self::delivery::{BATCH, Outcomes, Piece};
 use self::pace::Pace;
 use self::protocol::{MESSAGES, Way};
 use self::round::Round;
@@ -162,9 +162,6 @@ impl Shape {
     }
 }
 
-/// Messages matched at once, at most.
-const BATCH: usize = 1024;
-
 const _: () = assert!(BATCH <= crew::PARTS, "a thread may be given all of them");
 
 /// What several threads need.
@@ -213,31 +210,6 @@ enum Who {
     /// All.
     All,
 }
-
-/// Messages handed in together, the first of which has a number in the batch.
-#[derive(Clone, Copy)]
-struct Piece<'a> {
-    messages: &'a [Message],
-    first: usize,
-    delivery: Delivery<'a>,
-}
-
-impl<'a> Piece<'a> {
-    /// Has messages matched one after the other, each delivered before the next.
-    #[inline(always)]
-    fn in_turn(
-        self,
-        outcomes: &mut [Option<RecvId>],
-        mut matched: impl FnMut(&'a Message) -> Option<RecvId>,
-    ) {
-        self.delivery.each(self.messages.len(), |at| {
-            outcomes[at] = matched(&self.messages[at]);
-            Some((self.first + at, outcomes[at]?))
-        });
-    }
-}
-
-type Outcomes = Vec<Option<RecvId>>;
 
 /// What was done together.
 #[derive(Default)]

@@ -14,9 +14,8 @@ use std::sync::atomic::AtomicUsize;
 
 use loom::model::Builder;
 
-use super::Piece;
 use super::crew::{Desk, Job};
-use super::delivery::{Delivery, Panicked};
+use super::delivery::{Delivery, Panicked, Piece};
 use super::ordered::Ordered;
 use super::protocol::{Rules, Sound, Way};
 use super::round::Round;

@@ -16,9 +16,9 @@ use std::time::Instant;
 
 use crate::engine::{Message, RecvId};
 
-use super::Piece;
 use super::crew::{Crew, Job};
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Piece};
+use super::protocol::MESSAGES;
 
 /// A batch's outcomes: written where the caller of the engine reads them, and read there by who delivers.
 pub(super) struct Ordered<'a> {
@@ -111,7 +111,7 @@ pub(super) fn run<'a>(
 /// caller's the last. If delivering a message takes `w` and matching it `m`, and `ratio` is `w ÷ (w + m)`, all end at the same time.
 pub(super) fn ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
     // What is left is so many times the next share.
-    let mut times = [1.0; super::MESSAGES];
+    let mut times = [1.0; MESSAGES];
     for left in 1..threads {
         times[left] = 1.0 + ratio * times[left - 1];
     }

@@ -24,7 +24,8 @@ use crate::hashes;
 use crate::sync::UnsafeCell;
 
 use super::crew::{Crew, Job};
-use super::{BATCH, MESSAGES, Outcomes, Piece};
+use super::delivery::{BATCH, Outcomes, Piece};
+use super::protocol::MESSAGES;
 
 /// Slices of bins, at most: the more, the more alike shares are, and the longer it takes to share them out.
 const SLICES: usize = 1 << u8::BITS;

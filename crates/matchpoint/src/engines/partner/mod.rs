@@ -44,7 +44,6 @@ mod queue;
 use contexts::Contexts;
 use extraction::{Rule, Scratch};
 use log::{Log, Observed};
-use parameters::Plan;
 pub(super) use parameters::SPEC;
 use partners::Partners;
 use queue::{Found, Queued, Split, Spot};
@@ -70,6 +69,15 @@ pub struct Partner<E: Observed = ()> {
     hints: HintTable,
     log: E::Log,
     effort: E,
+}
+
+/// What an engine is made of.
+struct Plan {
+    rule: Rule,
+    /// The paper's t; nobody becomes a partner at run time if `None`.
+    threshold: Option<usize>,
+    posted: Partners,
+    unexpected: Partners,
 }
 
 /// Asks the table of partners.

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::Partner;
 use super::extraction::{Rule, Sender};
 use super::log::Observed;
 use super::metric::{Metric, Over};
 use super::partners::Partners;
 use super::perfect::{Displacement, Perfect, Phf};
 use super::profile::{Profile, Source, Wanted};
+use super::{Partner, Plan};
 use crate::effort::Attempts;
 use crate::engine::Queue;
 use crate::engines::{Arguments, Built, NameError, Parameter, Spec};
@@ -78,15 +78,6 @@ pub(in crate::engines) const SPEC: Spec = Spec {
     tight: &[],
     build,
 };
-
-/// What an engine is made of.
-pub(super) struct Plan {
-    pub rule: Rule,
-    /// The paper's t; nobody becomes a partner at run time if `None`.
-    pub threshold: Option<usize>,
-    pub posted: Partners,
-    pub unexpected: Partners,
-}
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     Ok(if counting { boxed::<Attempts>(arguments)? } else { boxed::<()>(arguments)? })
