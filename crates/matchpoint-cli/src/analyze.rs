@@ -1,7 +1,6 @@
 //! `matchpoint analyze`: a trace in, a verdict and its reports out.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use matchpoint_replay::{Measurements, Progress, replay};
@@ -11,10 +10,9 @@ use crate::cli::Analyze;
 use crate::delivery::Delivery;
 use crate::failure::Failure;
 use crate::library_cost;
-use crate::output::is_stdout;
 use crate::places;
 use crate::progress;
-use crate::report::{Report, json, terminal};
+use crate::report::{Report, terminal};
 
 /// Runs the command.
 ///
@@ -32,8 +30,7 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     if progress.stopped() {
         return Err(Failure::Interrupted);
     }
-    let written = delivery.commit()?;
-    print(&report, arguments, &written)
+    delivery.finish(&terminal::render(&report))
 }
 
 fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
@@ -51,17 +48,4 @@ pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
     // Without a handler (there can be one only) the default remains: the process ends at once.
     let _ = ctrlc::set_handler(move || progress.stop());
-}
-
-fn print(report: &Report<'_>, arguments: &Analyze, written: &[PathBuf]) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
-    let printed = if arguments.json.as_deref().is_some_and(is_stdout) {
-        json::write(report, &mut out)
-    } else {
-        out.write_all(terminal::render(report).as_bytes())
-    };
-    for path in written {
-        anstream::eprintln!("matchpoint: wrote {}", path.display());
-    }
-    printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))
 }

@@ -27,7 +27,7 @@ use crate::analyze::stop_on_interrupt;
 use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
-use crate::report::bench::{batches as beside, gpu, json, plot, rate, terminal, threads};
+use crate::report::bench::{batches as beside, engines, gpu, latency, plot, rate, threads};
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
 
@@ -50,8 +50,8 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     stop_on_interrupt(&progress);
     if arguments.latency {
         let (latencies, load) = measure_latency(arguments, &progress)?;
-        files.write_json(|out| json::write_latency(&latencies, load, out))?;
-        files.finish(&terminal::latency(&latencies, columns()))?;
+        files.write_json(&latency::json(&latencies, load))?;
+        files.finish(&latency::document(&latencies))?;
         return wrong_calls(&latencies).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)));
     }
     if arguments.message_rate {
@@ -73,9 +73,12 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
         return offloaded(arguments, files, &progress);
     }
     let (results, load) = measure(arguments, &files, &progress)?;
-    files.write_json(|out| json::write(&results, load, out))?;
-    files.write_plot(&results, load)?;
-    files.finish(&terminal::render(&results, columns()))?;
+    let svg = plot::svg(&results);
+    let document = engines::document(&results, load, svg.clone());
+    files.write_json(&engines::json(&results, load))?;
+    files.mention_undrawn(&results);
+    files.draw(&svg, &document)?;
+    files.finish(&document)?;
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
@@ -95,10 +98,12 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     };
     tell_too_few(options.threads_most());
     let (rates, load) = measured(progress, |tell| rates(&options, tell))?;
-    files.write_json(|out| rate::json(&rates, load, out))?;
+    let svg = plot::rate::svg(&rates);
+    let document = rate::document(&rates, load, svg.clone());
+    files.write_json(&rate::json(&rates, load))?;
     files.write_csv(|out| rate::csv(&rates, out))?;
-    files.draw(|form| plot::rate::render(&rates, load, form))?;
-    files.finish(&rate::terminal(&rates, columns()))?;
+    files.draw(&svg, &document)?;
+    files.finish(&document)?;
     let wrong = rates.rates.iter().find_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
         Some(format!("{} answers wrongly where there is {}: {wrong}", rate.engine, rate.scenario.title()))
@@ -130,8 +135,8 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     };
     tell_too_few(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
-    files.write_json(|out| threads::callers_json(&rates, load, out))?;
-    files.finish(&threads::callers(&rates, columns()))?;
+    files.write_json(&threads::callers_json(&rates, load))?;
+    files.finish(&threads::callers(&rates))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
@@ -151,8 +156,8 @@ fn beside_batches(
     };
     tell_too_few(options.callers.iter().max().map(|callers| callers + 1));
     let (rates, load) = measured(progress, |tell| batches(&options, tell))?;
-    files.write_json(|out| beside::json(&rates, load, out))?;
-    files.finish(&beside::terminal(&rates, columns()))?;
+    files.write_json(&beside::json(&rates, load))?;
+    files.finish(&beside::document(&rates))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
@@ -173,8 +178,8 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
         repetitions: arguments.repetitions as usize,
     };
     let (costs, load) = measured(progress, |tell| offload(&options, tell))?;
-    files.write_json(|out| threads::offload_json(&options, &costs, load, out))?;
-    files.finish(&threads::offload(&options, &costs, columns()))?;
+    files.write_json(&threads::offload_json(&options, &costs, load))?;
+    files.finish(&threads::offload(&options, &costs))?;
     let wrong = costs.iter().find(|cost| !cost.is_right);
     wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
 }
@@ -185,10 +190,12 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
         Some(path) => measured_before(path, &jobs)?,
         None => measured_now(arguments.card, &jobs, progress)?,
     };
-    files.write_json(|out| gpu::json(&on_card, load, out))?;
+    let svg = plot::gpu::svg(&on_card);
+    let document = gpu::document(&on_card, svg.clone());
+    files.write_json(&gpu::json(&on_card, load))?;
     files.write_csv(|out| gpu::csv(&on_card, out))?;
-    files.draw(|form| plot::gpu::render(&on_card, form))?;
-    files.finish(&gpu::terminal(&on_card, columns()))?;
+    files.draw(&svg, &document)?;
+    files.finish(&document)?;
     let others = on_card.others.len();
     if let Some(first) = on_card.others.first() {
         anstream::eprintln!("matchpoint: {others} other measurements of that file are not told, as {first}");
@@ -321,12 +328,6 @@ fn measured<T, E: Display>(
     }
     let results = shown(progress, measure).map_err(|error| Failure::Message(error.to_string()))?;
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
-}
-
-/// Columns that tables may take: those of the terminal, or of a usual one.
-fn columns() -> usize {
-    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    terminal.filter(|&width| width > 0).unwrap_or(80).clamp(60, 240)
 }
 
 /// The engines that the user names, or the usual ones.

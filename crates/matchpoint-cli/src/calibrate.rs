@@ -1,7 +1,6 @@
 //! `matchpoint calibrate`: measures a machine under its MPI, fits the model, and writes the machine's file.
 
 use std::env;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
@@ -15,8 +14,11 @@ use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
 use crate::distinct::place;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output::{Outputs, is_stdout};
-use crate::report::calibrate::{Calibration, html, json, terminal};
+use crate::output::{Outputs, Place, is_stdout};
+use crate::report::calibrate::document::document;
+use crate::report::calibrate::{Calibration, json};
+use crate::report::document::WIDTH;
+use crate::report::schema;
 use crate::{format, job};
 
 /// Runs the command.
@@ -56,10 +58,9 @@ fn who() -> String {
 /// What is written, and where.
 struct Files {
     outputs: Outputs,
-    machine: usize,
-    json: Option<usize>,
-    html: Option<usize>,
-    json_to_stdout: bool,
+    machine: Place,
+    json: Option<Place>,
+    html: Option<Place>,
 }
 
 impl Files {
@@ -82,33 +83,21 @@ impl Files {
             // Written as it is measured, by others, once ranks have started: told before.
             outputs.try_out(&raw)?;
         }
-        let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
-        let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
-        let json = json.map(|path| outputs.reserve(path)).transpose()?;
-        let html = arguments.html.as_deref().map(|path| outputs.reserve(path)).transpose()?;
-        Ok(Files { outputs, machine, json, html, json_to_stdout })
+        let json = outputs.reserve_if(arguments.json.as_deref())?;
+        let html = outputs.reserve_if(arguments.html.as_deref())?;
+        Ok(Files { outputs, machine, json, html })
     }
 
     fn finish(mut self, of: &Calibration<'_>) -> Result<(), Failure> {
-        let text = of.machine.to_toml();
-        self.outputs.fill(self.machine, |out| out.write_all(text.as_bytes()))?;
-        if let Some(index) = self.json {
-            self.outputs.fill(index, |out| json::write(of, out))?;
+        let document = document(of);
+        self.outputs.fill(self.machine, |out| out.write_all(of.machine.to_toml().as_bytes()))?;
+        if let Some(place) = self.json {
+            self.outputs.fill(place, |out| schema::write(&json::document(of), out))?;
         }
-        if let Some(index) = self.html {
-            self.outputs.fill(index, |out| out.write_all(html::render(of).as_bytes()))?;
+        if let Some(place) = self.html {
+            self.outputs.fill(place, |out| out.write_all(document.page().as_bytes()))?;
         }
-        let written = self.outputs.commit()?;
-        let mut out = anstream::stdout().lock();
-        let printed = match self.json_to_stdout {
-            true => json::write(of, &mut out),
-            false => out.write_all(terminal::render(of).as_bytes()),
-        };
-        printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))?;
-        for path in written {
-            anstream::eprintln!("matchpoint: wrote {}", path.display());
-        }
-        Ok(())
+        self.outputs.finish(&document.text(WIDTH))
     }
 }
 

@@ -1,19 +1,19 @@
 //! Which reports go to which files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli::Analyze;
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{Outputs, is_stdout};
+use crate::output::{Outputs, Place};
 use crate::report::{Report, csv, html, json};
 
-/// The files asked for, by their number in [`Outputs`].
+/// The files asked for.
 pub struct Delivery {
     outputs: Outputs,
-    json: Option<usize>,
-    html: Option<usize>,
-    csv: Vec<usize>,
+    json: Option<Place>,
+    html: Option<Place>,
+    csv: Vec<Place>,
 }
 
 impl Delivery {
@@ -24,9 +24,8 @@ impl Delivery {
     pub fn prepare(arguments: &Analyze) -> Result<Self, Failure> {
         json_and_page(arguments.json.as_deref(), arguments.html.as_deref())?;
         let mut outputs = Outputs::default();
-        let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
-        let json = json.map(|path| outputs.reserve(path)).transpose()?;
-        let html = arguments.html.as_deref().map(|path| outputs.reserve(path)).transpose()?;
+        let json = outputs.reserve_if(arguments.json.as_deref())?;
+        let html = outputs.reserve_if(arguments.html.as_deref())?;
         let csv = match &arguments.csv {
             Some(folder) => tables(folder, &mut outputs)?,
             None => Vec::new(),
@@ -39,28 +38,28 @@ impl Delivery {
     /// # Errors
     /// A disk is full.
     pub fn fill(&mut self, report: &Report<'_>) -> Result<(), Failure> {
-        if let Some(index) = self.json {
-            self.outputs.fill(index, |out| json::write(report, out))?;
+        if let Some(place) = self.json {
+            self.outputs.fill(place, |out| json::write(report, out))?;
         }
-        if let Some(index) = self.html {
-            self.outputs.fill(index, |out| out.write_all(html::render(report).as_bytes()))?;
+        if let Some(place) = self.html {
+            self.outputs.fill(place, |out| out.write_all(html::render(report).as_bytes()))?;
         }
-        for (table, &index) in csv::TABLES.iter().zip(&self.csv) {
-            self.outputs.fill(index, |out| (table.write)(report, out))?;
+        for (table, &place) in csv::TABLES.iter().zip(&self.csv) {
+            self.outputs.fill(place, |out| (table.write)(report, out))?;
         }
         Ok(())
     }
 
-    /// Gives every file its name, and tells which there are.
+    /// Gives every file its name, prints the summary or what takes its place, and reports which files there are.
     ///
     /// # Errors
-    /// A rename fails.
-    pub fn commit(self) -> Result<Vec<PathBuf>, Failure> {
-        self.outputs.commit()
+    /// A rename fails, or standard output is closed.
+    pub fn finish(self, summary: &str) -> Result<(), Failure> {
+        self.outputs.finish(summary)
     }
 }
 
-fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<usize>, Failure> {
+fn tables(folder: &Path, outputs: &mut Outputs) -> Result<Vec<Place>, Failure> {
     outputs.folder(folder)?;
     csv::TABLES.iter().map(|table| outputs.reserve(&folder.join(table.file))).collect()
 }

@@ -1,7 +1,7 @@
 //! `matchpoint engines`: what there is to choose from.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 
 use matchpoint::concurrent::KINDS;
 use matchpoint::engines::{Spec, extend, known};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::cli::Engines;
 use crate::failure::Failure;
-use crate::output::{Outputs, is_stdout};
+use crate::output::Outputs;
+use crate::report::schema;
 use crate::wrap::wrap;
 
 /// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.
@@ -24,27 +25,14 @@ pub fn make_known() {
 /// The file, or standard output, cannot be written.
 pub fn run(arguments: &Engines) -> Result<(), Failure> {
     let listed = Listed::of(&arguments.names);
-    let text = match &arguments.json {
-        None => {
-            let terminal =
-                terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-            listed.text(terminal.filter(|&width| width > 0).unwrap_or(WIDTH))
-        }
-        Some(path) => {
-            let text = format!("{:#}\n", listed.json());
-            if !is_stdout(path) {
-                let mut outputs = Outputs::default();
-                let file = outputs.reserve(path)?;
-                outputs.fill(file, |out| out.write_all(text.as_bytes()))?;
-                for path in outputs.commit()? {
-                    anstream::eprintln!("matchpoint: wrote {}", path.display());
-                }
-                return Ok(());
-            }
-            text
-        }
+    let mut outputs = Outputs::default();
+    let Some(path) = &arguments.json else {
+        let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        return outputs.finish(&listed.text(terminal.filter(|&width| width > 0).unwrap_or(WIDTH)));
     };
-    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
+    let place = outputs.reserve(path)?;
+    outputs.fill(place, |out| schema::write(&listed.json(), out))?;
+    outputs.finish("")
 }
 
 /// Columns where there is no terminal: what is read in a pager, or in a log.
@@ -112,12 +100,10 @@ impl Listed {
             })
         };
         let around = self.around.iter().map(|(name, what)| json!({ "name": name, "summary": what }));
-        json!({
-            "schema": 1,
-            "matchpoint": env!("CARGO_PKG_VERSION"),
+        schema::headed(json!({
             "engines": self.engines.iter().map(engine).collect::<Vec<_>>(),
             "concurrent": around.collect::<Vec<_>>(),
-        })
+        }))
     }
 }
 

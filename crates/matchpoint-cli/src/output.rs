@@ -13,6 +13,19 @@ use crate::failure::Failure;
 pub struct Outputs {
     staged: Vec<Staged>,
     made_folders: Vec<PathBuf>,
+    /// What goes to standard output: not before the files have their names.
+    printed: Option<Vec<u8>>,
+}
+
+/// Where an output goes: its number among the files, or standard output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place(Option<usize>);
+
+impl Place {
+    /// Whether that is standard output.
+    pub fn is_stdout(self) -> bool {
+        self.0.is_none()
+    }
 }
 
 struct Staged {
@@ -27,15 +40,26 @@ enum Sink {
 }
 
 impl Outputs {
-    /// Makes room for a file and gives its number. Called before the replay: whoever cannot write there learns it
-    /// before the work, not after.
+    /// Makes room for a file; `-` is standard output. Called before the replay: whoever cannot write there learns it before
+    /// the work, not after.
     ///
     /// # Errors
     /// Its folder does not exist, or may not be written to.
-    pub fn reserve(&mut self, path: &Path) -> Result<usize, Failure> {
+    pub fn reserve(&mut self, path: &Path) -> Result<Place, Failure> {
+        if is_stdout(path) {
+            return Ok(Place(None));
+        }
         let sink = open(path).map_err(|error| Failure::writing(path, &error))?;
         self.staged.push(Staged { path: path.to_owned(), sink });
-        Ok(self.staged.len() - 1)
+        Ok(Place(Some(self.staged.len() - 1)))
+    }
+
+    /// The same of an option that may not be given.
+    ///
+    /// # Errors
+    /// As of [`reserve`](Self::reserve).
+    pub fn reserve_if(&mut self, path: Option<&Path>) -> Result<Option<Place>, Failure> {
+        path.map(|path| self.reserve(path)).transpose()
     }
 
     /// Makes a folder, unless it is there. What comes of the work may be the first to be written there, hours later: so whoever
@@ -72,15 +96,18 @@ impl Outputs {
         open(path).map(drop).map_err(|error| Failure::writing(path, &error))
     }
 
-    /// Fills a reserved file.
+    /// Writes to a reserved place.
     ///
     /// # Errors
     /// The disk is full, or a reader of the pipe is gone.
     pub fn fill(
         &mut self,
-        index: usize,
+        place: Place,
         write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
     ) -> Result<(), Failure> {
+        let Some(index) = place.0 else {
+            return write(self.printed.insert(Vec::new())).map_err(|error| Failure::printing(&error));
+        };
         let Staged { path, sink } = &mut self.staged[index];
         let file = match sink {
             Sink::Temporary(file) => file.as_file_mut(),
@@ -104,6 +131,21 @@ impl Outputs {
             written.push(path);
         }
         Ok(written)
+    }
+
+    /// Gives every file its name, prints `text`, or what was written to standard output in its place, and reports the files.
+    ///
+    /// # Errors
+    /// As of [`commit`](Self::commit), or standard output is closed.
+    pub fn finish(mut self, text: &str) -> Result<(), Failure> {
+        let printed = self.printed.take();
+        let written = self.commit()?;
+        let mut out = anstream::stdout().lock();
+        let printed = out.write_all(printed.as_deref().unwrap_or(text.as_bytes())).and_then(|()| out.flush());
+        for path in written {
+            anstream::eprintln!("matchpoint: wrote {}", path.display());
+        }
+        printed.map_err(|error| Failure::printing(&error))
     }
 }
 

@@ -4,28 +4,22 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use matchpoint_bench::{Job, Results};
+use serde_json::Value;
 
 use crate::cli::Bench;
 use crate::distinct;
 use crate::failure::Failure;
-use crate::output::{Outputs, is_stdout};
+use crate::output::{Outputs, Place};
 use crate::report::bench::plot;
+use crate::report::document::Document;
+use crate::report::schema;
 
-/// What is written beside the tables, or in their place.
+/// What is written in addition to the tables, or in their place.
 pub(super) struct Files {
     outputs: Outputs,
     csv: Option<Place>,
     json: Option<Place>,
-    plot: Option<(usize, plot::Form)>,
-    /// What goes to standard output in place of the tables.
-    printed: Option<Vec<u8>>,
-}
-
-#[derive(Clone, Copy)]
-enum Place {
-    /// By its number in [`Outputs`].
-    File(usize),
-    Stdout,
+    plot: Option<(Place, plot::Form)>,
 }
 
 impl Files {
@@ -34,17 +28,13 @@ impl Files {
         let [csv, json, plot] = [&arguments.csv, &arguments.json, &arguments.plot].map(Option::as_deref);
         distinct::each_has_its_own(&[("--csv", csv), ("--json", json), ("--plot", plot)])?;
         let mut outputs = Outputs::default();
-        let mut place = |path: &Path| {
-            if is_stdout(path) { Ok(Place::Stdout) } else { outputs.reserve(path).map(Place::File) }
-        };
-        let csv = csv.map(&mut place).transpose()?;
-        let json = json.map(&mut place).transpose()?;
+        let (csv, json) = (outputs.reserve_if(csv)?, outputs.reserve_if(json)?);
         let mut drawn = None;
         if let Some(path) = plot {
             let form = plot::Form::of(path).ok_or_else(|| unknown_form(path))?;
             drawn = Some((outputs.reserve(path)?, form));
         }
-        Ok(Files { outputs, csv, json, plot: drawn, printed: None })
+        Ok(Files { outputs, csv, json, plot: drawn })
     }
 
     /// Whoever asks for a picture is told before anything is measured that it would show nothing.
@@ -60,72 +50,54 @@ impl Files {
         }
     }
 
-    pub(super) fn write_json(
-        &mut self,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
-        self.write(self.json, write)
+    pub(super) fn write_json(&mut self, document: &Value) -> Result<(), Failure> {
+        let Some(place) = self.json else { return Ok(()) };
+        self.outputs.fill(place, |out| schema::write(document, out))
     }
 
     pub(super) fn write_csv(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        self.write(self.csv, write)
+        let Some(place) = self.csv else { return Ok(()) };
+        self.outputs.fill(place, |out| write(out))
     }
 
-    fn write(
-        &mut self,
-        place: Option<Place>,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
-        match place {
-            None => Ok(()),
-            Some(Place::File(index)) => self.outputs.fill(index, |out| write(out)),
-            Some(Place::Stdout) => {
-                // Not before the files have their names.
-                write(self.printed.insert(Vec::new())).map_err(|error| Failure::printing(&error))
-            }
-        }
+    /// Writes the picture, or the page that has it.
+    pub(super) fn draw(&mut self, svg: &str, document: &Document) -> Result<(), Failure> {
+        let Some((place, form)) = self.plot else { return Ok(()) };
+        let text = match form {
+            plot::Form::Svg => plot::alone(svg),
+            plot::Form::Html => document.page(),
+        };
+        self.outputs.fill(place, |out| out.write_all(text.as_bytes()))
     }
 
-    pub(super) fn draw(&mut self, render: impl FnOnce(plot::Form) -> String) -> Result<(), Failure> {
-        let Some((index, form)) = self.plot else { return Ok(()) };
-        self.outputs.fill(index, |out| out.write_all(render(form).as_bytes()))
-    }
-
-    pub(super) fn write_plot(&mut self, results: &Results, load: Option<f64>) -> Result<(), Failure> {
-        if self.plot.is_none() {
-            return Ok(());
-        }
+    /// Reports workloads that the picture leaves out.
+    pub(super) fn mention_undrawn(&self, results: &Results) {
         let lone = plot::of_one_size(results);
-        if !lone.is_empty() {
-            anstream::eprintln!(
-                "matchpoint: --plot: {} measured at one size, which makes no line, so not drawn; give several, as \
-                 -w {}:64 -w {}:1024",
-                if lone.len() == 1 {
-                    format!("{} was", lone[0])
-                } else {
-                    format!("{} were", lone.join(", "))
-                },
-                lone[0],
-                lone[0]
-            );
+        if self.plot.is_none() || lone.is_empty() {
+            return;
         }
-        self.draw(|form| plot::render(results, load, form))
+        anstream::eprintln!(
+            "matchpoint: --plot: {} measured at one size, which makes no line, so not drawn; give several, as -w {}:64 -w \
+             {}:1024",
+            if lone.len() == 1 { format!("{} was", lone[0]) } else { format!("{} were", lone.join(", ")) },
+            lone[0],
+            lone[0]
+        );
     }
 
     /// Gives files their names, and prints the tables, or what takes their place.
-    pub(super) fn finish(self, tables: &str) -> Result<(), Failure> {
-        let written = self.outputs.commit()?;
-        let mut out = anstream::stdout().lock();
-        let printed = out.write_all(self.printed.as_deref().unwrap_or(tables.as_bytes()));
-        printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))?;
-        for path in written {
-            anstream::eprintln!("matchpoint: wrote {}", path.display());
-        }
-        Ok(())
+    pub(super) fn finish(self, document: &Document) -> Result<(), Failure> {
+        self.outputs.finish(&document.text(columns()))
     }
+}
+
+/// Columns that tables may take: those of the terminal, or of a usual one.
+fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    terminal.filter(|&width| width > 0).unwrap_or(80).clamp(60, 240)
 }
 
 fn unknown_form(path: &Path) -> Failure {

@@ -5,12 +5,12 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use super::output::{BROKEN, Json, UNABLE, say};
+use super::output::{BROKEN, UNABLE, say, write};
 use super::tell::{Finding, Findings};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::counted;
-use crate::output::Outputs;
+use crate::output::{Outputs, Place};
 
 /// Runs this same command once more, in a process that loads the library.
 ///
@@ -52,18 +52,16 @@ fn crashed(
     };
     let mut left = arguments.named().len().max(1);
     let mut outputs = Outputs::default();
-    let json = Json::prepare(arguments, &mut outputs)?;
+    let json = outputs.reserve_if(arguments.json.as_deref())?;
     if let Some(last) = engines.last_mut() {
         last.crashed(stream, status);
-        if !json.is_printed() {
+        if !json.is_some_and(Place::is_stdout) {
             say(&last.text(None))?;
         }
     }
     left = left.saturating_sub(engines.len());
-    json.write(&Findings { schema: 1, engines }, &mut outputs)?;
-    for path in outputs.commit()? {
-        anstream::eprintln!("matchpoint: wrote {}", path.display());
-    }
+    write(&Findings { schema: 1, engines }, json, &mut outputs)?;
+    outputs.finish("")?;
     let unchecked = match left {
         0 => String::new(),
         left => format!("; {} behind it not checked", counted(left as u64, "engine")),

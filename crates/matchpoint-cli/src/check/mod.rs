@@ -13,14 +13,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint_conformance::{Options, Report, Violation, check_watched};
 
 use self::apart::Trail;
-use self::output::{BROKEN, Json, UNABLE, say};
+use self::output::{BROKEN, UNABLE, say, write};
 use self::suspect::{Suspect, suspects};
 use self::tell::{Finding, Findings};
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::{count, counted};
 use crate::lines::Lines;
-use crate::output::Outputs;
+use crate::output::{Outputs, Place};
 
 const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}: {pos} of {len} streams  {eta} left";
 
@@ -45,8 +45,9 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
     if let Some(folder) = &arguments.save {
         outputs.folder(folder)?;
     }
-    let json = Json::prepare(arguments, &mut outputs)?;
-    let silent = json.is_printed();
+    let json = outputs.reserve_if(arguments.json.as_deref())?;
+    // Nothing else is on standard output then.
+    let silent = json.is_some_and(Place::is_stdout);
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
     let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
@@ -67,13 +68,11 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         trail.finish(&finding);
         findings.engines.push(finding);
     }
-    json.write(&findings, &mut outputs)?;
+    write(&findings, json, &mut outputs)?;
     if !silent && broken < suspects.len() {
         say(&format!("{}\n", tell::NOT_COVERED))?;
     }
-    for path in outputs.commit()? {
-        anstream::eprintln!("matchpoint: wrote {}", path.display());
-    }
+    outputs.finish("")?;
     verdict(broken, suspects.len())
 }
 

@@ -34,10 +34,7 @@ pub(super) fn draw(arguments: &Figures) -> Result<(), Failure> {
             .map_err(|problem| Failure::Message(format!("cannot draw: {problem}")))?;
         outputs.fill(file, |out| io::Write::write_all(out, picture.as_bytes()))?;
     }
-    for path in outputs.commit()? {
-        anstream::eprintln!("matchpoint: wrote {}", path.display());
-    }
-    Ok(())
+    outputs.finish("")
 }
 
 fn svg(figure: &Figure, machine: &str) -> Result<String, Box<dyn std::error::Error>> {

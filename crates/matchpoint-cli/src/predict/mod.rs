@@ -13,13 +13,14 @@ mod sparse;
 mod trace;
 pub mod validate;
 
-use std::io::{self, Write};
+use serde_json::Value;
 
 use crate::cli::{On, Predict, PredictWhat};
 use crate::distinct::json_and_page;
 use crate::failure::Failure;
-use crate::output::{Outputs, is_stdout};
-use crate::report::{predict as prediction, validate as validation};
+use crate::output::Outputs;
+use crate::report::document::{Document, WIDTH};
+use crate::report::{predict as prediction, schema, validate as validation};
 
 pub use predicted::Predicted;
 pub use validate::validated::Validated;
@@ -39,38 +40,29 @@ pub fn run(arguments: &Predict) -> Result<(), Failure> {
     }
 }
 
-/// What is written in three ways.
+/// What reports are made of.
 trait Reported {
-    fn terminal(&self) -> String;
-    fn html(&self) -> String;
-    fn json(&self, out: &mut dyn Write) -> io::Result<()>;
+    fn document(&self) -> Document;
+    fn json(&self) -> Value;
 }
 
 impl Reported for Predicted {
-    fn terminal(&self) -> String {
-        prediction::terminal::render(self)
+    fn document(&self) -> Document {
+        prediction::document::document(self)
     }
 
-    fn html(&self) -> String {
-        prediction::html::render(self)
-    }
-
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        prediction::json::write(self, out)
+    fn json(&self) -> Value {
+        prediction::json::document(self)
     }
 }
 
 impl Reported for Validated {
-    fn terminal(&self) -> String {
-        validation::terminal::render(self)
+    fn document(&self) -> Document {
+        validation::document::document(self)
     }
 
-    fn html(&self) -> String {
-        validation::html::render(self)
-    }
-
-    fn json(&self, out: &mut dyn Write) -> io::Result<()> {
-        validation::json::write(self, out)
+    fn json(&self) -> Value {
+        validation::json::document(self)
     }
 }
 
@@ -78,25 +70,15 @@ impl Reported for Validated {
 fn deliver<R: Reported>(on: &On, predict: impl FnOnce() -> Result<R, Failure>) -> Result<(), Failure> {
     json_and_page(on.json.as_deref(), on.html.as_deref())?;
     let mut outputs = Outputs::default();
-    let json_file = on.json.as_deref().filter(|path| !is_stdout(path));
-    let json_file = json_file.map(|path| outputs.reserve(path)).transpose()?;
-    let html_file = on.html.as_deref().map(|path| outputs.reserve(path)).transpose()?;
+    let json = outputs.reserve_if(on.json.as_deref())?;
+    let html = outputs.reserve_if(on.html.as_deref())?;
     let reported = predict()?;
-    if let Some(index) = json_file {
-        outputs.fill(index, |out| reported.json(out))?;
+    let document = reported.document();
+    if let Some(place) = json {
+        outputs.fill(place, |out| schema::write(&reported.json(), out))?;
     }
-    if let Some(index) = html_file {
-        outputs.fill(index, |out| out.write_all(reported.html().as_bytes()))?;
+    if let Some(place) = html {
+        outputs.fill(place, |out| out.write_all(document.page().as_bytes()))?;
     }
-    let written = outputs.commit()?;
-    let mut out = anstream::stdout().lock();
-    let printed = if on.json.as_deref().is_some_and(is_stdout) {
-        reported.json(&mut out)
-    } else {
-        out.write_all(reported.terminal().as_bytes())
-    };
-    for path in written {
-        anstream::eprintln!("matchpoint: wrote {}", path.display());
-    }
-    printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))
+    outputs.finish(&document.text(WIDTH))
 }

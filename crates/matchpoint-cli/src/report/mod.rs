@@ -3,10 +3,13 @@
 pub mod bench;
 pub mod calibrate;
 pub mod csv;
+pub mod document;
+mod escape;
 pub mod html;
 pub mod json;
 pub mod predict;
 pub mod run;
+pub mod schema;
 pub mod terminal;
 pub mod validate;
 

@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::output::{Outputs, is_stdout};
+use crate::output::{Outputs, Place, is_stdout};
 use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
+use crate::report::schema;
 use crate::{format, job};
 use news::{News, news_of};
 use queues::Queues;
@@ -37,7 +38,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         ));
     }
     let mut outputs = Outputs::default();
-    let json = arguments.json.as_deref().map(|path| outputs.reserve(path)).transpose()?;
+    let json = outputs.reserve_if(arguments.json.as_deref())?;
     if let Some(folder) = &arguments.results {
         let told = told_in(folder)?;
         let run = Run::new(&told, None);
@@ -155,7 +156,7 @@ fn told_in(folder: &Path) -> Result<Vec<Process>, Failure> {
 fn finish(
     arguments: &cli::Run,
     mut outputs: Outputs,
-    json: Option<usize>,
+    json: Option<Place>,
     about: &Value,
     run: &Run,
 ) -> Result<(), Failure> {
@@ -166,8 +167,8 @@ fn finish(
     if !run.ranks.is_empty() || !arguments.quiet {
         anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
     }
-    if let Some(index) = json {
-        outputs.fill(index, |out| json_report::write(about, run, &verdict, out))?;
+    if let Some(place) = json {
+        outputs.fill(place, |out| schema::write(&json_report::document(about, run, &verdict), out))?;
     }
     outputs.commit()?;
     Ok(())

@@ -1,32 +1,30 @@
 //! What application threads pay and get done while one thread hands in batches: tables and JSON.
 
-use std::io::{self, Write};
-
 use matchpoint_bench::batches::{BatchRate, BatchRates, Posts};
 use matchpoint_bench::full::Full;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::json::SCHEMA;
-use super::threads::{FULL, tell_full};
+use super::threads::{FULL, full_tables};
 use crate::format::{digits, in_place};
-use crate::report::terminal::layout::Page;
+use crate::report::document::Document;
+use crate::report::schema::measured;
 
-/// The whole text, on a terminal of so many columns.
-pub fn terminal(rates: &BatchRates, width: usize) -> String {
-    let mut page = Page::of_width(width);
+/// All of it.
+pub fn document(rates: &BatchRates) -> Document {
+    let mut document = Document::default();
     for posts in Posts::ALL {
-        page.section(&format!("Posted while a batch is under way: {}", posts.title()));
+        document.section(format!("Posted while a batch is under way: {}", posts.title()));
         let rows = rates.rates.iter().filter(|rate| rate.posts == posts).map(row);
-        page.wide_table(&HEADER, &rows.collect::<Vec<_>>());
+        document.table(&HEADER, rows.collect());
     }
-    tell_full(&mut page, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
+    full_tables(&mut document, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
     let here = format!(
         "{} processors. One more thread hands in batches of {} messages, for receives that callers posted; again. Million messages \
          per second (p25–p75); posts that begin while a batch is under way.",
         rates.processors, rates.options.batch
     );
-    page.item("Here", &here);
-    page.into_text()
+    document.item("Here", here);
+    document
 }
 
 const HEADER: [&str; 6] = ["engine", "callers", "million/s", "ns a post", "p99", "posts"];
@@ -47,11 +45,8 @@ fn row(rate: &BatchRate) -> Vec<String> {
     vec![name, rate.callers.to_string(), speed, median, p99, timed]
 }
 
-/// Writes all of it as JSON.
-///
-/// # Errors
-/// Those of `out`.
-pub fn json(rates: &BatchRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+/// All of it for programs.
+pub fn json(rates: &BatchRates, load: Option<f64>) -> Value {
     let each = |rate: &BatchRate| {
         let told = |figure: f64| rate.full.is_none().then_some(figure);
         let post = rate.post.filter(|_| rate.full.is_none());
@@ -70,19 +65,16 @@ pub fn json(rates: &BatchRates, load: Option<f64>, out: &mut dyn Write) -> io::R
             "right": rate.is_right,
         })
     };
-    let document = json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
-        "processors": rates.processors,
-        "batch": rates.options.batch,
-        "batches": rates.options.batches,
-        "repetitions": rates.options.repetitions,
-        "beside_batches": rates.rates.iter().map(each).collect::<Vec<_>>(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    out.write_all(b"\n")
+    measured(
+        load,
+        json!({
+            "processors": rates.processors,
+            "batch": rates.options.batch,
+            "batches": rates.options.batches,
+            "repetitions": rates.options.repetitions,
+            "beside_batches": rates.rates.iter().map(each).collect::<Vec<_>>(),
+        }),
+    )
 }
 
 #[cfg(test)]
@@ -118,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_row_says_what_posts_took_and_how_many_there_were() {
-        let text = terminal(&rates(), 100);
+        let text = super::document(&rates()).text(100);
         let rows: Vec<Vec<&str>> = text
             .lines()
             .filter(|line| line.starts_with("split"))
@@ -135,9 +127,7 @@ mod tests {
 
     #[test]
     fn the_members_are_those_of_the_manual() {
-        let mut out = Vec::new();
-        json(&rates(), Some(0.5), &mut out).unwrap();
-        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let document = json(&rates(), Some(0.5));
         let of = |member: &str| document[member].as_u64();
         assert_eq!(document["load"], 0.5);
         assert_eq!(["processors", "batch", "batches", "repetitions"].map(of), [2, 64, 50, 7].map(Some));

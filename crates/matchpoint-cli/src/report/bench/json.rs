@@ -13,7 +13,7 @@ pub const SCHEMA: u32 = 1;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(results: &Results, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(results: &Results, load: Option<f64>) -> Value {
     serde_json::to_writer_pretty(&mut *out, &document(results, load))?;
     out.write_all(b"\n")
 }
@@ -21,10 +21,6 @@ pub fn write(results: &Results, load: Option<f64>, out: &mut dyn Write) -> io::R
 /// The same as a value.
 pub fn document(results: &Results, load: Option<f64>) -> Value {
     json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
         "cold": results.is_cold,
         "reference_ns": rounded(results.reference_ns),
         "reference_ns_min": rounded(results.reference_range_ns.0),
@@ -76,12 +72,8 @@ fn cell(cell: &Cell) -> Value {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_latency(latencies: &Latencies, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
-    let document = json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
+pub fn write_latency(latencies: &Latencies, load: Option<f64>) -> Value {
+    measured(load, json!({
         "entries": latencies.entries,
         "repetitions": latencies.repetitions,
         "clock_ns": latencies.clock_ns,
@@ -92,9 +84,7 @@ pub fn write_latency(latencies: &Latencies, load: Option<f64>, out: &mut dyn Wri
             "all": percentiles(&engine.all),
             "stages": engine.stages.iter().map(stage).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    out.write_all(b"\n")
+    }))
 }
 
 fn stage(stage: &Stage) -> Value {

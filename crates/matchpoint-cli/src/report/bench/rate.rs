@@ -4,56 +4,76 @@ pub(super) mod notes;
 
 use std::io::{self, Write};
 
-use csv::Writer;
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 use serde_json::{Value, json};
 
-use super::json::SCHEMA;
+use super::plot::key::Key;
+use super::tables::measured_on;
 use crate::format::{digits, in_place};
-use crate::report::terminal::layout::Page;
+use crate::report::document::Document;
+use crate::report::schema::{self, measured};
 
-/// The whole text, on a terminal of so many columns.
-pub fn terminal(rates: &Rates, width: usize) -> String {
-    let mut page = Page::of_width(width);
-    for (window, work_ns) in charts(rates) {
-        page.section(&format!("Million messages per second (p25–p75): window {window}, --work-ns {work_ns}"));
-        let header: Vec<&str> = ["engine"]
-            .into_iter()
-            .chain(rates.options.scenarios.iter().map(|scenario| scenario.title()))
-            .collect();
-        page.wide_table(&header, &table(rates, window, work_ns, text));
+/// All of it, with the load of the machine before, and its picture.
+pub fn document(rates: &Rates, load: Option<f64>, svg: String) -> Document {
+    let mut document = Document::new("message rate", "Messages matched and delivered, by threads");
+    document.on_page().paragraph(measured_on(load));
+    document.html(svg);
+    document.on_page().note(
+        "Points and levels are medians, the strokes through points and at the ends of levels spreads, p25–p75. The published \
+         figures are from other hardware, and not comparable in absolute terms.",
+    );
+    for (short, full) in Key::of(rates).entries() {
+        document.on_page().item(&short, full);
     }
-    page.footnote(&notes::legend(rates));
+    let scenarios = rates.options.scenarios.iter().map(|scenario| scenario.title());
+    let header: Vec<&str> = ["engine"].into_iter().chain(scenarios).collect();
+    for (window, work_ns) in charts(rates) {
+        document
+            .section(format!("Million messages per second (p25–p75): window {window}, --work-ns {work_ns}"));
+        document.table(&header, table(rates, window, work_ns));
+    }
+    document.note(notes::legend(rates));
     let paid = notes::paid(rates);
     if !paid.is_empty() {
-        page.section(notes::PAID);
-        page.wide_table(&notes::paid_header(rates), &paid);
-        page.footnote(notes::PAID_LEGEND);
+        document.section("Do threads pay? The best rate of several ÷ the best of one (threads)");
+        document.table(&[&[""], &header[1..]].concat(), paid);
+        document.note("Above 1 they do; ≈: the spreads overlap, so that neither is faster.");
     }
-    // Of what never happened, too: then they say so.
-    if rates.rates.iter().any(|rate| !rate.counted.is_empty()) {
-        // Hundreds of lines would bury the tables.
-        page.footnote(
-            "What engines count for each message is in --json, in --csv and in the page of --plot.",
-        );
-    }
-    page.gap();
+    counted(rates, &mut document);
+    document.gap();
     for sentence in notes::substitutes(rates) {
-        page.item("Substitute", &format!("{sentence}."));
+        document.item("Substitute", format!("{sentence}."));
     }
-    page.section("Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms");
-    let rows: Vec<Vec<String>> = published::LINES
-        .iter()
-        .map(|(name, points)| {
-            let points = points.iter().map(|(threads, rate)| format!("{rate} ({threads})"));
-            vec![(*name).to_owned(), points.collect::<Vec<_>>().join("  ")]
-        })
-        .chain(published::CONTROLS.iter().map(|(name, rate)| vec![(*name).to_owned(), rate.to_string()]))
-        .collect();
-    page.wide_table(&["", "million messages per second (threads)"], &rows);
-    page.gap();
-    page.item("Here", &notes::here(rates));
-    page.into_text()
+    document.section(
+        "Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms",
+    );
+    document.table(&["", "million messages per second (threads)"], published_rows());
+    document.item("Here", notes::here(rates));
+    document
+}
+
+/// Hundreds of lines, which would bury the tables of a terminal.
+fn counted(rates: &Rates, document: &mut Document) {
+    // Of what never happened, too: then they say so.
+    if rates.rates.iter().all(|rate| rate.counted.is_empty()) {
+        return;
+    }
+    document
+        .on_terminal()
+        .note("What engines count for each message is in --json, in --csv and in the page of --plot.");
+    document.on_page().section("What engines count, for each message");
+    for (what, counts) in notes::counted(rates) {
+        document.on_page().item(&what, counts);
+    }
+}
+
+fn published_rows() -> Vec<Vec<String>> {
+    let lines = published::LINES.iter().map(|(name, points)| {
+        let points = points.iter().map(|(threads, rate)| format!("{rate} ({threads})"));
+        vec![(*name).to_owned(), points.collect::<Vec<_>>().join("  ")]
+    });
+    let controls = published::CONTROLS.iter().map(|(name, rate)| vec![(*name).to_owned(), rate.to_string()]);
+    lines.chain(controls).collect()
 }
 
 /// An engine, who matched in its place, and its threads.
@@ -69,7 +89,7 @@ pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
 }
 
 /// Engines downwards, scenarios to the right.
-fn table(rates: &Rates, window: usize, work_ns: u32, text: fn(&Rate) -> String) -> Vec<Vec<String>> {
+fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
     let of = |scenario: Scenario| {
         let is_here =
             move |rate: &&Rate| rate.window == window && rate.work_ns == work_ns && rate.scenario == scenario;
@@ -97,7 +117,7 @@ fn text(rate: &Rate) -> String {
 }
 
 /// What stands in the place of figures, if there are none.
-pub(super) fn without(rate: &Rate) -> Option<&'static str> {
+fn without(rate: &Rate) -> Option<&'static str> {
     match rate {
         Rate { wrong: Some(_), .. } => Some("WRONG"),
         Rate { full: Some(_), .. } => Some("full"),
@@ -116,7 +136,6 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
             counts.push(name);
         }
     }
-    let mut table = Writer::from_writer(out);
     let fixed = [
         "window",
         "work_ns",
@@ -130,8 +149,8 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
         "substitute",
     ];
     let of_each: Vec<String> = counts.iter().map(|name| format!("{name}_per_message")).collect();
-    table.write_record(fixed.into_iter().chain(of_each.iter().map(String::as_str)))?;
-    for rate in &rates.rates {
+    let header = fixed.into_iter().chain(of_each.iter().map(String::as_str));
+    let row = |rate: &Rate| {
         let mut row = vec![
             rate.window.to_string(),
             rate.work_ns.to_string(),
@@ -148,9 +167,9 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
             let count = rate.counted.iter().find(|(of, _)| of == name);
             row.push(count.map(|(_, count)| format!("{count:.6}")).unwrap_or_default());
         }
-        table.write_record(row)?;
-    }
-    table.flush()
+        row
+    };
+    schema::table(header, rates.rates.iter().map(row), out)
 }
 
 /// What was measured; nothing, of an engine whose table was full.
@@ -158,28 +177,22 @@ fn figure(rate: &Rate, of: f64) -> String {
     rate.full.as_ref().map_or_else(|| format!("{of:.4}"), |_| String::new())
 }
 
-/// Writes all of it as JSON.
-///
-/// # Errors
-/// Those of `out`.
-pub fn json(rates: &Rates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+/// All of it for programs.
+pub fn json(rates: &Rates, load: Option<f64>) -> Value {
     let options = &rates.options;
-    let document = json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
-        "processors": rates.processors,
-        "messages": options.messages,
-        "repeats": options.repeats,
-        "repetitions": options.repetitions,
-        "depth": options.depth,
-        "cold": options.cold,
-        "published": published_rates(),
-        "rates": rates.rates.iter().map(rate).collect::<Vec<_>>(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    out.write_all(b"\n")
+    measured(
+        load,
+        json!({
+            "processors": rates.processors,
+            "messages": options.messages,
+            "repeats": options.repeats,
+            "repetitions": options.repetitions,
+            "depth": options.depth,
+            "cold": options.cold,
+            "published": published_rates(),
+            "rates": rates.rates.iter().map(rate).collect::<Vec<_>>(),
+        }),
+    )
 }
 
 /// What the paper published, in million messages per second: other hardware, not to be compared in absolute terms.

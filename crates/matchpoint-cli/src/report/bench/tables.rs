@@ -5,6 +5,12 @@ use matchpoint_bench::{Cell, Outcome, Results};
 
 use crate::format::{bytes, digits, in_place};
 
+/// Where it was measured. What else ran on the machine is in the figures, too.
+pub fn measured_on(load: Option<f64>) -> String {
+    let busy = load.map_or_else(String::new, |load| format!(" Its load average before: {}.", digits(load)));
+    format!("Measured on {}.{busy}", matchpoint_replay::host::host())
+}
+
 /// The cells of one workload, engine by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
     results.cells.chunks(results.engines.len().max(1)).collect()

@@ -1,23 +1,22 @@
 //! What several application threads get done, and what one still pays where another matches: tables and JSON.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 
 use matchpoint_bench::callers::{CallerRates, Sharing};
 use matchpoint_bench::full::Full;
 use matchpoint_bench::offload::{Cost, Costs, OffloadCost, OffloadOptions};
 use serde_json::{Value, json};
 
-use super::json::SCHEMA;
 use super::tables;
 use crate::format::{counted, digits, in_place};
-use crate::report::terminal::layout::Page;
+use crate::report::document::Document;
+use crate::report::schema::measured;
 
-/// The whole text, on a terminal of so many columns.
-pub fn callers(rates: &CallerRates, width: usize) -> String {
-    let mut page = Page::of_width(width);
+/// What several callers get done.
+pub fn callers(rates: &CallerRates) -> Document {
+    let mut document = Document::default();
     for sharing in Sharing::ALL {
-        page.section(&format!(
+        document.section(format!(
             "Million messages per second, all callers together, sharing {} (p25–p75)",
             match sharing {
                 Sharing::Nothing => "the engine: a communicator each",
@@ -36,34 +35,34 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
             });
             [in_place(name, substitute)].into_iter().chain(text).collect()
         };
-        let rows: Vec<Vec<String>> = rates.options.engines.iter().map(row).collect();
-        page.wide_table(&header, &rows);
+        document.table(&header, rates.options.engines.iter().map(row).collect());
     }
-    tell_full(&mut page, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
-    let here = format!(
-        "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
-        rates.processors, rates.options.burst
+    full_tables(&mut document, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
+    document.item(
+        "Here",
+        format!(
+            "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
+            rates.processors, rates.options.burst
+        ),
     );
-    page.item("Here", &here);
-    page.into_text()
+    document
 }
 
-/// Says of each engine whose table was full when it was first.
-pub(super) fn tell_full<'a>(page: &mut Page, rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>) {
-    page.gap();
+/// Of each engine whose table was full, when it was first.
+pub(super) fn full_tables<'a>(
+    document: &mut Document,
+    rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>,
+) {
     let mut told = BTreeSet::new();
     for (engine, full) in rates {
         if let Some(Full(when)) = full.filter(|_| told.insert(engine)) {
-            page.item("Full", &format!("{engine}: {}", tables::full(when)));
+            document.item("Full", format!("{engine}: {}", tables::full(when)));
         }
     }
 }
 
-/// Writes all of it as JSON.
-///
-/// # Errors
-/// Those of `out`.
-pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+/// All of it for programs.
+pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
         let told = |figure: f64| rate.full.is_none().then_some(figure);
         json!({
@@ -78,25 +77,22 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write)
             "right": rate.is_right,
         })
     };
-    let document = json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
-        "processors": rates.processors,
-        "burst": rates.options.burst,
-        "bursts": rates.options.bursts,
-        "repetitions": rates.options.repetitions,
-        "callers": rates.rates.iter().map(each).collect::<Vec<_>>(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    out.write_all(b"\n")
+    measured(
+        load,
+        json!({
+            "processors": rates.processors,
+            "burst": rates.options.burst,
+            "bursts": rates.options.bursts,
+            "repetitions": rates.options.repetitions,
+            "callers": rates.rates.iter().map(each).collect::<Vec<_>>(),
+        }),
+    )
 }
 
-/// The whole text, on a terminal of so many columns.
-pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) -> String {
-    let mut page = Page::of_width(width);
-    page.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
+/// What one thread still pays.
+pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
+    let mut document = Document::default();
+    document.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
     let text =
         |cost: &Cost| format!("{} ({}–{})", digits(cost.median_ns), digits(cost.p25_ns), digits(cost.p75_ns));
     let row = |cost: &OffloadCost| {
@@ -108,20 +104,21 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
         };
         [name].into_iter().chain(of_each).collect()
     };
-    let rows: Vec<Vec<String>> = costs.iter().map(row).collect();
-    page.wide_table(
+    document.table(
         &["engine", "post here", "post offloaded", "arrival here", "completion offloaded"],
-        &rows,
+        costs.iter().map(row).collect(),
     );
-    let how = format!(
-        "sequences of {} messages, {} receives in front, a budget of {} KiB for engine and rings.",
-        options.messages,
-        options.depth,
-        options.budget_bytes >> 10
+    full_tables(&mut document, costs.iter().map(|cost| (&*cost.engine, cost.costs.as_ref().err())));
+    document.item(
+        "Here",
+        format!(
+            "sequences of {} messages, {} receives in front, a budget of {} KiB for engine and rings.",
+            options.messages,
+            options.depth,
+            options.budget_bytes >> 10
+        ),
     );
-    tell_full(&mut page, costs.iter().map(|cost| (&*cost.engine, cost.costs.as_ref().err())));
-    page.item("Here", &how);
-    page.into_text()
+    document
 }
 
 /// What stands in the place of figures of an engine whose table of fixed size was full.
@@ -131,16 +128,8 @@ fn each(costs: &Costs) -> [&Cost; 4] {
     [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
 }
 
-/// Writes all of it as JSON.
-///
-/// # Errors
-/// Those of `out`.
-pub fn offload_json(
-    options: &OffloadOptions,
-    costs: &[OffloadCost],
-    load: Option<f64>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// All of it for programs.
+pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], load: Option<f64>) -> Value {
     let of = |cost: Option<&Cost>| -> Value {
         json!({
             "median_ns": cost.map(|cost| cost.median_ns),
@@ -166,18 +155,15 @@ pub fn offload_json(
         }
         value
     };
-    let document = json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
-        "messages": options.messages,
-        "depth": options.depth,
-        "budget_bytes": options.budget_bytes,
-        "repeats": options.repeats,
-        "repetitions": options.repetitions,
-        "offload": costs.iter().map(one).collect::<Vec<_>>(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    out.write_all(b"\n")
+    measured(
+        load,
+        json!({
+            "messages": options.messages,
+            "depth": options.depth,
+            "budget_bytes": options.budget_bytes,
+            "repeats": options.repeats,
+            "repetitions": options.repetitions,
+            "offload": costs.iter().map(one).collect::<Vec<_>>(),
+        }),
+    )
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::html::escape::escape;
+use crate::report::escape::escape;
 
 /// Of a chart, in pixels, with all around it.
 pub(super) const WIDTH: f64 = 560.0;

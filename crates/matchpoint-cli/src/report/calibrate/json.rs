@@ -1,8 +1,6 @@
 //! The calibration for machines. `docs/calibrate.md` describes every member; members never change their meaning or
 //! disappear.
 
-use std::io::{self, Write};
-
 use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Search};
 use matchpoint_calibrate::fit::rates::NodeRate;
@@ -10,25 +8,12 @@ use matchpoint_calibrate::fit::robust::CONFIDENCE;
 use serde_json::{Value, json};
 
 use super::Calibration;
+use crate::report::schema::headed;
 
-/// Raised when a member changes its meaning.
-pub const SCHEMA: u32 = 1;
-
-/// Writes it.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(of: &Calibration<'_>, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(of))?;
-    out.write_all(b"\n")
-}
-
-/// The same as a value.
+/// All of it.
 pub fn document(of: &Calibration<'_>) -> Value {
     let parameters = of.parameters;
-    json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
+    headed(json!({
         "machine": of.machine.name,
         "host": of.raw.head.host,
         "mpi": of.raw.head.mpi,
@@ -51,7 +36,7 @@ pub fn document(of: &Calibration<'_>) -> Value {
             "gap_s": range(&logp.gap_s),
         })),
         "warnings": parameters.warnings,
-    })
+    }))
 }
 
 fn link(link: &Link) -> Value {

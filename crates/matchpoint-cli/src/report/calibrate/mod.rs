@@ -2,9 +2,8 @@
 
 mod chart;
 mod charts;
-pub mod html;
+pub mod document;
 pub mod json;
-pub mod terminal;
 
 use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, LogP, Parameters, Search};

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::escape::escape;
 use crate::derived::ratio;
 use crate::format::{count, share};
+use crate::report::escape::escape;
 
 /// A table row with a bar: label, number, and how far the bar goes (0 to 1).
 pub struct Bar {

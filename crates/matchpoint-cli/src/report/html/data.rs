@@ -6,9 +6,9 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{RankMeasurements, RankQueue};
 use serde::Serialize;
 
-use super::escape::script_json;
 use crate::derived::cost_ns;
 use crate::report::Report;
+use crate::report::escape::script_json;
 
 /// Rows of the heat map. More than a screen has pixels would only make the file larger.
 const ROWS: usize = 1024;

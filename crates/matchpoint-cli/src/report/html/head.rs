@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::escape::{escape, prose};
 use crate::advice::Kind;
 use crate::derived::{late_share, left_open, ratio};
 use crate::format::{bytes, count, counted, seconds, share, share_range};
-use crate::report::Report;
+use crate::report::escape::{escape, prose};
+use crate::report::{Report, document};
 use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
 
 /// The left end of the gauge: a hundredth of a percent.
@@ -120,8 +120,7 @@ pub fn facts(report: &Report<'_>) -> String {
         ("Posted at most", longest(&mut measurements.ranks.iter().map(|rank| rank.posted.length_max))),
         ("Waiting at most", longest(&mut measurements.ranks.iter().map(|rank| rank.unexpected.length_max))),
     ];
-    let items = facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"));
-    format!("<dl class=\"facts\">{}</dl>", items.collect::<String>())
+    document::html::facts("facts", &facts)
 }
 
 pub fn advice(report: &Report<'_>) -> String {

@@ -2,18 +2,18 @@
 
 use matchpoint_replay::measurements::UnderArrivals;
 
-use super::escape::{escape, prose};
 use crate::derived::ratio;
 use crate::format::{count, counted, seconds, share};
-use crate::report::Report;
+use crate::report::escape::prose;
+use crate::report::{Report, document};
 
 pub fn method(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let (arrivals, totals) = (&measurements.arrivals, &measurements.totals);
     let mut facts = vec![
-        ("Arrivals", format!("<code>{}</code>{}", arrivals.mode, compared(report))),
-        ("Network (LogGP)", format!("<code>{}</code>", escape(&arrivals.loggp.to_string()))),
-        ("Host of the timings", escape(&measurements.host)),
+        ("Arrivals", format!("`{}`{}", arrivals.mode, compared(report))),
+        ("Network (LogGP)", format!("`{}`", arrivals.loggp)),
+        ("Host of the timings", measurements.host.clone()),
         ("Written by", format!("matchpoint {}", env!("CARGO_PKG_VERSION"))),
         (
             "Run time",
@@ -29,13 +29,9 @@ pub fn method(report: &Report<'_>) -> String {
         let of = count(totals.recorded_wildcards);
         facts.push(("Wildcards reproduced", format!("{} of {of}", share(reproduced))));
     }
-    let items = facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"));
-    let notes = measurements.trace.notes.iter().map(|note| format!("<li>{}</li>", prose(note)));
-    format!(
-        "<dl class=\"list\">{}</dl><ul class=\"notes\">{}</ul>",
-        items.collect::<String>(),
-        notes.collect::<String>()
-    )
+    let notes: String =
+        measurements.trace.notes.iter().map(|note| format!("<li>{}</li>", prose(note))).collect();
+    format!("{}<ul class=\"notes\">{notes}</ul>", document::html::facts("list", &facts))
 }
 
 fn compared(report: &Report<'_>) -> String {
@@ -45,7 +41,7 @@ fn compared(report: &Report<'_>) -> String {
     }
     let under = |of: &UnderArrivals| {
         format!(
-            "<code>{}</code> {} and {}",
+            "`{}` {} and {}",
             of.mode,
             share(of.unexpected_share),
             counted(of.unexpected_longest, "message")

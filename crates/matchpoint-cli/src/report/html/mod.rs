@@ -5,29 +5,23 @@
 
 mod chart;
 mod data;
-pub(in crate::report) mod escape;
 mod head;
 mod method;
 mod places;
 mod queues;
 mod ranks;
-pub(in crate::report) mod table;
 mod traffic;
 
 use super::Report;
-use escape::escape;
+use crate::report::document::html::file;
 
 const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &[&str] =
     &[include_str!("cursor.js"), include_str!("map.js"), include_str!("columns.js"), include_str!("main.js")];
 
 /// The whole file.
 pub fn render(report: &Report<'_>) -> String {
-    fill(PAGE, |name| match name {
-        "title" => escape(&format!("Matchpoint: {}", report.measurements.trace.path)),
-        "style" => STYLE.to_owned(),
-        "trace" => head::trace(report),
+    let main = fill(PAGE, |name| match name {
         "verdict" => head::verdict(report),
         "facts" => head::facts(report),
         "advice" => head::advice(report),
@@ -45,9 +39,9 @@ pub fn render(report: &Report<'_>) -> String {
         "places" => places::places(report),
         "method" => method::method(report),
         "data" => data::json(report),
-        "script" => SCRIPT.concat(),
         unknown => unreachable!("the page has no place for `{unknown}`"),
-    })
+    });
+    file(&report.measurements.trace.path, &head::trace(report), &main, &SCRIPT.concat())
 }
 
 /// Fills every `{{name}}` of the template, once: what is filled in is not looked at again, whatever it contains.

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use matchpoint_replay::measurements::{QueueMeasurements, RankMeasurements, RankQueue};
 
 use super::chart::{Columns, bar, columns};
-use super::escape::escape;
 use crate::derived::ratio;
 use crate::format::{count, depth_bin, digits, share};
 use crate::report::Report;
+use crate::report::escape::escape;
 
 pub fn heat(report: &Report<'_>) -> String {
     let ranks = &report.measurements.ranks;

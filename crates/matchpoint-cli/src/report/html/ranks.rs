@@ -1,15 +1,14 @@
 //! What matching costs: per engine, per rank.
 
-use std::fmt::Write;
-
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
-use super::escape::{escape, prose};
 use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
 use crate::library_cost;
 use crate::report::Report;
+use crate::report::document::html::captioned;
+use crate::report::escape::{escape, prose};
 use crate::stand_in::stands_for;
 
 /// Ranks in the table.
@@ -108,24 +107,26 @@ pub fn worst(report: &Report<'_>) -> String {
     if report.measurements.ranks.is_empty() {
         return String::new();
     }
+    let caption =
+        format!("The ranks where matching with `{}` takes the largest share of their run time", engine.name);
+    let header = [
+        "Rank",
+        "Share",
+        "Warm",
+        "Cold",
+        "Messages",
+        "Posted",
+        "Unexpected",
+        "Late",
+        "Longest queue searched",
+    ];
     let ranks = worst_ranks(report.measurements, engine);
-    let mut html = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Worst ranks\"><table \
-                    class=\"grid\"><caption>The ranks where matching with <code>{}</code> takes the largest share of their run \
-                    time</caption><thead><tr><th scope=\"col\">Rank</th><th scope=\"col\">Share</th><th scope=\"col\">Warm</th><th \
-                    scope=\"col\">Cold</th><th scope=\"col\">Messages</th><th scope=\"col\">Posted</th><th \
-                    scope=\"col\">Unexpected</th><th scope=\"col\">Late</th><th scope=\"col\">Longest queue searched</th></tr>\
-                    </thead><tbody>",
-        escape(&engine.name)
-    );
-    for rank in ranks.iter().take(WORST) {
-        let _ = write!(html, "<tr>{}</tr>", worst_cells(rank));
-    }
-    html + "</tbody></table></div>"
+    captioned(&caption, &header, &ranks.iter().take(WORST).map(worst_row).collect::<Vec<_>>())
 }
 
-fn worst_cells((rank, at, of_run): &RankCost<'_>) -> String {
-    let cells = [
+fn worst_row((rank, at, of_run): &RankCost<'_>) -> Vec<String> {
+    vec![
+        rank.rank.to_string(),
         share(*of_run),
         duration_ns(at.match_ns),
         duration_ns(at.match_cold_ns),
@@ -134,7 +135,5 @@ fn worst_cells((rank, at, of_run): &RankCost<'_>) -> String {
         count(rank.unexpected.length_max),
         count(rank.late_receives),
         format!("{} at {}", count(rank.worst_length), seconds(rank.worst_at_s)),
-    ];
-    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
-    format!("<th scope=\"row\">{}</th>{cells}", rank.rank)
+    ]
 }

@@ -6,11 +6,11 @@ use matchpoint_replay::measurements::{CONFLICT_BLOCK, RankMeasurements, Totals};
 use matchpoint_trace::Class;
 
 use super::chart::{Bar, bars, stack};
-use super::escape::escape;
 use super::queues::{Map, map};
 use crate::derived::{self, HEADER_BITS, ratio};
 use crate::format::{count, counted, digits, power_bin, share};
-use crate::report::Report;
+use crate::report::escape::escape;
+use crate::report::{Report, document};
 
 /// Rows of a table of bars.
 const ROWS: usize = 12;
@@ -113,8 +113,7 @@ pub fn peers(report: &Report<'_>) -> String {
             share(derived::mean_over_ranks(measurements, |rank| rank.tuples_per_receive)),
         ),
     ];
-    let items = facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"));
-    format!("<h3>Peers</h3><dl class=\"list\">{}</dl>{}", items.collect::<String>(), communicators(report))
+    format!("<h3>Peers</h3>{}{}", document::html::facts("list", &facts), communicators(report))
 }
 
 fn communicators(report: &Report<'_>) -> String {

@@ -1,32 +1,17 @@
 //! Predictions for machines. `docs/predict.md` describes every member; members never change their meaning or disappear.
 
-use std::io::{self, Write};
-
 use matchpoint_model::{Prediction, ProcessCost, Split};
 use serde_json::{Value, json};
 
 use crate::predict::predicted::{EngineRow, Predicted, Row};
-
-/// Raised when a member changes its meaning.
-pub const SCHEMA: u32 = 1;
+use crate::report::schema::headed;
 
 /// More processes are summed up only.
 const PROCESSES_LISTED: usize = 1 << 16;
 
-/// Writes all of it.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(predicted: &Predicted, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(predicted))?;
-    out.write_all(b"\n")
-}
-
-/// The same as a value.
+/// All of it.
 pub fn document(predicted: &Predicted) -> Value {
-    json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
+    headed(json!({
         "command": predicted.command,
         "of": predicted.subject,
         "machine": {
@@ -41,7 +26,7 @@ pub fn document(predicted: &Predicted) -> Value {
         "rows": predicted.rows.iter().map(row).collect::<Vec<_>>(),
         "engines": predicted.engines.iter().map(engine).collect::<Vec<_>>(),
         "notes": super::table::notes(predicted),
-    })
+    }))
 }
 
 fn row(row: &Row) -> Value {

@@ -1,6 +1,6 @@
 //! The reports of `matchpoint predict`: made of a [`Predicted`](crate::predict::Predicted) and nothing else.
 
-pub mod html;
+pub(super) mod bars;
+pub mod document;
 pub mod json;
 mod table;
-pub mod terminal;

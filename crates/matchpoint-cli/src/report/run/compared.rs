@@ -1,12 +1,11 @@
 //! How long a job took with an engine of ours, and without.
 
-use anstyle::Style;
 use matchpoint_bench::statistics::median;
 use matchpoint_run::job::{Job, Position, Way};
 use serde_json::{Value, json};
 
 use crate::format;
-use crate::report::terminal::layout::Page;
+use crate::report::document::{Document, WIDTH};
 
 /// One way to run it.
 pub struct Row {
@@ -82,14 +81,15 @@ impl Compared {
         Compared(rows.into_iter().map(row).collect())
     }
 
-    /// For the terminal.
+    /// For the terminal, behind what the job printed.
     pub fn render(&self) -> String {
         let ours = self.0.iter().find(|row| row.way == Way::Ours).and_then(Row::median);
-        let rows: Vec<Vec<String>> = self.0.iter().map(|row| row.cells(ours)).collect();
-        let mut page = Page::default();
-        page.blank();
-        page.table(&["Whole command", "median", "least", "most", "ours ÷ this"], &rows);
-        page.paragraph("Starting and ending included, in turns.", Style::new().dimmed());
+        let mut document = Document::default();
+        document.table(
+            &["Whole command", "median", "least", "most", "ours ÷ this"],
+            self.0.iter().map(|row| row.cells(ours)).collect(),
+        );
+        document.note("Starting and ending included, in turns.");
         let first = &self.0[0].name;
         for row in self.0.iter().filter(|row| row.way != Way::Ours) {
             if let Some((ours, other)) = ours.zip(row.median()) {
@@ -98,15 +98,15 @@ impl Compared {
                 } else {
                     in_words(ours / other, &row.name)
                 };
-                page.paragraph(&format!("{} {words}.", upper(first)), Style::new());
+                document.paragraph(format!("{} {words}.", upper(first)));
             }
         }
         for row in &self.0 {
             if let Some(why) = &row.left_out {
-                page.item(&row.name, &format!("{why}."));
+                document.item(&row.name, format!("{why}."));
             }
         }
-        page.into_text()
+        format!("\n{}", document.text(WIDTH))
     }
 
     /// For machines.

@@ -1,14 +1,12 @@
 //! The verdict, and a table of ranks.
 
-use anstyle::{AnsiColor, Style};
 use matchpoint_run::report::Rank;
 
 use super::Run;
 use super::verdict::Verdict;
 use crate::format;
 use crate::record::ranks;
-use crate::report::terminal::layout::Page;
-use crate::verdict::Answer;
+use crate::report::document::{Document, WIDTH, answer_style};
 
 /// Ranks in the table, unless all are wanted.
 const ROWS: usize = 10;
@@ -21,10 +19,8 @@ const HEADER: [&str; 9] = ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", 
 
 /// All of it.
 pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
-    let mut page = Page::default();
-    page.blank();
-    page.paragraph(&verdict.text, style(verdict.answer));
-    page.blank();
+    let mut document = Document::default();
+    document.lead(&verdict.text, answer_style(verdict.answer));
     let told: Vec<&Rank> = run
         .ranks
         .iter()
@@ -41,7 +37,7 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         let several = told[..shown].iter().any(|rank| of_several(rank));
         let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
         let overflows = told.iter().any(|rank| rank.overflow.is_some());
-        page.table(if overflows { &OVERFLOW } else { &HEADER }, &rows);
+        document.table(if overflows { &OVERFLOW } else { &HEADER }, rows);
         let more = told.len() - shown;
         let mut more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         if several {
@@ -58,22 +54,12 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
              messages. met: entries queued, mean over searches. matching: time in the \
              engine, from every 64th call; share of the rank's time between its first endpoint and its last."
         };
-        page.footnote(&format!("{meaning}{more}"));
+        document.note(format!("{meaning}{more}"));
     }
     for (title, text) in notes(run) {
-        page.item(&title, &text);
+        document.item(&title, text);
     }
-    format!("{}\n", page.into_text().trim_end())
-}
-
-fn style(answer: Answer) -> Style {
-    let bold = Style::new().bold();
-    match answer {
-        Answer::Unknown => bold,
-        Answer::No | Answer::NoMessages => bold.fg_color(Some(AnsiColor::Green.into())),
-        Answer::Little => bold.fg_color(Some(AnsiColor::Yellow.into())),
-        Answer::Yes => bold.fg_color(Some(AnsiColor::Red.into())),
-    }
+    format!("\n{}", document.text(WIDTH))
 }
 
 fn row(rank: &Rank, of_several: bool) -> Vec<String> {

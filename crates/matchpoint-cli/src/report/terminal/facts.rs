@@ -7,15 +7,15 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{CONFLICT_BLOCK, Totals, TraceFacts};
 use matchpoint_trace::{Class, Function};
 
-use super::layout::Page;
 use crate::derived::{self, HEADER_BITS, ratio};
 use crate::format::{bytes, count, counted, digits, seconds, share};
 use crate::report::Report;
+use crate::report::document::Document;
 
 /// How many of a kind a line names.
 const NAMED: usize = 3;
 
-pub fn write(report: &Report<'_>, page: &mut Page) {
+pub fn write(report: &Report<'_>, document: &mut Document) {
     let measurements = report.measurements;
     let lines: [(&str, String); 11] = [
         ("Trace", trace(measurements)),
@@ -31,7 +31,7 @@ pub fn write(report: &Report<'_>, page: &mut Page) {
         ("Conflicts", conflicts(&measurements.totals)),
     ];
     for (label, text) in lines {
-        page.labelled(label, &text);
+        document.fact(label, text);
     }
 }
 

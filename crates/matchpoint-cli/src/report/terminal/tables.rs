@@ -5,13 +5,13 @@ use matchpoint_replay::measurements::{
     EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
 };
 
-use super::layout::Page;
 use super::statistics::statistics;
 use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use crate::library_cost;
 use crate::places::{compared, short};
 use crate::report::Report;
+use crate::report::document::Document;
 use crate::stand_in::stands_for;
 
 /// How many ranks are shown.
@@ -23,29 +23,29 @@ const PLACES: usize = 6;
 /// How many columns of depths fit.
 const BINS: usize = 9;
 
-pub fn write(report: &Report<'_>, page: &mut Page) {
+pub fn write(report: &Report<'_>, document: &mut Document) {
     if let Some(engine) = report.measurements.engines.first() {
-        queues(report, engine, page);
-        depths(engine, page);
-        engines(report, page);
-        ranks(report, engine, page);
-        places(report, engine, page);
+        queues(report, engine, document);
+        depths(engine, document);
+        engines(report, document);
+        ranks(report, engine, document);
+        places(report, engine, document);
     }
 }
 
 /// Where receives are posted, if the trace has call sites.
-fn places(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
+fn places(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let all = &report.measurements.places;
     if all.is_empty() {
         return;
     }
     let rows: Vec<_> = all.iter().take(PLACES).map(place_row).collect();
-    page.table(&["Posted by", "receives", "late", "any source", "compared", "deepest"], &rows);
-    let rest = match all.len() - rows.len() {
+    document.table(&["Posted by", "receives", "late", "any source", "compared", "deepest"], rows);
+    let rest = match all.len().saturating_sub(PLACES) {
         0 => String::new(),
         rest => format!("; {rest} more are in the JSON and in sites.csv"),
     };
-    page.footnote(&format!(
+    document.note(format!(
         "late: the message was there first. compared, deepest: entries that `{}` compares in all searches for these \
          receives, and in the longest{rest}.",
         engine.name
@@ -65,16 +65,17 @@ fn place_row(place: &PlaceMeasurements) -> Vec<String> {
     ]
 }
 
-fn queues(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
+fn queues(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let mean = |of: fn(&RankMeasurements) -> &RankQueue| {
         mean_over_ranks(report.measurements, |rank| of(rank).length_mean)
     };
-    let rows = [
+    let rows = vec![
         queue_row("posted", &engine.posted, mean(|rank| &rank.posted)),
         queue_row("unexpected", &engine.unexpected, mean(|rank| &rank.unexpected)),
     ];
-    page.table(&["Queue", "longest", "mean", "searches", "length met", "hits", "per hit", "per miss"], &rows);
-    page.footnote(&format!(
+    document
+        .table(&["Queue", "longest", "mean", "searches", "length met", "hits", "per hit", "per miss"], rows);
+    document.note(format!(
         "mean: length over time and ranks. length met: mean over searches. per hit, per miss: entries that `{}` \
          compares in a search that finds something, and in one that does not.",
         engine.name
@@ -95,7 +96,7 @@ fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<Str
     ]
 }
 
-fn depths(engine: &EngineMeasurements, page: &mut Page) {
+fn depths(engine: &EngineMeasurements, document: &mut Document) {
     let all = [
         ("posted, hits", &engine.posted.depth_hit),
         ("posted, misses", &engine.posted.depth_miss),
@@ -105,11 +106,11 @@ fn depths(engine: &EngineMeasurements, page: &mut Page) {
     let used = all.iter().filter_map(|(_, bins)| bins.iter().rposition(|searches| *searches > 0)).max();
     let columns = used.map_or(1, |last| last + 1).min(BINS);
     let title = format!("Depth, % (`{}`)", engine.name);
-    let labels: Vec<_> = (0..columns).map(|bin| label(bin, columns, used)).collect();
-    let header: Vec<&str> = [title.as_str()].into_iter().chain(labels.iter().map(String::as_str)).collect();
+    let labels = (0..columns).map(|bin| label(bin, columns, used));
+    let header: Vec<String> = [title].into_iter().chain(labels).collect();
     let rows: Vec<_> = all.iter().map(|(name, bins)| depth_row(name, bins, columns)).collect();
-    page.table(&header, &rows);
-    page.footnote("Searches by the number of entries compared; a line adds up to 100 %.");
+    document.table(&header, rows);
+    document.note("Searches by the number of entries compared; a line adds up to 100 %.");
 }
 
 fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
@@ -134,12 +135,12 @@ fn percent(of: f64) -> String {
     if of < 0.0005 { "<0.1".to_owned() } else { format!("{:.1}", of * 100.0) }
 }
 
-fn engines(report: &Report<'_>, page: &mut Page) {
+fn engines(report: &Report<'_>, document: &mut Document) {
     let engines = &report.measurements.engines;
     let rank = report.verdict.rank;
     let rows: Vec<_> = engines.iter().map(|engine| engine_row(report, engine)).collect();
     let at_rank = format!("at rank {rank}");
-    page.table(&["Engine", "compared", "per search", "warm", "cold", &at_rank, "memory"], &rows);
+    document.table(&["Engine", "compared", "per search", "warm", "cold", &at_rank, "memory"], rows);
     let ways = engines
         .iter()
         .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, stands_for(&of.name)?)));
@@ -154,17 +155,16 @@ fn engines(report: &Report<'_>, page: &mut Page) {
         .collect();
     let estimated =
         if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
-    page.footnote(&format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
+    document.note(format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
     if let Some(text) = library_cost::describe(report.measurements) {
-        page.footnote(&text);
+        document.note(text);
     }
     // Who named engines wants to know more of them; of all of them it would be a page.
     let told: Vec<_> = engines.iter().filter_map(|of| Some((of, statistics(of)?))).collect();
     if !told.is_empty() && engines.len() < REGISTRY.len() {
         for (engine, text) in told {
-            page.item(&format!("`{}`, at one rank", engine.name), &text);
+            document.item(&format!("`{}`, at one rank", engine.name), text);
         }
-        page.blank();
     }
 }
 
@@ -181,11 +181,11 @@ fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {
     ]
 }
 
-fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
+fn ranks(report: &Report<'_>, engine: &EngineMeasurements, document: &mut Document) {
     let worst = worst_ranks(report.measurements, engine);
     let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
-    page.table(&["Worst ranks", "of run", "warm", "cold", "posted", "unexpected", "late", "when"], &rows);
-    page.footnote(&format!(
+    document.table(&["Worst ranks", "of run", "warm", "cold", "posted", "unexpected", "late", "when"], rows);
+    document.note(format!(
         "Cost of `{}` there; longest queues, late receives, and when the longest queue was searched.",
         engine.name
     ));

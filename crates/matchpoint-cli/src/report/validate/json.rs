@@ -1,30 +1,15 @@
 //! Validations for machines. `docs/predict.md` describes every member; members never change their meaning or disappear.
 
-use std::io::{self, Write};
-
 use serde_json::{Map, Value, json};
 
 use crate::predict::Validated;
 use crate::predict::validate::validated::{Judgement, Row, Step, Times, Worst};
+use crate::report::schema::headed;
 
-/// Raised when a member changes its meaning.
-pub const SCHEMA: u32 = 1;
-
-/// Writes all of it.
-///
-/// # Errors
-/// Those of `out`.
-pub fn write(validated: &Validated, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(validated))?;
-    out.write_all(b"\n")
-}
-
-/// The same as a value.
+/// All of it.
 pub fn document(validated: &Validated) -> Value {
     let (of, job) = (&validated.machine.provenance, &validated.job);
-    json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
+    headed(json!({
         "command": "validate",
         "of": validated.subject,
         "machine": {
@@ -47,7 +32,7 @@ pub fn document(validated: &Validated) -> Value {
         "rows": validated.rows.iter().map(row).collect::<Vec<_>>(),
         "errors": validated.judgements.iter().map(judgement).collect::<Vec<_>>(),
         "notes": validated.notes,
-    })
+    }))
 }
 
 fn row(row: &Row) -> Value {

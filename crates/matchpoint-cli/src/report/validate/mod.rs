@@ -1,6 +1,6 @@
 //! The reports of `matchpoint predict validate`: made of a [`Validated`](crate::predict::Validated) and nothing else.
 
-pub mod html;
+mod bars;
+pub mod document;
 pub mod json;
 mod table;
-pub mod terminal;

@@ -6,16 +6,15 @@ mod tests;
 
 use std::io::{self, Write};
 
-use csv::Writer;
 use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
-use matchpoint_gpu::measure::{Fed, Mix, Posted, Rate};
+use matchpoint_gpu::measure::{Mix, Posted, Rate};
 use matchpoint_gpu::{Algorithm, Recorded};
 use serde_json::{Value, json};
 
-use super::json::SCHEMA;
 use crate::format::digits;
-use crate::report::terminal::layout::Page;
+use crate::report::document::Document;
+use crate::report::schema;
 
 pub use self::read::read;
 
@@ -71,51 +70,50 @@ impl OnCard<'_> {
     }
 }
 
-/// The whole text, on a terminal of so many columns.
-pub fn terminal(on_card: &OnCard<'_>, width: usize) -> String {
+/// All of it, with its picture.
+pub fn document(on_card: &OnCard<'_>, svg: String) -> Document {
     let OnCard { card, measured, .. } = on_card;
-    let mut page = Page::of_width(width);
-    page.item("Card", &described(card));
+    let mut document = Document::new("graphics cards", "Matches per second on a graphics card");
+    document.on_page().paragraph(
+        "Batches in the memory of the card, medians of several launches; one multiprocessor unless it is written. Published \
+         values are of other cards.",
+    );
+    document.item("Card", described(card));
     if let Some(missing) = on_card.missing() {
-        page.item("Only a part", &missing);
+        document.item("Only a part", missing);
     }
+    document.html(svg);
     let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
     for figure in Figure::ALL.into_iter().filter(is_measured) {
         let part = if on_card.is_whole(figure) { "" } else { ", in part" };
-        page.section(&format!("{}{part}", figure.title()));
-        if let Some(published) = figure.published() {
-            page.item(
-                "Published",
-                &format!("{} million matches per second, GeForce GTX 1080", digits(published / 1e6)),
-            );
-        }
-        let here = || measured.iter().filter(|(job, _)| job.figure == figure);
+        document.section(format!("{}{part}", figure.title()));
+        let rows = measured.iter().filter(|(job, _)| job.figure == figure).map(row).collect();
         if figure == Figure::Fed {
-            let header = ["", "by the host", "by the card", "latency, µs (99 %)", "hybrid"];
-            let rows: Vec<Vec<String>> =
-                here().filter_map(|(job, measured)| Some(fed_row(job, fed(measured)?))).collect();
-            page.wide_table(&header, &rows);
-            page.footnote(
-                "Medians of several passes, with the slowest and the fastest where there are some.",
-            );
+            document.table(&["", "by the host", "by the card", "latency, µs (99 %)", "hybrid"], rows);
+            document
+                .note("Medians of several passes, with the slowest and the fastest where there are some.");
         } else {
-            let header = ["", "million matches/s", "slowest–fastest launch"];
-            let rows: Vec<Vec<String>> =
-                here().filter_map(|(job, measured)| Some(rate_row(job, rate(measured)?))).collect();
-            page.wide_table(&header, &rows);
+            document.table(&["", "million matches/s", "slowest–fastest launch"], rows);
+        }
+        if let Some(published) = figure.published() {
+            let rate = digits(published / 1e6);
+            document.note(format!("Published: {rate} million matches per second, GeForce GTX 1080."));
         }
     }
-    let table = relaxations(measured);
-    if let Some((header, rows)) = table.split_first().filter(|(_, rows)| !rows.is_empty()) {
-        page.section("Relaxations, queues of 1024 entries (the paper's Table II)");
-        let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        page.wide_table(&header, rows);
+    for Lacking { job, why, .. } in &on_card.lacking {
+        document.on_page().item(&format!("{:?}, {}", job.figure, job.label), format!("missing: {why}"));
     }
-    page.into_text()
+    let relaxations = relaxations(measured);
+    if !relaxations.is_empty() {
+        document.section("Relaxations, queues of 1024 entries (the paper's Table II)");
+        let header = ["", "wildcards", "order", "million matches/s", "published, GTX 1080"];
+        document.table(&header, relaxations);
+    }
+    document
 }
 
 /// A card in words.
-pub(super) fn described(card: &Description) -> String {
+fn described(card: &Description) -> String {
     format!(
         "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
         card.name,
@@ -127,10 +125,9 @@ pub(super) fn described(card: &Description) -> String {
     )
 }
 
-/// The paper's Table II with ours beside it, its heading first: what each relaxation is worth where everything matches. Where
+/// The paper's Table II with ours next to it: what each relaxation is worth where everything matches. Where
 /// messages may be unexpected, what is left has to be put together after each batch.
-pub(super) fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
-    const HEADER: [&str; 5] = ["", "wildcards", "order", "million matches/s", "published, GTX 1080"];
+fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
         let (_, measured) = measured.iter().find(|(job, _)| match job.what {
             What::Stream(run) => {
@@ -146,7 +143,7 @@ pub(super) fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
             format!("{}{unexpected}", algorithm.name()),
             wildcards.to_owned(),
             order.to_owned(),
-            digits(rate(measured)?.median / 1e6),
+            if let Measured::Rate(rate) = measured { digits(rate.median / 1e6) } else { return None },
             published
                 .map_or_else(String::new, |published| format!("{about} {}", digits(published.rate / 1e6))),
         ];
@@ -161,39 +158,28 @@ pub(super) fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
     let rows = rows.into_iter().flat_map(|(algorithm, wildcards, order)| {
         [true, false].map(|compacts| row(algorithm, wildcards, order, compacts))
     });
-    [HEADER.map(str::to_owned).to_vec()].into_iter().chain(rows.flatten()).collect()
+    rows.flatten().collect()
 }
 
-fn rate(measured: &Measured) -> Option<&Rate> {
-    if let Measured::Rate(rate) = measured { Some(rate) } else { None }
-}
-
-fn fed(measured: &Measured) -> Option<&Fed> {
-    if let Measured::Fed(fed) = measured { Some(fed) } else { None }
-}
-
-fn rate_row(job: &Job, rate: &Rate) -> Vec<String> {
+fn row((job, measured): &(&Job, Measured)) -> Vec<String> {
     let millions = |rate: f64| digits(rate / 1e6);
-    vec![
-        job.label.clone(),
-        millions(rate.median),
-        format!("{}–{}", millions(rate.least), millions(rate.most)),
-    ]
-}
-
-fn fed_row(job: &Job, fed: &Fed) -> Vec<String> {
-    let microseconds = |nanoseconds: f64| digits(nanoseconds / 1e3);
-    vec![
-        job.label.clone(),
-        of_passes(&fed.by_host, fed.passes),
-        of_passes(&fed.by_card, fed.passes),
-        format!("{} ({})", microseconds(fed.latency_ns.0), microseconds(fed.latency_ns.1)),
-        of_passes(&fed.engine.1, fed.passes),
-    ]
+    let label = job.label.clone();
+    match measured {
+        Measured::Rate(rate) => {
+            vec![label, millions(rate.median), format!("{}–{}", millions(rate.least), millions(rate.most))]
+        }
+        Measured::Fed(fed) => vec![
+            label,
+            of_passes(&fed.by_host, fed.passes),
+            of_passes(&fed.by_card, fed.passes),
+            format!("{} ({})", digits(fed.latency_ns.0 / 1e3), digits(fed.latency_ns.1 / 1e3)),
+            of_passes(&fed.engine.1, fed.passes),
+        ],
+    }
 }
 
 /// Millions per second: the median, and between what all of several passes are.
-pub(super) fn of_passes(rate: &Rate, passes: usize) -> String {
+fn of_passes(rate: &Rate, passes: usize) -> String {
     let millions = |rate: f64| digits(rate / 1e6);
     match passes {
         0 | 1 => millions(rate.median),
@@ -267,8 +253,7 @@ fn posted(posted: Posted) -> &'static str {
 /// # Errors
 /// Those of `out`.
 pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut table = Writer::from_writer(out);
-    table.write_record([
+    let header = [
         "figure",
         "label",
         "algorithm",
@@ -296,10 +281,10 @@ pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
         "hybrid_least",
         "hybrid_most",
         "missing",
-    ])?;
+    ];
     let measured = on_card.measured.iter().map(|(job, measured)| (*job, Some(measured), ""));
     let lacking = on_card.lacking.iter().map(|lacking| (lacking.job, None, &*lacking.why));
-    for (job, measured, missing) in measured.chain(lacking) {
+    let row = |(job, measured, missing): (&Job, Option<&Measured>, &str)| {
         let of = columns(job);
         let mut row = vec![
             format!("{:?}", job.figure),
@@ -332,16 +317,13 @@ pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
         }
         row.extend(figures.map(|figure| figure.map(|figure| format!("{figure:.0}")).unwrap_or_default()));
         row.push(missing.to_owned());
-        table.write_record(row)?;
-    }
-    table.flush()
+        row
+    };
+    schema::table(header, measured.chain(lacking).map(row), out)
 }
 
-/// Writes all of it as JSON.
-///
-/// # Errors
-/// Those of `out`.
-pub fn json(on_card: &OnCard<'_>, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+/// All of it for programs.
+pub fn json(on_card: &OnCard<'_>, load: Option<f64>) -> Value {
     let OnCard { card, measured, lacking, .. } = on_card;
     let results = measured.iter().map(|(job, measured)| result(job, Some(measured), None));
     let results = results.chain(lacking.iter().map(|one| result(one.job, None, Some(&one.why))));
@@ -350,28 +332,25 @@ pub fn json(on_card: &OnCard<'_>, load: Option<f64>, out: &mut dyn Write) -> io:
         .iter()
         .filter_map(|figure| Some((format!("{figure:?}"), json!(figure.published()?))))
         .collect();
-    let document = json!({
-        "schema": SCHEMA,
-        "matchpoint": env!("CARGO_PKG_VERSION"),
-        "host": matchpoint_replay::host::host(),
-        "load": load,
-        "card": {
-            "name": card.name,
-            "compute_capability": format!("{}.{}", card.compute_capability.0, card.compute_capability.1),
-            "multiprocessors": card.multiprocessors,
-            "clock_khz": card.clock_khz,
-            "memory_clock_khz": card.memory_clock_khz,
-            "l2_bytes": card.l2_bytes,
-            "memory_bytes": card.memory_bytes,
-            "driver_version": card.driver_version,
-        },
-        "published_gtx_1080": published,
-        "measurements": results.len(),
-        "missing": lacking.len(),
-        "results": results,
-    });
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    out.write_all(b"\n")
+    schema::measured(
+        load,
+        json!({
+            "card": {
+                "name": card.name,
+                "compute_capability": format!("{}.{}", card.compute_capability.0, card.compute_capability.1),
+                "multiprocessors": card.multiprocessors,
+                "clock_khz": card.clock_khz,
+                "memory_clock_khz": card.memory_clock_khz,
+                "l2_bytes": card.l2_bytes,
+                "memory_bytes": card.memory_bytes,
+                "driver_version": card.driver_version,
+            },
+            "published_gtx_1080": published,
+            "measurements": results.len(),
+            "missing": lacking.len(),
+            "results": results,
+        }),
+    )
 }
 
 fn result(job: &Job, measured: Option<&Measured>, missing: Option<&str>) -> Value {

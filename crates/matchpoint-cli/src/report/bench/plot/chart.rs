@@ -6,7 +6,7 @@ use matchpoint_bench::{Cell, Outcome};
 
 use super::frame::Frame;
 use super::names::{End, names};
-use crate::report::html::escape::escape;
+use crate::report::escape::escape;
 
 /// Of a chart, in pixels, with all around it.
 pub(super) const WIDTH: usize = 400;

@@ -2,10 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::report::html::escape::escape;
-
-/// How pictures and pages look.
-pub(super) const STYLE: &str = include_str!("style.css");
+use crate::report::escape::escape;
 
 /// Charts side by side.
 const COLUMNS: usize = 3;
@@ -54,7 +51,7 @@ pub(super) fn grid(charts: &[String], (width, height): (usize, usize), label: &s
     // Few charts are not drawn larger than many.
     let across = width * columns;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {across} {}\" style=\"max-width:{across}px\" role=\"img\" aria-label=\"{}\"><style>{STYLE}</style>",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {across} {}\" style=\"max-width:{across}px\" role=\"img\" aria-label=\"{}\">",
         height * rows,
         escape(label)
     );

@@ -5,19 +5,15 @@ use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Mix, Posted, Run};
 
-use super::Form;
-use super::document::document;
 use super::lines::{Chart, Line, add, grid};
-use crate::format::digits;
-use crate::report::bench::gpu::{OnCard, described, of_passes, relaxations};
-use crate::report::html::escape::escape;
-use crate::report::html::table::table_of;
+use crate::report::bench::gpu::OnCard;
+use crate::report::escape::escape;
 
 /// Styles of lines that are dashed: what was published.
 const DASHED: usize = 9;
 
-/// The whole file.
-pub fn render(on_card: &OnCard<'_>, form: Form) -> String {
+/// The picture.
+pub fn svg(on_card: &OnCard<'_>) -> String {
     let mut charts = charts(&on_card.measured);
     for (chart, figures) in charts.iter_mut().zip(OF_CHARTS) {
         if !figures.iter().all(|&figure| on_card.is_whole(figure)) {
@@ -25,16 +21,13 @@ pub fn render(on_card: &OnCard<'_>, form: Form) -> String {
         }
     }
     let charts: Vec<Chart> = charts.into_iter().filter(|chart| !chart.lines.is_empty()).collect();
-    let mut svg = grid(&charts, "Million matches per second of a graphics card");
-    if let Some(missing) = on_card.missing() {
-        let missing = escape(missing.split(';').next().unwrap_or_default());
-        let said = format!("<text class=\"tick\" x=\"4\" y=\"9\">only a part: {missing}</text></svg>");
-        svg = svg.replace("</svg>", &said);
-    }
-    match form {
-        Form::Svg => svg,
-        Form::Html => page(on_card, &svg),
-    }
+    let svg = grid(&charts, "Million matches per second of a graphics card");
+    let Some(missing) = on_card.missing() else { return svg };
+    let missing = escape(missing.split(';').next().unwrap_or_default());
+    svg.replace(
+        "</svg>",
+        &format!("<text class=\"tick\" x=\"4\" y=\"9\">only a part: {missing}</text></svg>"),
+    )
 }
 
 /// The figures that each of the charts draws.
@@ -219,45 +212,4 @@ fn fed(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let mut all: Vec<Line> = all.into_iter().flatten().collect();
     all.iter_mut().enumerate().for_each(|(style, line)| line.style = style);
     all
-}
-
-fn page(on_card: &OnCard<'_>, svg: &str) -> String {
-    let OnCard { card, measured, .. } = on_card;
-    let missing = on_card.missing().map_or(String::new(), |missing| {
-        format!("<p><strong>Only a part:</strong> {}.</p>\n", escape(&missing))
-    });
-    let relaxed = match &*relaxations(measured) {
-        [header, rows @ ..] if !rows.is_empty() => {
-            format!("<h2>Relaxations (Table II)</h2>\n{}\n", table_of(header, rows))
-        }
-        _ => String::new(),
-    };
-    let body = format!(
-        "<h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
-         one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{missing}{svg}\n\
-         {relaxed}<h2>All of it</h2>\n{}",
-        escape(&described(card)),
-        table_of(&["figure", "", "million matches/s", "slowest launch", "fastest"], &all(on_card)),
-    );
-    document("graphics cards", &body)
-}
-
-fn all(on_card: &OnCard<'_>) -> Vec<Vec<String>> {
-    let millions = |rate: f64| digits(rate / 1e6);
-    let measured = on_card.measured.iter().map(|(job, measured)| {
-        let figures = match measured {
-            Measured::Rate(rate) => [rate.median, rate.least, rate.most].map(millions),
-            Measured::Fed(fed) => [
-                format!("{} fed by the host", of_passes(&fed.by_host, fed.passes)),
-                format!("{} by the card", of_passes(&fed.by_card, fed.passes)),
-                format!("{} {}", of_passes(&fed.engine.1, fed.passes), fed.engine.0),
-            ],
-        };
-        [vec![format!("{:?}", job.figure), job.label.clone()], figures.to_vec()].concat()
-    });
-    let lacking = on_card.lacking.iter().map(|lacking| {
-        let why = [format!("missing: {}", lacking.why), String::new(), String::new()];
-        [vec![format!("{:?}", lacking.job.figure), lacking.job.label.clone()], why.to_vec()].concat()
-    });
-    measured.chain(lacking).collect()
 }

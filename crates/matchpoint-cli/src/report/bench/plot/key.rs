@@ -12,10 +12,11 @@ struct Named {
 }
 
 /// All engines of a figure.
-pub(super) struct Key(Vec<Named>);
+pub struct Key(Vec<Named>);
 
 impl Key {
-    pub(super) fn of(rates: &Rates) -> Key {
+    /// Of all that were measured.
+    pub fn of(rates: &Rates) -> Key {
         let mut engines: Vec<(&str, Option<&str>)> = Vec::new();
         for rate in &rates.rates {
             match engines.iter_mut().find(|(name, _)| *name == rate.engine) {
@@ -33,13 +34,13 @@ impl Key {
     }
 
     /// What a line is called, of an engine that another may have matched in the place of.
-    pub(super) fn short(&self, engine: &str, substitute: Option<&str>) -> String {
+    pub fn short(&self, engine: &str, substitute: Option<&str>) -> String {
         let named = self.0.iter().find(|named| named.full == engine);
         in_place(named.map_or(engine, |named| &named.short), substitute)
     }
 
     /// Short names and full ones, where these are others.
-    pub(super) fn entries(&self) -> Vec<(String, String)> {
+    pub fn entries(&self) -> Vec<(String, String)> {
         let entry = |named: &Named| {
             let substitute = named.substitute.as_deref();
             (in_place(&named.short, substitute), in_place(&named.full, substitute))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::frame::{self, Frame};
 use super::names::{End, names};
-use crate::report::html::escape::escape;
+use crate::report::escape::escape;
 
 /// Of a chart, in pixels, with all around it.
 const WIDTH: usize = 460;

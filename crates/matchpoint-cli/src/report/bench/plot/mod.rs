@@ -3,13 +3,11 @@
 //! stroke through a point is its spread.
 
 mod chart;
-mod document;
 mod frame;
 pub mod gpu;
-mod key;
+pub(super) mod key;
 mod lines;
 mod names;
-mod page;
 mod place;
 pub mod rate;
 
@@ -18,7 +16,7 @@ use std::path::Path;
 use matchpoint_bench::{Cell, Results};
 
 use super::tables::{names, rows};
-use crate::format::digits;
+use crate::report::document::html::PICTURE;
 use chart::{HEIGHT, Scale, WIDTH, chart};
 use frame::grid;
 
@@ -27,7 +25,7 @@ use frame::grid;
 pub enum Form {
     /// A picture.
     Svg,
-    /// A page with the picture and the table.
+    /// The report as a page, with the picture in it.
     Html,
 }
 
@@ -42,17 +40,9 @@ impl Form {
     }
 }
 
-/// The whole file.
-pub fn render(results: &Results, load: Option<f64>, form: Form) -> String {
-    match form {
-        Form::Svg => svg(results),
-        Form::Html => page::render(results, load),
-    }
-}
-
-/// What else ran on the machine is in the figures, too.
-fn busy(load: Option<f64>) -> String {
-    load.map_or_else(String::new, |load| format!(" Its load average before that: {}.", digits(load)))
+/// A picture as a file, which has its own style.
+pub fn alone(svg: &str) -> String {
+    svg.replacen("><", &format!("><style>{PICTURE}</style><"), 1)
 }
 
 /// Workloads, but for traces, that were measured at one size only: they are in no chart.
@@ -86,7 +76,8 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     series
 }
 
-fn svg(results: &Results) -> String {
+/// The picture.
+pub fn svg(results: &Results) -> String {
     let (series, names) = (series(results), names(results));
     let scale = Scale::of(&results.cells);
     let drawn: Vec<String> = series.iter().map(|(name, rows)| chart(name, rows, &names, &scale)).collect();

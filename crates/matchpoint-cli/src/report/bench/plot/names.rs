@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::frame::Frame;
 use super::place::apart;
-use crate::report::html::escape::escape;
+use crate::report::escape::escape;
 
 /// Between two of them.
 const LINE: f64 = 11.5;

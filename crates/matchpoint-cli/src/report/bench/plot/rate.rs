@@ -1,28 +1,15 @@
 //! Message rate against threads, in the manner of the optimistic paper's Figure 8: one small chart for each scenario, each window
 //! and each amount of protocol work, and what was published beside them, on a scale of its own.
 
-use std::fmt::Write;
-
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
-use super::document::document;
 use super::key::Key;
 use super::lines::{Chart, Line, add, grid};
-use super::{Form, busy};
-use crate::format::{digits, in_place};
-use crate::report::bench::rate::{charts, label, notes, without};
-use crate::report::html::escape::escape;
-use crate::report::html::table::table_of;
+use crate::format::in_place;
+use crate::report::bench::rate::charts;
 
-/// The whole file.
-pub fn render(rates: &Rates, load: Option<f64>, form: Form) -> String {
-    match form {
-        Form::Svg => svg(rates),
-        Form::Html => page(rates, load),
-    }
-}
-
-fn svg(rates: &Rates) -> String {
+/// The picture.
+pub fn svg(rates: &Rates) -> String {
     let key = &Key::of(rates);
     let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {
         charts(rates).into_iter().map(move |(window, work_ns)| {
@@ -84,68 +71,4 @@ fn published() -> Vec<Line> {
         ..Line::default()
     };
     lines.chain(controls).enumerate().map(styled).collect()
-}
-
-fn page(rates: &Rates, load: Option<f64>) -> String {
-    let mut body = format!(
-        "<h1>Messages matched and delivered, by threads</h1>\n<p>Measured on {}.{} {}</p>\n",
-        escape(&matchpoint_replay::host::host()),
-        busy(load),
-        escape(&notes::here(rates)),
-    );
-    for sentence in notes::substitutes(rates) {
-        let _ = writeln!(body, "<p>{}.</p>", escape(&sentence));
-    }
-    let _ = writeln!(
-        body,
-        "{}<p class=\"note\">Points and levels are medians, the strokes through points and at the ends of levels spreads, p25–p75. \
-         {} The published figures are from other hardware, and not comparable in absolute terms.</p>",
-        svg(rates),
-        escape(&notes::legend(rates))
-    );
-    let key = Key::of(rates).entries();
-    if !key.is_empty() {
-        body += "<p>Names in the figure:</p>\n<ul>";
-        for (short, full) in key {
-            let _ = write!(body, "<li><b>{}</b>: {}</li>", escape(&short), escape(&full));
-        }
-        body += "</ul>\n";
-    }
-    let paid = notes::paid(rates);
-    if !paid.is_empty() {
-        let legend = escape(notes::PAID_LEGEND);
-        let _ = writeln!(
-            body,
-            "<h2>{}</h2>\n{}<p class=\"note\">{legend}</p>",
-            notes::PAID,
-            table_of(&notes::paid_header(rates), &paid)
-        );
-    }
-    let header = ["window", "--work-ns", "scenario", "engine", "million messages/s", "p25", "p75"];
-    let rows: Vec<Vec<String>> = rates.rates.iter().map(row).collect();
-    let _ = writeln!(body, "<h2>All of it</h2>\n{}", table_of(&header, &rows));
-    let counted = notes::counted(rates);
-    if !counted.is_empty() {
-        let _ = write!(body, "<h2>{}</h2>\n<ul>", notes::COUNTED);
-        for (what, counts) in counted {
-            let _ = write!(body, "<li><b>{}</b>: {}</li>", escape(&what), escape(&counts));
-        }
-        body += "</ul>";
-    }
-    document("message rate", &body)
-}
-
-fn row(rate: &Rate) -> Vec<String> {
-    let figure = |of: f64| without(rate).map_or_else(|| digits(of), |_| String::new());
-    let median = without(rate).map_or_else(|| figure(rate.median), str::to_owned);
-    let scenario = rate.scenario.title().to_owned();
-    vec![
-        rate.window.to_string(),
-        rate.work_ns.to_string(),
-        scenario,
-        label(rate),
-        median,
-        figure(rate.p25),
-        figure(rate.p75),
-    ]
 }

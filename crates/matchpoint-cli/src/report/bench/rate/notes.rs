@@ -21,17 +21,6 @@ pub fn legend(rates: &Rates) -> String {
     legend
 }
 
-/// The title of [`paid`].
-pub const PAID: &str = "Do threads pay? The best rate of several ÷ the best of one (threads)";
-
-/// What its marks mean.
-pub const PAID_LEGEND: &str = "Above 1 they do; ≈: the spreads overlap, so that neither is faster.";
-
-/// What its columns are.
-pub fn paid_header(rates: &Rates) -> Vec<&'static str> {
-    [""].into_iter().chain(rates.options.scenarios.iter().map(|scenario| scenario.title())).collect()
-}
-
 /// Whether threads pay: the best that several made of the best that one made. Empty if there is nothing to compare.
 pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
     let rows: Vec<Vec<String>> = charts(rates)
@@ -68,9 +57,6 @@ fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     let ratio = digits(several.median / alone.median.max(f64::MIN_POSITIVE));
     format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
-
-/// The title of [`counted`].
-pub const COUNTED: &str = "What engines count, for each message";
 
 /// Where, and the counts that are not 0.
 pub fn counted(rates: &Rates) -> Vec<(String, String)> {

@@ -1,41 +1,38 @@
-//! The prediction on a terminal: the answer, what it is of, tables.
+//! The prediction: the answer, bars split as in the paper's figures 10 and 11, what it is of, tables.
 
 use anstyle::Style;
 
-use super::table;
+use super::{bars, table};
 use crate::format::{count, seconds, share};
 use crate::predict::predicted::{EngineRow, LIBRARY, Predicted, Row};
-use crate::report::terminal::layout::Page;
+use crate::report::document::Document;
 
-/// Engines are told for so many numbers of processes; JSON has all.
+/// Tables of engines on a terminal; JSON and pages have all.
 const ENGINE_TABLES: usize = 4;
 
-/// The whole text.
-pub fn render(predicted: &Predicted) -> String {
-    let mut page = Page::default();
-    page.paragraph(&answer(predicted), Style::new().bold());
-    page.blank();
+/// All of it.
+pub fn document(predicted: &Predicted) -> Document {
+    let mut document = Document::new(&predicted.subject, "What will messages cost?");
+    document.lead(answer(predicted), Style::new().bold());
+    if !predicted.rows.is_empty() {
+        document.html(bars::of_operations(predicted));
+    }
     for (label, text) in table::facts(predicted) {
-        page.labelled(label, &text);
-    }
-    page.blank();
-    if !predicted.rows.is_empty() {
-        times(predicted, &mut page);
-        traffic(predicted, &mut page);
-    }
-    if let [row] = &predicted.rows[..] {
-        page.heading("Over processes");
-        page.table(&["", "least", "mean", "most"], &table::spread(row));
-        page.blank();
+        document.fact(label, text);
     }
     if !predicted.rows.is_empty() {
-        knowledge(predicted, &mut page);
+        times(predicted, &mut document);
+        traffic(predicted, &mut document);
+        if let [row] = &predicted.rows[..] {
+            document.section("Over processes");
+            document.table(&["", "least", "mean", "most"], table::spread(row));
+        }
+        knowledge(predicted, &mut document);
     }
-    engines(predicted, &mut page);
-    for note in table::notes(predicted) {
-        page.item("Note", &note);
-    }
-    page.into_text()
+    engines(predicted, &mut document);
+    document.gap();
+    table::notes(predicted).into_iter().for_each(|note| document.item("Note", note));
+    document
 }
 
 fn longest(predicted: &Predicted) -> Option<&Row> {
@@ -44,7 +41,7 @@ fn longest(predicted: &Predicted) -> Option<&Row> {
 }
 
 /// One sentence: how long, and what most of it goes to.
-pub(super) fn answer(predicted: &Predicted) -> String {
+fn answer(predicted: &Predicted) -> String {
     let sending = longest(predicted).map(|row| (row, row.prediction.longest[1]));
     let Some((row, split)) = sending.filter(|(_, split)| split.total_s() > 0.0) else {
         return predicted.without_messages.clone();
@@ -89,7 +86,7 @@ fn library(predicted: &Predicted) -> String {
 }
 
 fn header<'a>(predicted: &'a Predicted, columns: &[&'a str]) -> Vec<&'a str> {
-    [predicted.row_name].into_iter().chain(columns.iter().copied()).collect()
+    [&[predicted.row_name], columns].concat()
 }
 
 fn lines(predicted: &Predicted, of: impl Fn(&Row) -> Vec<String>) -> Vec<Vec<String>> {
@@ -97,48 +94,50 @@ fn lines(predicted: &Predicted, of: impl Fn(&Row) -> Vec<String>) -> Vec<Vec<Str
     predicted.rows.iter().map(line).collect()
 }
 
-fn times(predicted: &Predicted, page: &mut Page) {
-    page.heading(table::TIMES);
+fn times(predicted: &Predicted, document: &mut Document) {
+    document.section(table::TIMES);
     let rows = lines(predicted, table::times);
     let has_interval = rows.iter().any(|row| row.last().is_some_and(|interval| interval != "·"));
     let columns = &table::TIME_COLUMNS[..if has_interval { 5 } else { 4 }];
-    page.wide_table(&header(predicted, columns), &rows);
-    page.blank();
+    document.table(&header(predicted, columns), rows);
 }
 
-fn traffic(predicted: &Predicted, page: &mut Page) {
-    page.wide_table(&header(predicted, &table::TRAFFIC_COLUMNS), &lines(predicted, table::traffic));
-    page.footnote(table::TRAFFIC);
+fn traffic(predicted: &Predicted, document: &mut Document) {
+    document.table(&header(predicted, &table::TRAFFIC_COLUMNS), lines(predicted, table::traffic));
+    document.note(table::TRAFFIC);
 }
 
 /// Transport under models that know less.
-fn knowledge(predicted: &Predicted, page: &mut Page) {
+fn knowledge(predicted: &Predicted, document: &mut Document) {
     let known = |time: Option<f64>| time.map_or_else(|| "·".to_owned(), seconds);
     let of = |row: &Row| {
         let aware =
             row.prediction.processes.iter().map(|process| process.split.transport_s).fold(0.0, f64::max);
         vec![known(row.prediction.postal_s), known(row.prediction.max_rate_s), seconds(aware)]
     };
-    page.heading("Most transport of a process, as models see it");
-    page.table(&header(predicted, &["postal", "max-rate", "node-aware"]), &lines(predicted, of));
-    page.blank();
+    document.section("Most transport of a process, as models see it");
+    document.table(&header(predicted, &["postal", "max-rate", "node-aware"]), lines(predicted, of));
 }
 
-fn engines(predicted: &Predicted, page: &mut Page) {
+/// Where the table of that number is shown.
+fn shown(document: &mut Document, at: usize) -> &mut Document {
+    if at < ENGINE_TABLES { document } else { document.on_page() }
+}
+
+fn engines(predicted: &Predicted, document: &mut Document) {
     let tables = table::engines(predicted);
-    for (at, of) in tables.iter().take(ENGINE_TABLES).enumerate() {
-        page.heading(&of.title);
-        page.wide_table(&of.columns.iter().map(String::as_str).collect::<Vec<_>>(), &of.rows);
+    for (at, of) in tables.iter().enumerate() {
+        shown(document, at).section(&of.title);
+        shown(document, at).table(&of.columns, of.rows.clone());
         // Tables alike have one legend.
-        let next = tables.iter().take(ENGINE_TABLES).nth(at + 1);
-        if next.is_some_and(|next| next.meaning == of.meaning) {
-            page.blank();
-        } else {
-            page.footnote(&of.meaning);
+        if at + 1 == ENGINE_TABLES || tables.get(at + 1).is_none_or(|next| next.meaning != of.meaning) {
+            shown(document, at).note(&of.meaning);
         }
     }
     if tables.len() > ENGINE_TABLES {
         let more = tables.len() - ENGINE_TABLES;
-        page.item("Note", &format!("engines of {more} further numbers of processes are in the JSON."));
+        document
+            .on_terminal()
+            .item("Note", format!("engines of {more} further numbers of processes are in the JSON."));
     }
 }

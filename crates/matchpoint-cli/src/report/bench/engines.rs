@@ -1,0 +1,160 @@
+//! What every engine costs on every workload, and where each of them loses.
+
+use matchpoint_bench::{Cell, Outcome, Results};
+use serde_json::{Value, json};
+
+use super::standing::{self, Standing, best};
+use super::tables::{
+    NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
+    substitutes, time, unfinished, with_halves,
+};
+use crate::format::digits;
+use crate::report::document::Document;
+use crate::report::schema::measured;
+
+/// All of it, with the load of the machine before, and its picture.
+pub fn document(results: &Results, load: Option<f64>, svg: String) -> Document {
+    let mut document = Document::new("engines", "What matching costs, engine by engine");
+    document.on_page().paragraph(measured_on(load));
+    document.html(svg);
+    document.on_page().note(
+        "Points are medians, the strokes through them spreads: from the time that a quarter of the repetitions were faster \
+         than to the one that a quarter were slower than. An arrow: given up there, it costs more.",
+    );
+    let rows = rows(results);
+    times(results, &rows, &mut document);
+    let halves = with_halves(&rows);
+    if !halves.is_empty() {
+        document.section("Post + arrival, in nanoseconds, where they can be timed apart");
+        document.table(&header(results), table(&halves, |cell, _| or_nothing(split(cell))));
+    }
+    document.section("Entries examined per matched message");
+    document.table(&header(results), table(&rows, |cell, _| attempts(cell)));
+    document.section("Memory at most; * leanest of those that did the whole workload");
+    document.marked_table(&header(results), table(&rows, |cell, row| memory(cell, leanest(row))));
+    if results.engines.len() > 1 {
+        document.section("Where each engine loses");
+        standing::losses(results).into_iter().for_each(|(engine, text)| document.item(&engine, text));
+    }
+    document.gap();
+    unfinished(results).into_iter().for_each(|(what, text)| document.item(what, text));
+    substitutes(results).iter().for_each(|sentence| document.item("Substitute", format!("{sentence}.")));
+    document.item("Reference", reference(results));
+    document
+}
+
+/// A page has spreads and ratios below the times, a terminal in tables.
+fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
+    document.section(if results.is_cold {
+        "Nanoseconds per matched message, each call from cold caches"
+    } else {
+        "Nanoseconds per matched message (a post and an arrival)"
+    });
+    document.marked_table(&header(results), table(rows, timed));
+    document.note(standing::LEGEND);
+    document.on_terminal().section("Spread (p25–p75 of the repetitions)");
+    document.on_terminal().table(&header(results), table(rows, |cell, _| or_nothing(spread(cell))));
+    if results.engines.len() > 1 {
+        document.on_terminal().section("Times the best of the row");
+        document.on_terminal().table(&header(results), table(rows, ratio));
+    }
+}
+
+/// Workloads downwards, engines to the right.
+fn header(results: &Results) -> Vec<String> {
+    ["workload".to_owned()].into_iter().chain(names(results)).collect()
+}
+
+fn table(rows: &[&[Cell]], text: impl Fn(&Cell, &[Cell]) -> String) -> Vec<Vec<String>> {
+    let line = |row: &&[Cell]| {
+        row.first().map(label).into_iter().chain(row.iter().map(|cell| text(cell, row))).collect()
+    };
+    rows.iter().map(line).collect()
+}
+
+fn or_nothing(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NOTHING.to_owned())
+}
+
+/// The time, and below it how it spreads, and how many times the best it is.
+fn timed(cell: &Cell, row: &[Cell]) -> String {
+    let standing = Standing::of(cell, row);
+    let times = match (&cell.outcome, standing) {
+        (Outcome::Measured(_), Standing::Behind) => format!("\n× {}", ratio(cell, row)),
+        _ => String::new(),
+    };
+    let spread = spread(cell).map_or(String::new(), |spread| format!("\n{spread}"));
+    format!("{}{}{spread}{times}", standing.mark(), time(cell))
+}
+
+fn ratio(cell: &Cell, row: &[Cell]) -> String {
+    match (&cell.outcome, best(row).map(|best| best.ns_median)) {
+        (Outcome::Measured(figures), Some(best)) => {
+            let standing = Standing::of(cell, row);
+            let mark = if standing == Standing::Level { standing.mark() } else { "" };
+            format!("{mark}{}", digits(figures.ns_median / best))
+        }
+        (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
+        (Outcome::Full(_), _) => "full".to_owned(),
+        (Outcome::Wrong(_), _) => "WRONG".to_owned(),
+        _ => NOTHING.to_owned(),
+    }
+}
+
+/// All of it for programs.
+pub fn json(results: &Results, load: Option<f64>) -> Value {
+    measured(
+        load,
+        json!({
+            "cold": results.is_cold,
+            "reference_ns": rounded(results.reference_ns),
+            "reference_ns_min": rounded(results.reference_range_ns.0),
+            "reference_ns_max": rounded(results.reference_range_ns.1),
+            "floor_ns": rounded(results.floor_ns),
+            "engines": results.engines,
+            "results": results.cells.iter().map(result).collect::<Vec<_>>(),
+        }),
+    )
+}
+
+fn result(cell: &Cell) -> Value {
+    let mut value = json!({
+        "workload": cell.workload,
+        "n": cell.n,
+        "engine": cell.engine,
+        "substitute": cell.substitute,
+        "ns_median": Value::Null,
+        "ns_min": Value::Null,
+        "attempts_mean": cell.attempts_mean.map(rounded),
+        "bytes_peak": cell.bytes_whole(),
+    });
+    if cell.bytes_whole().is_none() {
+        value["bytes_above"] = json!(cell.bytes_peak);
+    }
+    match &cell.outcome {
+        Outcome::Measured(figures) => {
+            value["ns_median"] = json!(rounded(figures.ns_median));
+            value["ns_min"] = json!(rounded(figures.ns_min));
+            value["ns_p25"] = json!(rounded(figures.ns_p25));
+            value["ns_p75"] = json!(rounded(figures.ns_p75));
+            value["samples"] = json!(figures.samples);
+            if let Some((post, arrive)) = figures.split {
+                value["ns_post"] = json!(rounded(post));
+                value["ns_arrive"] = json!(rounded(arrive));
+            }
+        }
+        Outcome::TooSlow { above_ns, why } => {
+            value["ns_above"] = json!(rounded(*above_ns));
+            value["unfinished"] = json!(why);
+        }
+        Outcome::Differs(what) => value["differs"] = json!(what),
+        Outcome::Full(when) => value["full"] = json!(when),
+        Outcome::Wrong(what) => value["wrong"] = json!(what),
+    }
+    value
+}
+
+/// A thousandth of a nanosecond is less than anybody can measure.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

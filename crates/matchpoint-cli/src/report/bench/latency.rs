@@ -1,0 +1,135 @@
+//! What single calls took.
+
+use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
+use serde_json::{Value, json};
+
+use super::tables;
+use crate::format::{count, duration_ns, in_place};
+use crate::report::document::Document;
+use crate::report::schema::measured;
+
+/// The whole report.
+pub fn document(latencies: &Latencies) -> Document {
+    let mut document = Document::default();
+    document.section(format!(
+        "Single calls, queues of up to {} entries; the shortest of {} times each",
+        count(latencies.entries as u64),
+        latencies.repetitions
+    ));
+    let mut rows = Vec::new();
+    for engine in &latencies.engines {
+        let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());
+        let name = in_place(&engine.engine, engine.substitute.as_deref());
+        let name = if is_whole { name } else { format!("{name}, as far as it came") };
+        rows.push(line(&name, &engine.all));
+        let stages = engine.stages.iter();
+        rows.extend(stages.map(|stage| line(&format!("  {}", called(stage)), &stage.percentiles)));
+    }
+    rows.push(line("(no engine: the clock alone)", &latencies.nothing));
+    document.table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], rows);
+    document.note(format!(
+        "once: the p99.99 of the first of the {} times alone, with whatever interrupted it; the columns before it are of \
+         the shortest.",
+        latencies.repetitions
+    ));
+    for engine in &latencies.engines {
+        for stage in &engine.stages {
+            if let Some((what, text)) = unfinished(stage) {
+                document.item(what, format!("{}, {}: {text}", engine.engine, stage.what));
+            }
+        }
+        let not_reached = engine.stages.iter().filter(|stage| stage.ended == Some(Ended::NotReached));
+        let not_reached: Vec<&str> = not_reached.map(|stage| stage.what).collect();
+        if !not_reached.is_empty() {
+            document.item("Not reached", format!("{}: {}", engine.engine, not_reached.join("; ")));
+        }
+    }
+    for of in &latencies.engines {
+        if let Some(sentence) = tables::substitute(&of.engine, of.substitute.as_deref()) {
+            document.item("Substitute", format!("{sentence}."));
+        }
+    }
+    document.item(
+        "Clock",
+        format!("two looks at the clock take {}; that is subtracted.", duration_ns(latencies.clock_ns)),
+    );
+    document
+}
+
+/// A stage, and what its figures are not to be taken for.
+fn called(stage: &Stage) -> String {
+    match &stage.ended {
+        Some(Ended::Full(_)) => format!("{}, until full", stage.what),
+        Some(Ended::Differs(_)) => format!("{}, until it differs", stage.what),
+        Some(Ended::Wrong(_)) => format!("{}, until WRONG", stage.what),
+        Some(Ended::NotReached | Ended::GivenUp(_)) | None => stage.what.to_owned(),
+    }
+}
+
+/// Why a stage has not all of its calls, if it was reached: a title, and a sentence.
+fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
+    Some(match stage.ended.as_ref()? {
+        Ended::NotReached => return None,
+        Ended::GivenUp(why) => ("Given up", why.clone()),
+        Ended::Full(when) => ("Full", tables::full(when)),
+        Ended::Differs(what) => ("Differs", tables::differs(what)),
+        Ended::Wrong(what) => ("WRONG", format!("{what}.")),
+    })
+}
+
+fn line(name: &str, of: &Percentiles) -> Vec<String> {
+    let times = [of.p50_ns, of.p99_ns, of.p9999_ns, of.max_ns, of.p9999_once_ns];
+    let times =
+        times.into_iter().map(|ns| if of.calls == 0 { "·".to_owned() } else { duration_ns(ns.into()) });
+    [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
+}
+
+/// All of it for programs.
+pub fn json(latencies: &Latencies, load: Option<f64>) -> Value {
+    measured(
+        load,
+        json!({
+            "entries": latencies.entries,
+            "repetitions": latencies.repetitions,
+            "clock_ns": latencies.clock_ns,
+            "nothing": percentiles(&latencies.nothing),
+            "engines": latencies.engines.iter().map(|engine| json!({
+                "engine": engine.engine,
+                "substitute": engine.substitute,
+                "all": percentiles(&engine.all),
+                "stages": engine.stages.iter().map(stage).collect::<Vec<_>>(),
+            })).collect::<Vec<_>>(),
+        }),
+    )
+}
+
+fn stage(stage: &Stage) -> Value {
+    let mut value = percentiles(&stage.percentiles);
+    value["stage"] = json!(stage.what);
+    if let Some(ended) = &stage.ended {
+        value["unfinished"] = json!(match ended {
+            Ended::NotReached => "not reached",
+            Ended::GivenUp(why) | Ended::Full(why) | Ended::Differs(why) | Ended::Wrong(why) => why,
+        });
+    }
+    match &stage.ended {
+        Some(Ended::Full(when)) => value["full"] = json!(when),
+        Some(Ended::Differs(what)) => value["differs"] = json!(what),
+        Some(Ended::Wrong(what)) => value["wrong"] = json!(what),
+        Some(Ended::NotReached | Ended::GivenUp(_)) | None => {}
+    }
+    value
+}
+
+/// Of no calls there are none: 0 ns would be the best of all.
+fn percentiles(of: &Percentiles) -> Value {
+    let some = |ns: u32| (of.calls > 0).then_some(ns);
+    json!({
+        "calls": of.calls,
+        "p50_ns": some(of.p50_ns),
+        "p99_ns": some(of.p99_ns),
+        "p9999_ns": some(of.p9999_ns),
+        "max_ns": some(of.max_ns),
+        "p9999_once_ns": some(of.p9999_once_ns),
+    })
+}

@@ -1,0 +1,39 @@
+//! The parameters as a table, and charts of what they were made of.
+
+use super::charts::groups;
+use super::{Calibration, HEADER, contention, logp, rows, search, where_};
+use crate::report::document::Document;
+
+/// All of it.
+pub fn document(of: &Calibration<'_>) -> Document {
+    let (name, head) = (&of.machine.name, &of.raw.head);
+    let mut document = Document::new(format!("the machine {name}"), format!("The machine {name}"));
+    document.fact("Machine", format!("{name}: {}, {}", where_(of.raw), head.host));
+    document.fact("MPI", &head.mpi);
+    document.on_page().fact("Measured", &head.started);
+    if !of.parameters.links.is_empty() {
+        document.table(&HEADER, rows(of.parameters));
+        document.note(
+            "A message of s bytes takes α + s ÷ R_b; where several processes of a node send at once, R_N bounds them all. ±: \
+             the wider half of the interval of 95 %.",
+        );
+    }
+    let sentences = [
+        ("Queue search", search(of.parameters)),
+        ("Contention", contention(of.parameters)),
+        ("LogP", logp(of.parameters)),
+    ];
+    for (label, text) in sentences {
+        text.into_iter().for_each(|text| document.fact(label, text));
+    }
+    if !of.parameters.warnings.is_empty() {
+        document.section("What this does not tell");
+        of.parameters.warnings.iter().for_each(|warning| document.bullet(warning));
+    }
+    for group in groups(of) {
+        document.on_page().section(group.title);
+        document.on_page().paragraph(group.text);
+        document.html(format!("<div class=\"charts\">\n{}</div>", group.charts.concat()));
+    }
+    document
+}

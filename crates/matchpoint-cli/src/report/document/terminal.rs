@@ -1,0 +1,181 @@
+//! A document as text: wrapped paragraphs, labels, aligned tables.
+//!
+//! Styles are always written; the stream drops them where nobody sees colours.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+use super::{Block, WIDTH};
+use crate::wrap::wrap;
+
+/// Columns of the labels on the left.
+const LABEL: usize = 15;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Text of so many columns.
+pub(super) fn render<'a>(blocks: impl Iterator<Item = &'a Block>, width: usize) -> String {
+    let mut page = Page { text: String::new(), width };
+    let mut last = None;
+    for block in blocks {
+        if last.is_some_and(|last| are_apart(last, block)) && !page.text.ends_with("\n\n") {
+            page.text.push('\n');
+        }
+        page.block(block);
+        last = Some(block);
+    }
+    page.text
+}
+
+/// Whether an empty line is between these blocks.
+fn are_apart(one: &Block, next: &Block) -> bool {
+    use Block::{Bullet, Fact, Item, Note, Paragraph, Section, Table};
+    !matches!(
+        (one, next),
+        (Section(_), _)
+            | (Fact(..), Fact(..))
+            | (Table(_), Note(_))
+            | (Paragraph(_), Paragraph(_))
+            | (Item(..) | Bullet(_), Item(..) | Bullet(_))
+    )
+}
+
+struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Page {
+    fn block(&mut self, block: &Block) {
+        match block {
+            Block::Lead(text, style) => self.lines(text, self.width, *style),
+            Block::Paragraph(text) => self.lines(text, self.width, Style::new()),
+            Block::Note(text) => self.lines(text, self.width.min(WIDTH), DIM),
+            Block::Section(title) => self.line(&format!("{BOLD}{title}{BOLD:#}")),
+            Block::Fact(label, text) => self.fact(label, text),
+            Block::Item(title, text) => self.item(title, text),
+            Block::Bullet(text) => self.bullet(text),
+            Block::Table(table) => self.table(&table.header, &table.rows),
+            Block::Html(_) | Block::Gap => {}
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn lines(&mut self, text: &str, width: usize, style: Style) {
+        for line in wrap(text, width) {
+            self.line(&format!("{style}{line}{style:#}"));
+        }
+    }
+
+    fn fact(&mut self, label: &str, text: &str) {
+        let mut label = label;
+        for line in wrap(text, self.width - LABEL) {
+            self.line(&format!("{DIM}{label:<LABEL$}{DIM:#}{line}"));
+            label = "";
+        }
+    }
+
+    fn item(&mut self, title: &str, text: &str) {
+        let mut lines = wrap(&format!("{title}: {text}"), self.width - 2).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let rest = first.strip_prefix(title).unwrap_or(&first);
+        let bold = if first.starts_with(title) { title } else { "" };
+        self.line(&format!("- {BOLD}{bold}{BOLD:#}{rest}"));
+        lines.for_each(|line| self.line(&format!("  {line}")));
+    }
+
+    fn bullet(&mut self, text: &str) {
+        for (index, line) in wrap(text, self.width - 2).into_iter().enumerate() {
+            self.line(&format!("{}{line}", if index == 0 { "- " } else { "  " }));
+        }
+    }
+
+    /// Columns, the first apart, are cut into as many tables as it takes to stay within the page: the first column begins
+    /// each of them.
+    fn table(&mut self, header: &[String], rows: &[Vec<String>]) {
+        let widths = widths(header, rows, self.width);
+        let first = widths.first().map_or(0, |&width| width.max(LABEL - 2));
+        let mut from = 1;
+        while from < header.len() {
+            let mut used = first;
+            let fits = widths[from..].iter().take_while(|&&width| {
+                used += 2 + width;
+                used <= self.width
+            });
+            let to = from + fits.count().max(1);
+            let cut = |row: &Vec<String>| -> Vec<String> {
+                let cells = row.get(from..to.min(row.len())).unwrap_or_default();
+                row.first().into_iter().chain(cells).map(|cell| first_line(cell).to_owned()).collect()
+            };
+            self.narrow_table(&cut(&header.to_vec()), &rows.iter().map(cut).collect::<Vec<_>>());
+            from = to;
+        }
+    }
+
+    /// The first column to the left, the others to the right.
+    fn narrow_table(&mut self, header: &[String], rows: &[Vec<String>]) {
+        let widths = widths(header, rows, self.width);
+        self.line(&format!("{BOLD}{}{BOLD:#}", aligned(header, &widths)));
+        for row in rows {
+            // A name that is too long has a line of its own.
+            if row[0].chars().count() > widths[0].max(LABEL - 2) {
+                wrap(&row[0], self.width).iter().for_each(|line| self.line(line));
+                let unnamed: Vec<String> =
+                    [String::new()].into_iter().chain(row[1..].iter().cloned()).collect();
+                self.line(&aligned(&unnamed, &widths));
+            } else {
+                self.line(&aligned(row, &widths));
+            }
+        }
+    }
+}
+
+fn first_line(cell: &str) -> &str {
+    cell.split('\n').next().unwrap_or_default()
+}
+
+fn widths(header: &[String], rows: &[Vec<String>], page: usize) -> Vec<usize> {
+    let of = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).chain([&header[column]]);
+        cells.map(|cell| first_line(cell).chars().count()).max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = (0..header.len()).map(of).collect();
+    let others: usize = widths[1..].iter().map(|width| width + 2).sum();
+    let shortest = header[0].chars().count().max(LABEL - 2);
+    widths[0] = widths[0].min(page.saturating_sub(others).max(shortest));
+    widths
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (index, (cell, &width)) in row.iter().zip(widths).enumerate() {
+        let _ = match index {
+            0 => write!(line, "{cell:<width$}", width = width.max(LABEL - 2)),
+            _ => write!(line, "  {cell:>width$}"),
+        };
+    }
+    line.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::document::Document;
+
+    #[test]
+    fn a_name_beyond_the_page_is_cut_behind_commas() {
+        let name = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
+        let mut document = Document::default();
+        document.table(&["", "calls"], vec![vec![name.to_owned(), "7".to_owned()]]);
+        let text = document.text(60);
+        assert!(
+            text.lines().all(|line| anstream::adapter::strip_str(line).to_string().chars().count() <= 60)
+        );
+        assert_eq!(text.lines().skip(1).take(2).collect::<String>(), name);
+    }
+}

@@ -1,0 +1,71 @@
+//! For each operation a bar that was measured next to one that was modelled, split as in the paper's figures 10 and 11.
+
+use std::fmt::Write;
+
+use crate::format::seconds;
+use crate::predict::Validated;
+use crate::predict::validate::validated::{Application, Row, Step};
+use crate::report::escape::escape;
+use crate::report::predict::bars::{legend, reach, strip};
+
+/// One chart for each application, its operations on one scale; or each on its own, where that would show the longest only.
+pub(super) fn of_applications(validated: &Validated) -> String {
+    let mut html = String::new();
+    for application in Application::ALL {
+        let rows: Vec<&Row> = validated.rows.iter().filter(|row| row.application == application).collect();
+        if !rows.is_empty() {
+            let scale = if application.is_volume() { "; each pair has a scale of its own" } else { "" };
+            let title = escape(application.title());
+            let _ = write!(html, "<h2>{title}: measured above, modelled below{scale}</h2>");
+            html.push_str(&chart(&rows));
+        }
+    }
+    let measured = "<li><i class=\"k5\"></i><span>measured</span></li>";
+    let modelled = "<li><i class=\"mark\"></i><span>modelled with the entries that were compared</span></li>";
+    html + &legend(measured, modelled)
+}
+
+fn chart(rows: &[&Row]) -> String {
+    let longest = |row: &&Row| row.interval.1.max(row.split.total_s()).max(row.measured.high_s);
+    let longest_of_all = rows.iter().map(longest).fold(0.0, f64::max);
+    let mut html = "<table class=\"bars split pairs\"><tbody>".to_owned();
+    for row in rows {
+        let whole = if row.application.is_volume() { longest(row) } else { longest_of_all };
+        let measured = row.measured.typical_s;
+        let _ = write!(
+            html,
+            "<tr><th scope=\"rowgroup\" rowspan=\"2\">{}</th><td class=\"n\">{}</td><td class=\"b\"><span \
+             class=\"parts\"><i class=\"k5\" style=\"width:{:.3}%\" title=\"measured: {}\"></i>{}</span></td></tr>",
+            escape(&name(row)),
+            seconds(measured),
+            measured / whole * 100.0,
+            seconds(measured),
+            reach(row.measured.low_s, row.measured.high_s, whole)
+        );
+        let _ = write!(
+            html,
+            "<tr class=\"below\"><td class=\"n\">{}</td><td class=\"b\"><span class=\"parts\">{}{}{}</span></td></tr>",
+            seconds(row.split.total_s()),
+            strip(&row.split, whole),
+            reach(row.interval.0, row.interval.1, whole),
+            mark(row, whole)
+        );
+    }
+    html + "</tbody></table>"
+}
+
+/// `level 2`, or as it is called.
+fn name(row: &Row) -> String {
+    match row.application {
+        Application::Spmv | Application::Spgemm => format!("level {}", row.name),
+        _ => row.name.clone(),
+    }
+}
+
+/// Where the bar ends if queue search takes what was compared.
+fn mark(row: &Row, whole: f64) -> String {
+    row.modelled[Step::Attempts as usize].map_or(String::new(), |time| {
+        let title = format!("with the entries compared: {}", seconds(time));
+        format!("<span class=\"mark\" style=\"left:{:.3}%\" title=\"{title}\"></span>", time / whole * 100.0)
+    })
+}
