@@ -1,353 +1,365 @@
 //! JSON, schema 1. Names and nesting are fixed: programs read them. `docs/json.md` describes every member, and a
 //! test compares it with what is written.
 
-mod build;
-
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use matchpoint_trace::BurstCost;
-use serde::Serialize;
+use matchpoint_replay::measurements::{
+    CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankQueue,
+    Statistic, Totals,
+};
+use matchpoint_replay::{Measurements, library_cost as replayed};
+use matchpoint_trace::{Class, Function};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
 use super::Report;
-
-/// The version of the schema.
-pub const SCHEMA: u32 = 1;
+use super::schema::{self, SCHEMA};
+use crate::advice::{Advice, Kind};
+use crate::derived;
 
 /// Writes the report.
 ///
 /// # Errors
 /// `out` does not take it.
-pub fn write(report: &Report<'_>, mut out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &document(report))?;
-    out.write_all(b"\n")
+pub fn write(report: &Report<'_>, out: &mut (dyn Write + Send)) -> io::Result<()> {
+    let (of_run, ranks) = (of_run(report), Ranks(report.measurements));
+    schema::write(&Document { schema: SCHEMA, of_run, ranks }, out)
 }
 
-/// The report as plain data.
-pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
-    build::document(report)
-}
-
-type Counts<'a> = BTreeMap<&'a str, u64>;
-
-/// All of it.
 #[derive(Serialize)]
-pub struct Document<'a> {
+struct Document<'a> {
     schema: u32,
-    trace: Trace<'a>,
-    calls: Calls<'a>,
-    sends: u64,
-    receives: u64,
-    wildcards: Wildcards,
-    communicators: usize,
-    tags: Tags<'a>,
-    peers: Peers,
-    arrivals: String,
-    elapsed_s: f64,
-    setup_s: f64,
-    crowding: Option<f64>,
-    library_cost: Option<LibraryCost>,
-    verdict: Verdict<'a>,
-    engines: Vec<Engine<'a>>,
-    ranks: Vec<Rank<'a>>,
-    advice: Vec<Advice<'a>>,
-    messages: Messages<'a>,
-    probes: Probes,
-    compatible_runs: CompatibleRuns<'a>,
-    conflicts: Conflicts,
-    header_bits: HeaderBits,
-    communicator_list: Vec<Communicator<'a>>,
-    replay: Replay<'a>,
-    host: &'a str,
-    timings: Timings,
-    places: Vec<Place<'a>>,
+    #[serde(flatten)]
+    of_run: Value,
+    ranks: Ranks<'a>,
 }
 
-#[derive(Serialize)]
-struct Place<'a> {
-    function: Option<&'a str>,
-    source: Option<&'a str>,
-    module: &'a str,
-    address: u64,
-    ranks: u64,
-    receives: u64,
-    late: u64,
-    any_source: u64,
-    any_tag: u64,
-    posted_searches: u64,
-    posted_attempts: u64,
-    posted_attempts_max: u64,
-    unexpected_searches: u64,
-    unexpected_attempts: u64,
-    unexpected_attempts_max: u64,
+/// Written one by one: there may be many.
+struct Ranks<'a>(&'a Measurements);
+
+impl Serialize for Ranks<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.0.ranks.len()).map(|index| rank(self.0, index)))
+    }
 }
 
-#[derive(Serialize)]
-struct Timings {
-    wall_s: f64,
-    processor_s: f64,
-    bursts: u64,
-    bursts_interrupted: u64,
-    cold_phases: u64,
-    repetition_excess: f64,
+/// All but the ranks.
+fn of_run(report: &Report<'_>) -> Value {
+    let measurements = report.measurements;
+    let totals = &measurements.totals;
+    let (wildcards, (peers_mean, peers_max)) = (totals.wildcards, derived::peers(measurements));
+    let bits = derived::header_bits(measurements);
+    let (runs, run_mean) = derived::compatible_runs(totals);
+    let timings = measurements.timings;
+    json!({
+        "trace": trace(measurements),
+        "calls": calls(measurements),
+        "sends": totals.sends,
+        "receives": totals.receives,
+        "wildcards": {
+            "none": wildcards.none,
+            "any_source": wildcards.any_source,
+            "any_tag": wildcards.any_tag,
+            "both": wildcards.both,
+        },
+        "communicators": measurements.communicators.len(),
+        "tags": {
+            "unique": totals.tags_unique,
+            "max": totals.tag_max,
+            "exact": totals.tags_exact,
+            "most_sends": totals.sends_per_tag,
+        },
+        "peers": { "mean": peers_mean, "max": peers_max },
+        "arrivals": measurements.arrivals.mode.to_string(),
+        "elapsed_s": measurements.elapsed_s,
+        "setup_s": measurements.setup_s,
+        "crowding": measurements.crowding,
+        "library_cost": measurements.library_cost.as_ref().map(library_cost),
+        "verdict": verdict(report),
+        "engines": measurements.engines.iter().map(engine).collect::<Vec<_>>(),
+        "advice": report.advice.iter().map(advice).collect::<Vec<_>>(),
+        "messages": messages(totals),
+        "probes": {
+            "found": totals.probes_found,
+            "missed": totals.probes_missed,
+            "any_source": totals.probes_any_source,
+            "any_tag": totals.probes_any_tag,
+        },
+        "compatible_runs": {
+            "runs": runs,
+            "length_mean": run_mean,
+            "length_max": totals.compatible_run_max,
+            "by_length": totals.compatible_runs,
+        },
+        "conflicts": {
+            "block_messages": CONFLICT_BLOCK,
+            "blocks": totals.blocks,
+            "blocks_with_conflict": totals.blocks_with_conflict,
+            "messages": totals.conflicts,
+        },
+        "header_bits": {
+            "context": bits.context,
+            "source": bits.source,
+            "tag": bits.tag,
+            "total": bits.total(),
+        },
+        "communicator_list": measurements.communicators.iter().map(communicator).collect::<Vec<_>>(),
+        "replay": replay(measurements),
+        "host": measurements.host,
+        "timings": {
+            "wall_s": timings.wall_s,
+            "processor_s": timings.processor_s,
+            "bursts": timings.bursts,
+            "bursts_interrupted": timings.interrupted,
+            "cold_phases": timings.cold_phases,
+            "repetition_excess": timings.repetition_excess,
+        },
+        "places": measurements.places.iter().map(place).collect::<Vec<_>>(),
+    })
 }
 
-#[derive(Serialize)]
-struct Trace<'a> {
-    format: &'a str,
-    library: Option<&'a str>,
-    transport: Option<&'a str>,
-    command: Option<&'a str>,
-    started: Option<&'a str>,
-    ranks: u32,
-    calls: u64,
-    calls_left_out: u64,
-    calls_cut_off: u64,
-    ended_early: &'a [u32],
-    path: &'a str,
-    missing: Vec<Missing<'a>>,
-    notes: &'a [String],
+fn place(of: &PlaceMeasurements) -> Value {
+    let there = &of.receives;
+    json!({
+        "function": of.function,
+        "source": of.source,
+        "module": of.module,
+        "address": of.address,
+        "ranks": of.ranks,
+        "receives": there.posted,
+        "late": there.late,
+        "any_source": there.any_source,
+        "any_tag": there.any_tag,
+        "posted_searches": there.found.searches,
+        "posted_attempts": there.found.attempts,
+        "posted_attempts_max": there.found.attempts_max,
+        "unexpected_searches": there.sought.searches,
+        "unexpected_attempts": there.sought.attempts,
+        "unexpected_attempts_max": there.sought.attempts_max,
+    })
 }
 
-#[derive(Serialize)]
-struct LibraryCost {
-    pairs: u32,
-    same_host: bool,
-    posted: EntryCost,
-    unexpected: EntryCost,
-    bursts: Vec<BurstCost>,
-    ring_message_ns: Option<f64>,
+fn trace(measurements: &Measurements) -> Value {
+    let facts = &measurements.trace;
+    let missing = facts.missing.iter().map(|(rank, why)| json!({ "rank": rank, "why": why }));
+    json!({
+        "format": facts.format,
+        "library": facts.library,
+        "transport": facts.transport,
+        "command": facts.command,
+        "started": facts.started,
+        "ranks": facts.ranks,
+        "calls": facts.calls,
+        "calls_left_out": facts.calls_left_out,
+        "calls_cut_off": facts.calls_cut_off,
+        "ended_early": facts.ended_early,
+        "path": facts.path,
+        "missing": missing.collect::<Vec<_>>(),
+        "notes": facts.notes,
+    })
 }
 
-#[derive(Serialize)]
-struct EntryCost {
-    lengths: Vec<f64>,
-    warm_ns: Vec<f64>,
-    cold_ns: f64,
-    empty_ns: f64,
+fn library_cost(of: &replayed::LibraryCost) -> Value {
+    let entry = |curve: &replayed::Curve| {
+        json!({
+            "lengths": curve.warm.iter().map(|point| point.0).collect::<Vec<_>>(),
+            "warm_ns": curve.warm.iter().map(|point| point.1).collect::<Vec<_>>(),
+            "cold_ns": curve.cold_ns,
+            "empty_ns": curve.empty_ns,
+        })
+    };
+    json!({
+        "pairs": of.pairs,
+        "same_host": of.same_host,
+        "posted": entry(&of.posted),
+        "unexpected": entry(&of.unexpected),
+        "bursts": of.bursts,
+        "ring_message_ns": (of.ring_message_ns > 0.0).then_some(of.ring_message_ns),
+    })
 }
 
-#[derive(Serialize)]
-struct Missing<'a> {
-    rank: u32,
-    why: &'a str,
+fn calls(measurements: &Measurements) -> Value {
+    let of = |class| derived::calls_of(measurements, class);
+    json!({
+        "point_to_point": of(Class::PointToPoint),
+        "collective": of(Class::Collective),
+        "one_sided": of(Class::OneSided),
+        "completion": of(Class::Completion),
+        "communicator": of(Class::Communicator),
+        "other": of(Class::Other),
+        "by_function": named(&measurements.calls),
+    })
 }
 
-#[derive(Serialize)]
-struct Calls<'a> {
-    point_to_point: u64,
-    collective: u64,
-    one_sided: u64,
-    completion: u64,
-    communicator: u64,
-    other: u64,
-    by_function: Counts<'a>,
+fn named(by_function: &BTreeMap<Function, u64>) -> BTreeMap<&str, u64> {
+    by_function.iter().map(|(function, count)| (function.name(), *count)).collect()
 }
 
-#[derive(Serialize)]
-struct Wildcards {
-    none: u64,
-    any_source: u64,
-    any_tag: u64,
-    both: u64,
+fn verdict(report: &Report<'_>) -> Value {
+    let of = &report.verdict;
+    let others = of.others.iter().map(|other| json!({ "name": other.name, "share": other.share }));
+    json!({
+        "share": of.share,
+        "low": of.low,
+        "high": of.high,
+        "share_of_replay": of.share_of_replay,
+        "rank": of.rank,
+        "at_s": of.at_s,
+        "text": of.text,
+        "answer": of.answer.name(),
+        "share_of_replay_low": of.range_of_replay.0,
+        "share_of_replay_high": of.range_of_replay.1,
+        "share_without_setup": of.share_without_setup,
+        "share_without_setup_low": of.range_without_setup.0,
+        "share_without_setup_high": of.range_without_setup.1,
+        "others": others.collect::<Vec<_>>(),
+    })
 }
 
-#[derive(Serialize)]
-struct Tags<'a> {
-    unique: u64,
-    max: Option<i32>,
-    exact: bool,
-    most_sends: &'a [(i32, u64)],
+/// Why an engine was stopped, if it was.
+fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
+    match of {
+        _ if of.full => Some("full"),
+        _ if of.too_large => Some("memory"),
+        _ if of.sampled < 1.0 => Some("time"),
+        _ => None,
+    }
 }
 
-#[derive(Serialize)]
-struct Peers {
-    mean: f64,
-    max: u32,
+fn engine(of: &EngineMeasurements) -> Value {
+    let statistic = |of: &Statistic| json!({ "name": of.name, "mean": of.mean, "max": of.max });
+    json!({
+        "name": of.name,
+        "substitute": of.substitute.as_ref().map(|of| &of.name),
+        "substitute_ranks": of.substitute.as_ref().map(|of| of.ranks),
+        "sampled": of.sampled,
+        "stopped": stopped(of),
+        "timed_counting": of.timed_counting,
+        "matched": of.matched,
+        "match_ns": of.match_ns,
+        "match_cold_ns": of.match_cold_ns,
+        "unmatched_receives": of.unmatched_receives,
+        "unmatched_messages": of.unmatched_messages,
+        "disagreements": of.disagreements,
+        "posted": queue(&of.posted),
+        "unexpected": queue(&of.unexpected),
+        "statistics": of.statistics.iter().map(statistic).collect::<Vec<_>>(),
+        "bytes_max": of.bytes_max,
+        "bytes_sum": of.bytes_sum,
+    })
 }
 
-#[derive(Serialize)]
-struct Verdict<'a> {
-    share: f64,
-    low: f64,
-    high: f64,
-    share_of_replay: f64,
-    rank: u32,
-    at_s: f64,
-    text: &'a str,
-    answer: &'static str,
-    share_of_replay_low: f64,
-    share_of_replay_high: f64,
-    share_without_setup: f64,
-    share_without_setup_low: f64,
-    share_without_setup_high: f64,
-    others: Vec<Other<'a>>,
+fn queue(of: &QueueMeasurements) -> Value {
+    json!({
+        "length_max": of.length_max,
+        "length_mean": of.length_mean,
+        "attempts": of.attempts,
+        "searches": of.searches,
+        "hits": of.hits,
+        "attempts_hit": of.attempts_hit,
+        "attempts_miss": of.attempts_miss,
+        "depth_hit": of.depth_hit,
+        "depth_miss": of.depth_miss,
+    })
 }
 
-#[derive(Serialize)]
-struct Other<'a> {
-    name: &'a str,
-    share: f64,
+fn rank(measurements: &Measurements, index: usize) -> Value {
+    let of = &measurements.ranks[index];
+    let queue = |of: &RankQueue| json!({ "length_max": of.length_max, "length_mean": of.length_mean });
+    let engines = measurements.engines.iter().filter_map(|engine| {
+        let at = engine.ranks.get(index)?;
+        Some(json!({
+            "name": engine.name,
+            "match_ns": at.match_ns,
+            "match_cold_ns": at.match_cold_ns,
+            "attempts": at.attempts,
+            "bytes": at.bytes,
+        }))
+    });
+    json!({
+        "rank": of.rank,
+        "calls": of.calls,
+        "sends": of.sends,
+        "receives": of.receives,
+        "messages": of.messages,
+        "elapsed_s": of.elapsed_s,
+        "setup_s": of.setup_s,
+        "peers": of.peers,
+        "peer_uniformity": of.peer_uniformity,
+        "peer_weight_max": of.peer_weight_max,
+        "tuples_unique": of.tuples_unique,
+        "tuples_exact": of.tuples_exact,
+        "tuple_share_max": of.tuple_share_max,
+        "tuples_per_receive": of.tuples_per_receive,
+        "posted": queue(&of.posted),
+        "unexpected": queue(&of.unexpected),
+        "late_receives": of.late_receives,
+        "worst_at_s": of.worst_at_s,
+        "worst_length": of.worst_length,
+        "engines": engines.collect::<Vec<_>>(),
+    })
 }
 
-#[derive(Serialize)]
-struct Engine<'a> {
-    name: &'a str,
-    substitute: Option<&'a str>,
-    substitute_ranks: Option<u32>,
-    sampled: f64,
-    stopped: Option<&'static str>,
-    timed_counting: f64,
-    matched: u64,
-    match_ns: f64,
-    match_cold_ns: f64,
-    unmatched_receives: u64,
-    unmatched_messages: u64,
-    disagreements: u64,
-    posted: Queue<'a>,
-    unexpected: Queue<'a>,
-    statistics: Vec<Statistic>,
-    bytes_max: u64,
-    bytes_sum: u64,
+fn advice(of: &Advice) -> Value {
+    let kind = match of.kind {
+        Kind::Change => "change",
+        Kind::Trust => "trust",
+    };
+    json!({
+        "kind": kind,
+        "title": of.title,
+        "text": of.text,
+        "numbers": of.numbers.iter().copied().collect::<BTreeMap<_, _>>(),
+        "saving_ns": of.saving.map(|saving| saving.ns),
+        "saving_share": of.saving.map(|saving| saving.share),
+        "overflow_limit": of.saving.and_then(|saving| saving.overflow_limit),
+    })
 }
 
-#[derive(Serialize)]
-struct Statistic {
-    name: &'static str,
-    mean: f64,
-    max: f64,
+fn messages(totals: &Totals) -> Value {
+    json!({
+        "bytes": totals.bytes,
+        "sends_without_size": totals.sends_without_size,
+        "proc_null": totals.proc_null,
+        "cancelled": totals.cancelled,
+        "late_receives": derived::late(totals),
+        "late_by_function": named(&totals.late_by_function),
+        "posted_by_function": named(&totals.posted_by_function),
+    })
 }
 
-#[derive(Serialize)]
-struct Queue<'a> {
-    length_max: u64,
-    length_mean: f64,
-    attempts: u64,
-    searches: u64,
-    hits: u64,
-    attempts_hit: u64,
-    attempts_miss: u64,
-    depth_hit: &'a [u64],
-    depth_miss: &'a [u64],
+fn communicator(of: &CommunicatorFacts) -> Value {
+    json!({
+        "context": of.context,
+        "origin": of.origin,
+        "size": of.size,
+        "messages": of.messages,
+        "resolved": of.resolved,
+    })
 }
 
-#[derive(Serialize)]
-struct Rank<'a> {
-    rank: u32,
-    calls: u64,
-    sends: u64,
-    receives: u64,
-    messages: u64,
-    elapsed_s: f64,
-    setup_s: f64,
-    peers: u32,
-    peer_uniformity: f64,
-    peer_weight_max: f64,
-    tuples_unique: u64,
-    tuples_exact: bool,
-    tuple_share_max: f64,
-    tuples_per_receive: f64,
-    posted: RankQueue,
-    unexpected: RankQueue,
-    late_receives: u64,
-    worst_at_s: f64,
-    worst_length: u64,
-    engines: Vec<EngineAtRank<'a>>,
-}
-
-#[derive(Serialize)]
-struct RankQueue {
-    length_max: u64,
-    length_mean: f64,
-}
-
-#[derive(Serialize)]
-struct EngineAtRank<'a> {
-    name: &'a str,
-    match_ns: f64,
-    match_cold_ns: f64,
-    attempts: u64,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Advice<'a> {
-    kind: &'static str,
-    title: &'a str,
-    text: &'a str,
-    numbers: BTreeMap<&'static str, f64>,
-    saving_ns: Option<f64>,
-    saving_share: Option<f64>,
-    overflow_limit: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Messages<'a> {
-    bytes: u64,
-    sends_without_size: u64,
-    proc_null: u64,
-    cancelled: u64,
-    late_receives: u64,
-    late_by_function: Counts<'a>,
-    posted_by_function: Counts<'a>,
-}
-
-#[derive(Serialize)]
-struct Probes {
-    found: u64,
-    missed: u64,
-    any_source: u64,
-    any_tag: u64,
-}
-
-#[derive(Serialize)]
-struct CompatibleRuns<'a> {
-    runs: u64,
-    length_mean: f64,
-    length_max: u64,
-    by_length: &'a [u64],
-}
-
-#[derive(Serialize)]
-struct Conflicts {
-    block_messages: usize,
-    blocks: u64,
-    blocks_with_conflict: u64,
-    messages: u64,
-}
-
-#[derive(Serialize)]
-struct HeaderBits {
-    context: u32,
-    source: u32,
-    tag: u32,
-    total: u32,
-}
-
-#[derive(Serialize)]
-struct Communicator<'a> {
-    context: u32,
-    origin: &'a str,
-    size: u32,
-    messages: u64,
-    resolved: bool,
-}
-
-#[derive(Serialize)]
-struct Replay<'a> {
-    elapsed_s: f64,
-    loggp: String,
-    released: &'a BTreeMap<&'static str, u64>,
-    made_up_messages: u64,
-    lost_messages: u64,
-    intervals_known: bool,
-    arrivals_moved: u64,
-    arrivals_outside: u64,
-    unexplained_ranks: u64,
-    recorded_wildcards: u64,
-    reproduced_wildcards: u64,
-    unmatched_receives: u64,
-    unmatched_messages: u64,
-    unexpected_share: BTreeMap<String, f64>,
-    unexpected_longest: BTreeMap<String, u64>,
+fn replay(measurements: &Measurements) -> Value {
+    let (arrivals, totals) = (&measurements.arrivals, &measurements.totals);
+    let compared = || arrivals.compared.iter();
+    let own = (arrivals.mode.to_string(), derived::late_share(totals));
+    let shares = compared().map(|of| (of.mode.to_string(), of.unexpected_share)).chain([own]);
+    let longest = compared().map(|of| (of.mode.to_string(), of.unexpected_longest));
+    json!({
+        "elapsed_s": measurements.replayed_s,
+        "loggp": arrivals.loggp.to_string(),
+        "released": arrivals.released,
+        "made_up_messages": arrivals.made_up_messages,
+        "lost_messages": arrivals.lost_messages,
+        "intervals_known": arrivals.intervals_known,
+        "arrivals_moved": arrivals.arrivals_moved,
+        "arrivals_outside": arrivals.arrivals_outside,
+        "unexplained_ranks": arrivals.unexplained_ranks,
+        "recorded_wildcards": totals.recorded_wildcards,
+        "reproduced_wildcards": totals.reproduced_wildcards,
+        "unmatched_receives": totals.unmatched_receives,
+        "unmatched_messages": totals.unmatched_messages,
+        "unexpected_share": shares.collect::<BTreeMap<_, _>>(),
+        "unexpected_longest": longest.collect::<BTreeMap<_, _>>(),
+    })
 }
