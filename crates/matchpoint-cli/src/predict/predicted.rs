@@ -1,6 +1,7 @@
 //! What a prediction comes to. Plain data: reports are made from it, and nothing else.
 
 use matchpoint_model::{Exchange, Layout, Machine, Prediction};
+use serde::Serialize;
 
 /// The name of the row for the MPI library that the machine was measured under.
 pub const LIBRARY: &str = "MPI library";
@@ -71,7 +72,7 @@ impl Row {
 }
 
 /// What an engine would do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EngineRow {
     /// Its name.
     pub engine: String,

@@ -2,6 +2,7 @@
 
 use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
+use serde::Serialize;
 
 /// All of it.
 #[derive(Clone, Debug)]
@@ -23,7 +24,7 @@ pub struct Validated {
 }
 
 /// What the measurements ran under.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Job {
     /// The launcher and its options.
     pub command: Vec<String>,
@@ -42,7 +43,8 @@ pub struct Job {
 }
 
 /// Operations of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Application {
     /// Products of matrices and vectors, level by level.
     Spmv,
@@ -51,10 +53,13 @@ pub enum Application {
     /// Everything to one rank.
     Gather,
     /// Algorithm 1, receives posted as messages come.
+    #[serde(rename = "high_volume_equal")]
     VolumeEqual,
     /// Algorithm 1, the other way round.
+    #[serde(rename = "high_volume_reversed")]
     VolumeReversed,
     /// Algorithm 1, in random order.
+    #[serde(rename = "high_volume_random")]
     VolumeRandom,
 }
 
@@ -74,18 +79,6 @@ impl Application {
         matches!(self, Application::VolumeEqual | Application::VolumeReversed | Application::VolumeRandom)
     }
 
-    /// As JSON has it.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Application::Spmv => "spmv",
-            Application::Spgemm => "spgemm",
-            Application::Gather => "gather",
-            Application::VolumeEqual => "high_volume_equal",
-            Application::VolumeReversed => "high_volume_reversed",
-            Application::VolumeRandom => "high_volume_random",
-        }
-    }
-
     /// For people.
     pub const fn title(self) -> &'static str {
         match self {
@@ -100,7 +93,8 @@ impl Application {
 }
 
 /// How much a model knows, each more than the one before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Equation 1, one set of parameters for all messages.
     Postal,
@@ -120,18 +114,6 @@ impl Step {
     /// All of them, the one that knows least first.
     pub const ALL: [Step; 6] =
         [Step::Postal, Step::MaxRate, Step::NodeAware, Step::Queue, Step::Contention, Step::Attempts];
-
-    /// As JSON has it.
-    pub const fn key(self) -> &'static str {
-        match self {
-            Step::Postal => "postal",
-            Step::MaxRate => "max_rate",
-            Step::NodeAware => "node_aware",
-            Step::Queue => "queue",
-            Step::Contention => "contention",
-            Step::Attempts => "attempts",
-        }
-    }
 
     /// For people.
     pub const fn title(self) -> &'static str {
@@ -180,7 +162,7 @@ pub struct Row {
 }
 
 /// Repetitions of one operation, in seconds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Times {
     /// What counts: the time of a repetition that nothing interrupts, as in a calibration.
     pub typical_s: f64,
@@ -216,7 +198,7 @@ impl Times {
 }
 
 /// Entries that a list compares in the order in which messages came, at the process that compares most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
     /// That process.
     pub process: u32,

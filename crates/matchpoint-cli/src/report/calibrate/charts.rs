@@ -8,14 +8,14 @@ use matchpoint_calibrate::plan::{Part, PostOrder};
 use matchpoint_calibrate::raw::Repeated;
 
 use super::Calibration;
-use super::chart::{Chart, Scale, Series};
 use crate::format::{bytes, count, seconds};
+use crate::report::chart::axis::Scale;
+use crate::report::chart::{Chart, Line, Shape};
 
-/// Of sizes and times, of sizes and residuals, of counts and times, of counts and residuals.
-const SIZES: (Scale, Scale) = (Scale::Logarithmic(16), Scale::Logarithmic(10));
-const SIZES_SIGNED: (Scale, Scale) = (Scale::Logarithmic(16), Scale::Signed);
-const COUNTS: (Scale, Scale) = (Scale::Logarithmic(10), Scale::Logarithmic(10));
-const COUNTS_SIGNED: (Scale, Scale) = (Scale::Logarithmic(10), Scale::Signed);
+const SIZES: Scale = Scale::Powers(16, |mark| bytes(mark as u64));
+const COUNTS: Scale = Scale::Powers(10, |mark| count(mark as u64));
+const TIMES: Scale = Scale::Powers(10, seconds);
+const RESIDUALS: Scale = Scale::Signed(|mark| format!("{:+.0} %", mark * 100.0));
 
 /// A title, and the charts below it.
 pub(super) struct Group {
@@ -23,8 +23,8 @@ pub(super) struct Group {
     pub title: &'static str,
     /// How to read them.
     pub text: &'static str,
-    /// As SVG.
-    pub charts: Vec<String>,
+    /// Those there are.
+    pub charts: Vec<Chart>,
 }
 
 /// All there are.
@@ -51,24 +51,16 @@ pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
     groups.into_iter().filter(|group| !group.charts.is_empty()).collect()
 }
 
-fn size_label(mark: f64) -> String {
-    bytes(mark as u64)
+fn chart(title: &str, axes: &'static str, lines: Vec<Line>, scales: (Scale, Scale)) -> Chart {
+    Chart { title: title.to_owned(), axes, lines, scales, reach: Vec::new() }
 }
 
-fn count_label(mark: f64) -> String {
-    count(mark as u64)
+fn dots(name: impl Into<String>, style: usize, points: Vec<(f64, f64)>) -> Line {
+    Line { name: name.into(), style, points, shape: Shape::Dots, ..Line::default() }
 }
 
-fn percent_label(mark: f64) -> String {
-    format!("{:+.0} %", mark * 100.0)
-}
-
-fn dots(name: String, colour: usize, points: Vec<(f64, f64)>) -> Series {
-    Series { name, colour, is_line: false, points }
-}
-
-fn line(colour: usize, points: Vec<(f64, f64)>) -> Series {
-    Series { name: String::new(), colour, is_line: true, points }
+fn line(style: usize, points: Vec<(f64, f64)>) -> Line {
+    Line { style, points, shape: Shape::Curve, ..Line::default() }
 }
 
 /// Sizes from the smallest to the largest of a segment, close enough for a line to look like one.
@@ -78,37 +70,29 @@ fn within(segment: &Segment) -> impl Iterator<Item = f64> {
     (0..=STEPS).map(move |step| low * (high / low).powf(f64::from(step) / f64::from(STEPS)))
 }
 
-fn sizes(of: &Calibration<'_>) -> String {
+fn sizes(of: &Calibration<'_>) -> Chart {
     let mut series = Vec::new();
     for (colour, link) in of.parameters.links.iter().enumerate() {
         let points = link.points.iter().map(|point| (f64::from(point.bytes), point.time_s)).collect();
-        series.push(dots(link.placement.name().to_owned(), colour, points));
+        series.push(dots(link.placement.name(), colour, points));
         for segment in &link.segments {
             let time = |size: f64| segment.alpha_s.value + segment.beta_s_per_byte.value * size;
             series.push(line(colour, within(segment).map(|size| (size, time(size))).collect()));
         }
     }
-    let (title, axes) = ("Time of a message", ("bytes", "time"));
-    Chart { title, axes, scales: SIZES, series, labels: (size_label, seconds) }.svg()
+    chart("Time of a message", "→ bytes   ↑ time", series, (SIZES, TIMES))
 }
 
-fn size_residuals(of: &Calibration<'_>) -> String {
+fn size_residuals(of: &Calibration<'_>) -> Chart {
     let series = of.parameters.links.iter().enumerate().map(|(colour, link)| {
         let residuals = link.segments.iter().flat_map(|segment| &segment.residuals);
         let points = residuals.map(|(size, residual)| (f64::from(*size), *residual)).collect();
-        dots(link.placement.name().to_owned(), colour, points)
+        dots(link.placement.name(), colour, points)
     });
-    Chart {
-        title: "Residuals",
-        axes: ("bytes", "measured − modelled"),
-        scales: SIZES_SIGNED,
-        series: series.collect(),
-        labels: (size_label, percent_label),
-    }
-    .svg()
+    chart("Residuals", "→ bytes   ↑ measured − modelled", series.collect(), (SIZES, RESIDUALS))
 }
 
-fn injection(of: &Calibration<'_>) -> Option<String> {
+fn injection(of: &Calibration<'_>) -> Option<Chart> {
     let link = of.parameters.links.iter().find(|link| !link.node_rates.is_empty())?;
     let all = of.raw.repeated();
     let measured = || all.iter().filter(|one| one.measurement.part == Part::Injection);
@@ -125,8 +109,7 @@ fn injection(of: &Calibration<'_>) -> Option<String> {
             series.push(line(colour, within(segment).map(|size| (size, time(size))).collect()));
         }
     }
-    let (title, axes) = ("Time of a message of each pair", ("bytes", "time"));
-    Some(Chart { title, axes, scales: SIZES, series, labels: (size_label, seconds) }.svg())
+    Some(chart("Time of a message of each pair", "→ bytes   ↑ time", series, (SIZES, TIMES)))
 }
 
 /// Equation 2.
@@ -147,33 +130,25 @@ fn times(of: &Calibration<'_>, order: PostOrder) -> Vec<(f64, f64)> {
     here.filter_map(|one| Some((f64::from(one.measurement.messages), one.time_s(None)?))).collect()
 }
 
-fn queue(of: &Calibration<'_>) -> Option<String> {
+fn queue(of: &Calibration<'_>) -> Option<Chart> {
     let search = of.parameters.search.as_ref()?;
     let equal = times(of, PostOrder::Equal);
     let modelled = equal.iter().map(|(messages, time_s)| {
         (*messages, time_s + search.attempt_s.value * extra_attempts(*messages as u32))
     });
     let series = vec![
-        dots("equal".to_owned(), 0, equal.clone()),
-        dots("random".to_owned(), 2, times(of, PostOrder::Random)),
-        dots("reversed".to_owned(), 1, times(of, PostOrder::Reversed)),
+        dots("equal", 0, equal.clone()),
+        dots("random", 2, times(of, PostOrder::Random)),
+        dots("reversed", 1, times(of, PostOrder::Reversed)),
         line(1, modelled.collect()),
     ];
-    let (title, axes) = ("Time of all messages, by order of receives", ("messages", "time"));
-    Some(Chart { title, axes, scales: COUNTS, series, labels: (count_label, seconds) }.svg())
+    let title = "Time of all messages, by order of receives";
+    Some(chart(title, "→ messages   ↑ time", series, (COUNTS, TIMES)))
 }
 
-fn queue_residuals(of: &Calibration<'_>) -> Option<String> {
+fn queue_residuals(of: &Calibration<'_>) -> Option<Chart> {
     let search = of.parameters.search.as_ref()?;
-    let series = vec![dots("reversed".to_owned(), 1, search.residuals.clone())];
-    Some(
-        Chart {
-            title: "Residuals",
-            axes: ("entries compared", "measured − modelled"),
-            scales: COUNTS_SIGNED,
-            series,
-            labels: (count_label, percent_label),
-        }
-        .svg(),
-    )
+    let series = vec![dots("reversed", 1, search.residuals.clone())];
+    let axes = "→ entries compared   ↑ measured − modelled";
+    Some(chart("Residuals", axes, series, (COUNTS, RESIDUALS)))
 }

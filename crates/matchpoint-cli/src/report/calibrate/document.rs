@@ -2,6 +2,7 @@
 
 use super::charts::groups;
 use super::{Calibration, HEADER, contention, logp, rows, search, where_};
+use crate::report::chart::grid;
 use crate::report::document::Document;
 
 /// All of it.
@@ -33,7 +34,7 @@ pub fn document(of: &Calibration<'_>) -> Document {
     for group in groups(of) {
         document.on_page().section(group.title);
         document.on_page().paragraph(group.text);
-        document.html(format!("<div class=\"charts\">\n{}</div>", group.charts.concat()));
+        document.html(grid(&group.charts, group.title, ""));
     }
     document
 }

@@ -1,6 +1,5 @@
 //! The reports of `matchpoint calibrate`: one format, one file.
 
-mod chart;
 mod charts;
 pub mod document;
 pub mod json;

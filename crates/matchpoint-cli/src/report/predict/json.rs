@@ -1,6 +1,6 @@
 //! Predictions for machines. `docs/predict.md` describes every member; members never change their meaning or disappear.
 
-use matchpoint_model::{Prediction, ProcessCost, Split};
+use matchpoint_model::{Machine, Prediction, ProcessCost, Split};
 use serde_json::{Value, json};
 
 use crate::predict::predicted::{EngineRow, Predicted, Row};
@@ -14,19 +14,25 @@ pub fn document(predicted: &Predicted) -> Value {
     headed(json!({
         "command": predicted.command,
         "of": predicted.subject,
-        "machine": {
-            "name": predicted.machine.name,
-            "host": predicted.machine.provenance.host,
-            "mpi": predicted.machine.provenance.mpi,
-            "when": predicted.machine.provenance.when,
-            "confidence": predicted.machine.provenance.confidence,
-        },
+        "machine": machine(&predicted.machine),
         "network": predicted.network,
         "queue_search": predicted.searched,
         "rows": predicted.rows.iter().map(row).collect::<Vec<_>>(),
         "engines": predicted.engines.iter().map(engine).collect::<Vec<_>>(),
         "notes": super::table::notes(predicted),
     }))
+}
+
+/// The machine, and what its parameters are of.
+pub(in crate::report) fn machine(machine: &Machine) -> Value {
+    let of = &machine.provenance;
+    json!({
+        "name": machine.name,
+        "host": of.host,
+        "mpi": of.mpi,
+        "when": of.when,
+        "confidence": of.confidence,
+    })
 }
 
 fn row(row: &Row) -> Value {
@@ -84,18 +90,9 @@ fn process(process: &ProcessCost, of: &Prediction) -> Value {
 }
 
 fn engine(row: &EngineRow) -> Value {
-    json!({
-        "engine": row.engine,
-        "processes": row.processes,
-        "messages": row.messages,
-        "attempts_reversed": row.attempts_reversed,
-        "attempts_in_order": row.attempts_in_order,
-        "attempts_recorded": row.attempts_recorded,
-        "time_s": row.time_s.map(|time| time[1]),
-        "time_shortest_s": row.time_s.map(|time| time[0]),
-        "time_longest_s": row.time_s.map(|time| time[2]),
-        "time_from": row.time_from,
-        "node_bytes": row.node_bytes,
-        "node_bytes_all_peers": row.node_bytes_all_peers,
-    })
+    let mut value = json!(row);
+    for (member, at) in [("time_shortest_s", 0), ("time_s", 1), ("time_longest_s", 2)] {
+        value[member] = json!(row.time_s.map(|time| time[at]));
+    }
+    value
 }

@@ -5,8 +5,9 @@ use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Mix, Posted, Run};
 
-use super::lines::{Chart, Line, add, grid};
 use crate::report::bench::gpu::OnCard;
+use crate::report::chart::axis::{Scale, plain};
+use crate::report::chart::{Chart, Line, Shape, add, grid};
 use crate::report::escape::escape;
 
 /// Styles of lines that are dashed: what was published.
@@ -21,7 +22,8 @@ pub fn svg(on_card: &OnCard<'_>) -> String {
         }
     }
     let charts: Vec<Chart> = charts.into_iter().filter(|chart| !chart.lines.is_empty()).collect();
-    let svg = grid(&charts, "Million matches per second of a graphics card");
+    let nothing = "Nothing was measured that has a chart.";
+    let svg = grid(&charts, "Million matches per second of a graphics card", nothing);
     let Some(missing) = on_card.missing() else { return svg };
     let missing = escape(missing.split(';').next().unwrap_or_default());
     svg.replace(
@@ -52,17 +54,19 @@ fn lines(
     let mut lines: Vec<Line> = Vec::new();
     for (job, measured) in measured {
         let (Some((name, number)), Some(rate)) = (place(job), rate(measured)) else { continue };
-        add(&mut lines, name, (number, rate / 1e6));
+        add(&mut lines, name, (number as f64, rate / 1e6));
     }
     lines.iter_mut().enumerate().for_each(|(at, line)| line.style = at % DASHED);
-    lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.0));
+    lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.0.total_cmp(&other.0)));
     lines
 }
 
 /// The same, and what was published of that figure, as far as the lines go.
 fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
     let numbers = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
-    let (Some(least), Some(most)) = (numbers().min(), numbers().max()) else { return lines };
+    let (Some(least), Some(most)) = (numbers().reduce(f64::min), numbers().reduce(f64::max)) else {
+        return lines;
+    };
     let levels =
         PUBLISHED.iter().filter(|published| published.figure == figure).enumerate().map(|(at, level)| {
             let points = vec![(least, level.rate / 1e6), (most, level.rate / 1e6)];
@@ -70,7 +74,7 @@ fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
                 name: format!("published: {}", level.card),
                 points,
                 style: DASHED + at % 3,
-                is_level: true,
+                shape: Shape::Level,
                 ..Line::default()
             }
         });
@@ -92,11 +96,16 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     let of = |figure: Figure, name: fn(&Run) -> Option<(String, usize)>| {
         lines(measured, |job| stream(job).filter(|_| job.figure == figure).and_then(|run| name(&run)), median)
     };
-    let by_entries = |title: &str, lines: Vec<Line>| Chart {
+    let powers = Scale::Powers(10, plain);
+    let chart = |title: &str, axes: &'static str, lines: Vec<Line>, scales: (Scale, Scale)| Chart {
         title: title.to_owned(),
-        axes: "entries of the queue; million matches per second",
+        axes,
         lines,
-        ..Chart::default()
+        scales,
+        reach: Vec::new(),
+    };
+    let by_entries = |title: &str, lines: Vec<Line>, values: Scale| {
+        chart(title, "entries of the queue; million matches per second", lines, (Scale::Ratios, values))
     };
     let matrix = of(Figure::Matrix, |run| {
         let order = match run.mix.posted {
@@ -112,56 +121,53 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     });
     let hash =
         of(Figure::Hash, |run| (run.blocks == 1).then(|| (run.algorithm.name().to_owned(), run.mix.entries)));
+    let wildcards = of(Figure::Ordered, |run| {
+        let percent = 2.0 * run.mix.wildcard_percent;
+        (percent > 0.0).then(|| (run.algorithm.name().to_owned(), percent as usize))
+    });
+    let unexpected = of(Figure::Unexpected, |run| {
+        let with = if run.compacts { ", compacted" } else { "" };
+        Some((format!("{}{with}", run.algorithm.name()), run.mix.matched_percent as usize))
+    });
     [
-        by_entries("Figure 4: the matrix", beside_published(matrix, Figure::Matrix)),
+        by_entries("Figure 4: the matrix", beside_published(matrix, Figure::Matrix), Scale::FromZero),
         by_entries(
             "Figure 5: queues by source, one block",
             beside_published(partitioned, Figure::Partitioned),
+            Scale::FromZero,
         ),
-        by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash)),
-        Chart { has_log_rates: true, ..by_entries("Order (ours) beside what relaxes it", ordered(measured)) },
-        Chart {
-            title: "Queues of 1024 entries with wildcards".to_owned(),
-            axes: "% of the receives leave something open; million matches per second",
-            lines: of(Figure::Ordered, |run| {
-                let percent = 2.0 * run.mix.wildcard_percent;
-                (percent > 0.0).then(|| (run.algorithm.name().to_owned(), percent as usize))
-            }),
-            has_log_rates: true,
-            has_even_numbers: false,
-        },
-        Chart {
-            title: "§VI-B: 1024 entries, some without a partner".to_owned(),
-            axes: "% of the messages have a receive; million matches per second",
-            lines: of(Figure::Unexpected, |run| {
-                let with = if run.compacts { ", compacted" } else { "" };
-                let percent = run.mix.matched_percent as usize;
-                Some((format!("{}{with}", run.algorithm.name()), percent))
-            }),
-            has_log_rates: true,
-            has_even_numbers: true,
-        },
-        Chart {
-            title: "One batch by the whole card, in order (ours)".to_owned(),
-            axes: "entries of the batch; million matches per second",
-            lines: lines(measured, whole_card, median),
-            has_log_rates: true,
-            has_even_numbers: false,
-        },
-        Chart {
-            title: "A kernel that stays, and the processor".to_owned(),
-            axes: "entries of a batch; million matches per second",
-            lines: fed(measured),
-            has_log_rates: true,
-            has_even_numbers: false,
-        },
-        Chart {
-            title: "Batches of applications".to_owned(),
-            axes: "new messages or receives of a batch, at most; million matches per second",
-            lines: lines(measured, recorded, median),
-            has_log_rates: true,
-            has_even_numbers: false,
-        },
+        by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash), Scale::FromZero),
+        by_entries("Order (ours) beside what relaxes it", ordered(measured), powers),
+        chart(
+            "Queues of 1024 entries with wildcards",
+            "% of the receives leave something open; million matches per second",
+            wildcards,
+            (Scale::Ratios, powers),
+        ),
+        chart(
+            "§VI-B: 1024 entries, some without a partner",
+            "% of the messages have a receive; million matches per second",
+            unexpected,
+            (Scale::Even, powers),
+        ),
+        chart(
+            "One batch by the whole card, in order (ours)",
+            "entries of the batch; million matches per second",
+            lines(measured, whole_card, median),
+            (Scale::Ratios, powers),
+        ),
+        chart(
+            "A kernel that stays, and the processor",
+            "entries of a batch; million matches per second",
+            fed(measured),
+            (Scale::Ratios, powers),
+        ),
+        chart(
+            "Batches of applications",
+            "new messages or receives of a batch, at most; million matches per second",
+            lines(measured, recorded, median),
+            (Scale::Ratios, powers),
+        ),
     ]
 }
 

@@ -2,23 +2,18 @@
 //! both axes logarithmic. Engines are named at the ends of their lines; a
 //! stroke through a point is its spread.
 
-mod chart;
-mod frame;
 pub mod gpu;
 pub(super) mod key;
-mod lines;
-mod names;
-mod place;
 pub mod rate;
 
 use std::path::Path;
 
-use matchpoint_bench::{Cell, Results};
+use matchpoint_bench::{Cell, Outcome, Results};
 
 use super::tables::{names, rows};
+use crate::report::chart::axis::Scale;
+use crate::report::chart::{Chart, Line, STYLES, grid};
 use crate::report::document::html::PICTURE;
-use chart::{HEIGHT, Scale, WIDTH, chart};
-use frame::grid;
 
 /// What kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,9 +73,56 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
 
 /// The picture.
 pub fn svg(results: &Results) -> String {
-    let (series, names) = (series(results), names(results));
-    let scale = Scale::of(&results.cells);
-    let drawn: Vec<String> = series.iter().map(|(name, rows)| chart(name, rows, &names, &scale)).collect();
+    let names = names(results);
+    // All charts have the same scale of time.
+    let reach: Vec<f64> = results.cells.iter().flat_map(times).collect();
+    let charts = series(results).into_iter().map(|(name, rows)| Chart {
+        title: name.to_owned(),
+        axes: "",
+        lines: names.iter().enumerate().map(|(at, name)| line(name, &rows, at)).collect(),
+        scales: (Scale::Ratios, Scale::Powers(10, nanoseconds)),
+        reach: reach.clone(),
+    });
     let label = "Time per matched message against size, both logarithmic";
-    grid(&drawn, (WIDTH, HEIGHT), label, "No workload was measured at several sizes.")
+    grid(&charts.collect::<Vec<_>>(), label, "No workload was measured at several sizes.")
+}
+
+/// Less than the clock can tell is no time.
+fn shown(ns: f64) -> f64 {
+    ns.max(0.1)
+}
+
+/// All times of a cell that have to be in the chart.
+fn times(cell: &Cell) -> Vec<f64> {
+    match &cell.outcome {
+        Outcome::Measured(figures) => [figures.ns_median, figures.ns_p25, figures.ns_p75].map(shown).to_vec(),
+        Outcome::TooSlow { above_ns, .. } => vec![shown(*above_ns)],
+        Outcome::Differs(_) | Outcome::Full(_) | Outcome::Wrong(_) => Vec::new(),
+    }
+}
+
+/// An engine's line.
+fn line(name: &str, rows: &[&[Cell]], engine: usize) -> Line {
+    let mut line = Line { name: name.to_owned(), style: engine % STYLES, ..Line::default() };
+    for cell in rows.iter().filter_map(|row| row.get(engine)) {
+        let size = cell.n as f64;
+        match times(cell)[..] {
+            [median, low, high] => {
+                line.points.push((size, median));
+                line.spreads.push((size, low, high));
+            }
+            // Given up there: the time is somewhere above, so no line leads to it.
+            [above] => line.arrows.push((size, above)),
+            _ => {}
+        }
+    }
+    line
+}
+
+fn nanoseconds(ns: f64) -> String {
+    match ns {
+        below if below < 1e3 => format!("{below} ns"),
+        below if below < 1e6 => format!("{} µs", below / 1e3),
+        _ => format!("{} ms", ns / 1e6),
+    }
 }

@@ -4,9 +4,10 @@
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
 use super::key::Key;
-use super::lines::{Chart, Line, add, grid};
 use crate::format::in_place;
 use crate::report::bench::rate::charts;
+use crate::report::chart::axis::Scale;
+use crate::report::chart::{Chart, Line, STYLES, Shape, add, grid};
 
 /// The picture.
 pub fn svg(rates: &Rates) -> String {
@@ -14,31 +15,31 @@ pub fn svg(rates: &Rates) -> String {
     let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {
         charts(rates).into_iter().map(move |(window, work_ns)| {
             let title = format!("{}; window {window}, --work-ns {work_ns}", scenario.title());
-            Chart { title, lines: lines(rates, key, (scenario, window, work_ns)), ..chart() }
+            chart(title, lines(rates, key, (scenario, window, work_ns)))
         })
     });
     let title = "published, other hardware: not comparable".to_owned();
-    let beside = Chart { title, lines: published(), ..chart() };
-    let drawn: Vec<Chart> = drawn.chain([beside]).collect();
-    grid(&drawn, "Million messages per second against threads")
+    let drawn: Vec<Chart> = drawn.chain([chart(title, published())]).collect();
+    grid(&drawn, "Million messages per second against threads", "")
 }
 
-fn chart() -> Chart {
-    Chart { axes: "→ threads   ↑ million messages per second", ..Chart::default() }
+fn chart(title: String, lines: Vec<Line>) -> Chart {
+    let axes = "→ threads   ↑ million messages per second";
+    Chart { title, axes, lines, scales: (Scale::Ratios, Scale::FromZero), reach: Vec::new() }
 }
 
 /// Engines with threads: a line. Others: a level.
 fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
     let here = |rate: &&Rate| (rate.scenario, rate.window, rate.work_ns) == of;
-    let threads: Vec<usize> = rates.rates.iter().filter_map(|rate| rate.threads).collect();
-    let (least, most) =
-        (threads.iter().min().copied().unwrap_or(1), threads.iter().max().copied().unwrap_or(1));
+    let threads = || rates.rates.iter().filter_map(|rate| rate.threads);
+    let [least, most] = [threads().min(), threads().max()].map(|threads| threads.unwrap_or(1) as f64);
     let mut lines: Vec<Line> = Vec::new();
     for rate in rates.rates.iter().filter(here).filter(|rate| rate.full.is_none()) {
         let substitute = rate.substitute.as_deref();
         let (name, full) = (key.short(&rate.engine, substitute), in_place(&rate.engine, substitute));
         match rate.threads {
             Some(threads) => {
+                let threads = threads as f64;
                 add(&mut lines, name.clone(), (threads, rate.median));
                 if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
                     line.spreads.push((threads, rate.p25, rate.p75));
@@ -49,26 +50,23 @@ fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
                 let points = vec![(least, rate.median), (most, rate.median)];
                 // A level's spread stands at its end, where it has its name.
                 let spreads = vec![(most, rate.p25, rate.p75)];
-                lines.push(Line { name, full, points, spreads, is_level: true, ..Line::default() });
+                lines.push(Line { name, full, points, spreads, shape: Shape::Level, ..Line::default() });
             }
         }
     }
     for (at, line) in lines.iter_mut().enumerate() {
-        line.points.sort_by_key(|point| point.0);
-        line.style = at % 12;
+        line.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        line.style = at % STYLES;
     }
     lines
 }
 
 fn published() -> Vec<Line> {
-    let lines = published::LINES.iter().map(|(name, points)| ((*name).to_owned(), points.to_vec()));
-    let controls =
-        published::CONTROLS.iter().map(|(name, rate)| ((*name).to_owned(), vec![(1, *rate), (32, *rate)]));
-    let styled = |(style, (name, points)): (usize, (String, Vec<(usize, f64)>))| Line {
-        name,
-        points,
-        style,
-        ..Line::default()
+    let lines = published::LINES.iter().map(|(name, points)| (*name, points.to_vec()));
+    let controls = published::CONTROLS.iter().map(|(name, rate)| (*name, vec![(1, *rate), (32, *rate)]));
+    let line = |(style, (name, points)): (usize, (&str, Vec<(usize, f64)>))| {
+        let points = points.into_iter().map(|(threads, rate)| (threads as f64, rate)).collect();
+        Line { name: name.to_owned(), points, style, ..Line::default() }
     };
-    lines.chain(controls).enumerate().map(styled).collect()
+    lines.chain(controls).enumerate().map(line).collect()
 }

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use super::frame::Frame;
-use super::place::apart;
 use crate::report::escape::escape;
 
 /// Between two of them.
 const LINE: f64 = 11.5;
+
+/// Letters of a name.
+const LETTERS: usize = 29;
 
 /// Where a line ends, in pixels, and what it is called.
 pub(super) struct End<'a> {
@@ -20,8 +22,8 @@ pub(super) struct End<'a> {
     pub style: usize,
 }
 
-/// Writes them right of the frame, as far as so many letters go, each led to by its line.
-pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame, letters: usize) {
+/// Writes them right of the frame, as far as there is room, each led to by its line.
+pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame) {
     let &Frame { right, top, bottom, .. } = frame;
     let wanted: Vec<f64> = ends.iter().map(|end| end.y).collect();
     for (End { x, y, name, full, style }, placed) in ends.iter().zip(apart(&wanted, LINE, top, bottom)) {
@@ -32,7 +34,7 @@ pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame, letters: 
             right + 12.0,
             right + 15.0,
             placed + 3.5,
-            short(name, if full.is_empty() { name } else { full }, letters)
+            short(name, if full.is_empty() { name } else { full }, LETTERS)
         );
     }
 }
@@ -45,4 +47,35 @@ fn short(name: &str, full: &str, letters: usize) -> String {
         _ => name.chars().take(letters - 1).chain(['…']).collect(),
     };
     format!("{}<title>{}</title>", escape(&start), escape(full))
+}
+
+/// Moves places apart until they are at least `distance` from each other and within `top` to `bottom`, as little as
+/// keeping their order allows. The result is by the index of what was given.
+fn apart(wanted: &[f64], distance: f64, top: f64, bottom: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
+    let mut placed = wanted.to_vec();
+    let mut least = top;
+    for &at in &order {
+        placed[at] = placed[at].max(least);
+        least = placed[at] + distance;
+    }
+    let mut most = bottom;
+    for &at in order.iter().rev() {
+        placed[at] = placed[at].min(most);
+        most = placed[at] - distance;
+    }
+    placed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    #[test]
+    fn labels_keep_their_order_and_their_distance() {
+        assert_eq!(apart(&[50.0, 10.0, 52.0], 10.0, 0.0, 100.0), [50.0, 10.0, 60.0]);
+        assert_eq!(apart(&[99.0, 98.0], 10.0, 0.0, 100.0), [100.0, 90.0]);
+        assert_eq!(apart(&[-5.0], 10.0, 0.0, 100.0), [0.0]);
+    }
 }
