@@ -4,11 +4,9 @@ mod files;
 pub mod usual;
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint::Event;
 use matchpoint_bench::batches::{BatchOptions, batches};
 use matchpoint_bench::callers::{CallerOptions, callers};
@@ -27,9 +25,8 @@ use crate::analyze::stop_on_interrupt;
 use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
+use crate::progress::bar;
 use crate::report::bench::{batches as beside, engines, gpu, latency, plot, rate, threads};
-
-const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
 
 /// Events of a trace that are played: more would not fit into memory everywhere.
 const EVENTS_MAX: usize = 2_000_000;
@@ -50,9 +47,8 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     stop_on_interrupt(&progress);
     if arguments.latency {
         let (latencies, load) = measure_latency(arguments, &progress)?;
-        files.write_json(&latency::json(&latencies, load))?;
-        files.finish(&latency::document(&latencies))?;
-        return wrong_calls(&latencies).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)));
+        files.finish(&latency::document(&latencies), &latency::json(&latencies, load))?;
+        return right(wrong_calls(&latencies));
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
@@ -74,12 +70,11 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     let (results, load) = measure(arguments, &files, &progress)?;
     let svg = plot::svg(&results);
-    let document = engines::document(&results, load, svg.clone());
-    files.write_json(&engines::json(&results, load))?;
+    let document = engines::document(&results, load, &svg);
     files.mention_undrawn(&results);
     files.draw(&svg, &document)?;
-    files.finish(&document)?;
-    complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
+    files.finish(&document, &engines::json(&results, load))?;
+    right(complaint(&results))
 }
 
 fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
@@ -99,16 +94,15 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     tell_too_few(options.threads_most());
     let (rates, load) = measured(progress, |tell| rates(&options, tell))?;
     let svg = plot::rate::svg(&rates);
-    let document = rate::document(&rates, load, svg.clone());
-    files.write_json(&rate::json(&rates, load))?;
+    let document = rate::document(&rates, load, &svg);
     files.write_csv(|out| rate::csv(&rates, out))?;
     files.draw(&svg, &document)?;
-    files.finish(&document)?;
+    files.finish(&document, &rate::json(&rates, load))?;
     let wrong = rates.rates.iter().find_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
         Some(format!("{} answers wrongly where there is {}: {wrong}", rate.engine, rate.scenario.title()))
     });
-    wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
+    right(wrong)
 }
 
 /// Receives that a caller posts before their messages arrive.
@@ -125,7 +119,7 @@ fn only_concurrent(arguments: &Bench) -> Result<(), Failure> {
     }
 }
 
-fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+fn call_at_once(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = CallerOptions {
         engines: concurrent(arguments, &usual::CONCURRENT),
         callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
@@ -135,18 +129,13 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     };
     tell_too_few(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
-    files.write_json(&threads::callers_json(&rates, load))?;
-    files.finish(&threads::callers(&rates))?;
-    let wrong = rates.rates.iter().find(|rate| !rate.is_right);
-    wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
+    files.finish(&threads::callers(&rates), &threads::callers_json(&rates, load))?;
+    right(
+        rates.rates.iter().find(|rate| !rate.is_right).map(|rate| format!("{} answers wrongly", rate.engine)),
+    )
 }
 
-fn beside_batches(
-    arguments: &Bench,
-    batch: usize,
-    mut files: Files,
-    progress: &Progress,
-) -> Result<(), Failure> {
+fn beside_batches(arguments: &Bench, batch: usize, files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = BatchOptions {
         engines: concurrent(arguments, &usual::BESIDE),
         callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
@@ -156,10 +145,10 @@ fn beside_batches(
     };
     tell_too_few(options.callers.iter().max().map(|callers| callers + 1));
     let (rates, load) = measured(progress, |tell| batches(&options, tell))?;
-    files.write_json(&beside::json(&rates, load))?;
-    files.finish(&beside::document(&rates))?;
-    let wrong = rates.rates.iter().find(|rate| !rate.is_right);
-    wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
+    files.finish(&beside::document(&rates), &beside::json(&rates, load))?;
+    right(
+        rates.rates.iter().find(|rate| !rate.is_right).map(|rate| format!("{} answers wrongly", rate.engine)),
+    )
 }
 
 /// The concurrent engines that the user names, or the usual ones.
@@ -168,7 +157,7 @@ fn concurrent(arguments: &Bench, usual: &[&str]) -> Vec<String> {
     if arguments.concurrent.is_empty() { usual() } else { each_once(&arguments.concurrent) }
 }
 
-fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+fn offloaded(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = OffloadOptions {
         engines: engines(arguments, &usual::OFFLOADED),
         budget_bytes: arguments.budget_kib.saturating_mul(1024),
@@ -178,10 +167,8 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
         repetitions: arguments.repetitions as usize,
     };
     let (costs, load) = measured(progress, |tell| offload(&options, tell))?;
-    files.write_json(&threads::offload_json(&options, &costs, load))?;
-    files.finish(&threads::offload(&options, &costs))?;
-    let wrong = costs.iter().find(|cost| !cost.is_right);
-    wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
+    files.finish(&threads::offload(&options, &costs), &threads::offload_json(&options, &costs, load))?;
+    right(costs.iter().find(|cost| !cost.is_right).map(|cost| format!("{} answers wrongly", cost.engine)))
 }
 
 fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
@@ -191,11 +178,10 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
         None => measured_now(arguments.card, &jobs, progress)?,
     };
     let svg = plot::gpu::svg(&on_card);
-    let document = gpu::document(&on_card, svg.clone());
-    files.write_json(&gpu::json(&on_card, load))?;
+    let document = gpu::document(&on_card, &svg);
     files.write_csv(|out| gpu::csv(&on_card, out))?;
     files.draw(&svg, &document)?;
-    files.finish(&document)?;
+    files.finish(&document, &gpu::json(&on_card, load))?;
     let others = on_card.others.len();
     if let Some(first) = on_card.others.first() {
         anstream::eprintln!("matchpoint: {others} other measurements of that file are not told, as {first}");
@@ -407,22 +393,20 @@ fn events_of(
 
 /// Runs `work` while a bar on a terminal shows how far it is.
 fn shown<T>(progress: &Progress, work: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> T) -> T {
-    let bar = io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(0).with_style(style)
-    });
+    let bar = bar("{pos} of {len}  {msg}");
     let result = work(&mut |done, total, next| {
-        if let Some(bar) = &bar {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-            bar.set_message(next.to_owned());
-        }
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+        bar.set_message(next.to_owned());
         !progress.stopped()
     });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    bar.finish_and_clear();
     result
+}
+
+/// An engine that answered wrongly makes the command fail.
+fn right(wrong: Option<String>) -> Result<(), Failure> {
+    wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
 /// Who answered single calls wrongly, and where.

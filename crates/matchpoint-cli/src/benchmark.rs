@@ -1,6 +1,5 @@
 //! A job of the benchmark of `matchpoint-calibrate`, talked with in a thread of its own while the job is watched.
 
-use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -8,15 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::{CalibrateError, program};
 
 use crate::failure::Failure;
 use crate::job;
 use crate::lines::Lines;
-
-const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}  {eta} left";
+use crate::progress::bar;
 
 /// How far it is: what a bar shows.
 pub struct Shown {
@@ -72,21 +70,17 @@ where
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     // An interrupt need not reach the job: then it ends for there is nothing more to be asked.
-    let stop = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
-        .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+    let stop = job::signalled(&[signal_hook::consts::SIGINT])?;
     let mut talking = Talking {
         talk: Some(talk),
         stop: stop.clone(),
         thread: None,
         steps: None,
-        bar: bar(),
+        bar: bar("{pos} of {len}  {msg}  {eta} left"),
         lines: Lines::at_once(),
     };
     let status = job::run(command, &mut talking)?;
-    if let Some(bar) = talking.bar {
-        bar.finish_and_clear();
-    }
+    talking.bar.finish_and_clear();
     let outcome = match talking.thread.map(JoinHandle::join) {
         Some(Ok(outcome)) => outcome,
         _ => Err(CalibrateError("the measurement broke off".to_owned()).into()),
@@ -94,20 +88,13 @@ where
     Ok((outcome, Ended { status, is_interrupted: stop.load(Relaxed) }))
 }
 
-fn bar() -> Option<ProgressBar> {
-    io::stderr().is_terminal().then(|| {
-        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
-        ProgressBar::new(0).with_style(style)
-    })
-}
-
 struct Talking<F, T, E> {
     talk: Option<F>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<Shown>>,
-    bar: Option<ProgressBar>,
-    /// Where there is no bar.
+    /// Where there is a terminal; elsewhere lines.
+    bar: ProgressBar,
     lines: Lines,
 }
 
@@ -133,13 +120,12 @@ where
 
     fn looks(&mut self) {
         let Some(last) = self.steps.as_ref().and_then(|steps| steps.try_iter().last()) else { return };
-        if let Some(bar) = &self.bar {
-            bar.set_length(last.total as u64);
-            bar.set_position(last.done as u64);
-            bar.set_message(last.next);
-        } else {
-            let line = || format!("{} of {} measurements; next: {}", last.done, last.total, last.next);
-            self.lines.tell(line);
+        let line = || format!("{} of {} measurements; next: {}", last.done, last.total, last.next);
+        if self.bar.is_hidden() {
+            return self.lines.tell(line);
         }
+        self.bar.set_length(last.total as u64);
+        self.bar.set_position(last.done as u64);
+        self.bar.set_message(last.next);
     }
 }

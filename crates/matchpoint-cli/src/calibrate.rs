@@ -14,11 +14,10 @@ use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
 use crate::distinct::place;
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output::{Outputs, Place, is_stdout};
+use crate::files::Files;
+use crate::output::{Place, is_stdout};
 use crate::report::calibrate::document::document;
 use crate::report::calibrate::{Calibration, json};
-use crate::report::document::WIDTH;
-use crate::report::schema;
 use crate::{format, job};
 
 /// Runs the command.
@@ -26,7 +25,7 @@ use crate::{format, job};
 /// # Errors
 /// There is no compiler or no launcher, the job fails, raw measurements are damaged, or a file cannot be written.
 pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
-    let files = Files::prepare(arguments)?;
+    let (mut files, place) = prepare(arguments)?;
     let raw_path = match &arguments.from {
         Some(path) => path.clone(),
         None => measured(arguments)?,
@@ -48,57 +47,35 @@ pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
     }
     let name = arguments.name.as_deref().unwrap_or(&raw.head.ranks.0[0].host);
     let machine = machine::machine(name, &who(), &raw, &parameters);
-    files.finish(&Calibration { raw: &raw, parameters: &parameters, machine: &machine })
+    let of = Calibration { raw: &raw, parameters: &parameters, machine: &machine };
+    files.outputs.fill(place, |out| out.write_all(machine.to_toml().as_bytes()))?;
+    files.finish(&document(&of), &json::document(&of))
 }
 
 fn who() -> String {
     env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// What is written, and where.
-struct Files {
-    outputs: Outputs,
-    machine: Place,
-    json: Option<Place>,
-    html: Option<Place>,
-}
-
-impl Files {
-    /// Makes room for every file, before anything is measured.
-    fn prepare(arguments: &Calibrate) -> Result<Self, Failure> {
-        let raw = arguments.from.clone().unwrap_or_else(|| raw_path(arguments));
-        let mut named = vec![&arguments.output, &raw];
-        named.extend(arguments.json.iter().filter(|path| !is_stdout(path)).chain(&arguments.html));
-        let places: Vec<PathBuf> = named.iter().map(|path| place(path)).collect();
-        let is_twice = |index: usize| places[index + 1..].contains(&places[index]);
-        if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
-            return Err(Failure::Message(format!(
-                "{}: machine, raw measurements, --json and --html need a file each",
-                named[index].display()
-            )));
-        }
-        let mut outputs = Outputs::default();
-        let machine = outputs.reserve(&arguments.output)?;
-        if arguments.from.is_none() {
-            // Written as it is measured, by others, once ranks have started: told before.
-            outputs.try_out(&raw)?;
-        }
-        let json = outputs.reserve_if(arguments.json.as_deref())?;
-        let html = outputs.reserve_if(arguments.html.as_deref())?;
-        Ok(Files { outputs, machine, json, html })
+/// Makes room for every file, before anything is measured; the machine's with its place.
+fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
+    let raw = arguments.from.clone().unwrap_or_else(|| raw_path(arguments));
+    let mut named = vec![&arguments.output, &raw];
+    named.extend(arguments.json.iter().filter(|path| !is_stdout(path)).chain(&arguments.html));
+    let places: Vec<PathBuf> = named.iter().map(|path| place(path)).collect();
+    let is_twice = |index: usize| places[index + 1..].contains(&places[index]);
+    if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
+        return Err(Failure::Message(format!(
+            "{}: machine, raw measurements, --json and --html need a file each",
+            named[index].display()
+        )));
     }
-
-    fn finish(mut self, of: &Calibration<'_>) -> Result<(), Failure> {
-        let document = document(of);
-        self.outputs.fill(self.machine, |out| out.write_all(of.machine.to_toml().as_bytes()))?;
-        if let Some(place) = self.json {
-            self.outputs.fill(place, |out| schema::write(&json::document(of), out))?;
-        }
-        if let Some(place) = self.html {
-            self.outputs.fill(place, |out| out.write_all(document.page().as_bytes()))?;
-        }
-        self.outputs.finish(&document.text(WIDTH))
+    let mut files = Files::reserve(arguments.json.as_deref(), arguments.html.as_deref())?;
+    let machine = files.outputs.reserve(&arguments.output)?;
+    if arguments.from.is_none() {
+        // Written as it is measured, by others, once ranks have started: told before.
+        files.outputs.try_out(&raw)?;
     }
+    Ok((files, machine))
 }
 
 /// Where raw measurements go: beside the machine, under its name.

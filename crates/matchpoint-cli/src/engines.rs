@@ -1,7 +1,6 @@
 //! `matchpoint engines`: what there is to choose from.
 
 use std::fmt::Write as _;
-use std::io;
 
 use matchpoint::concurrent::KINDS;
 use matchpoint::engines::{Spec, extend, known};
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Engines;
 use crate::failure::Failure;
-use crate::output::Outputs;
+use crate::output::{Outputs, columns};
 use crate::report::schema;
 use crate::wrap::wrap;
 
@@ -27,8 +26,7 @@ pub fn run(arguments: &Engines) -> Result<(), Failure> {
     let listed = Listed::of(&arguments.names);
     let mut outputs = Outputs::default();
     let Some(path) = &arguments.json else {
-        let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-        return outputs.finish(&listed.text(terminal.filter(|&width| width > 0).unwrap_or(WIDTH)));
+        return outputs.finish(&listed.text(columns().unwrap_or(WIDTH)));
     };
     let place = outputs.reserve(path)?;
     outputs.fill(place, |out| schema::write(&listed.json(), out))?;

@@ -1,5 +1,6 @@
 //! A job of other processes that this command starts and waits for.
 
+use std::ffi::c_int;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use crate::failure::Failure;
 
@@ -37,17 +39,10 @@ impl<F: FnMut()> Watcher for F {
 /// # Errors
 /// It cannot be started.
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let watch = |signal, flag: &Arc<AtomicBool>| {
-        signal_hook::flag::register(signal, flag.clone())
-            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))
-    };
-    watch(signal_hook::consts::SIGINT, &Arc::default())?;
-    watch(signal_hook::consts::SIGTERM, &stop)?;
-    // `run` answers this one. Under the other commands it must not end the command, and leave the job.
-    watch(signal_hook::consts::SIGUSR1, &Arc::default())?;
-    // A lost terminal: without us the job would go on, and nobody would end what was begun for it.
-    watch(signal_hook::consts::SIGHUP, &stop)?;
+    // `run` answers SIGUSR1. Under the other commands it must not end the command, and leave the job.
+    signalled(&[SIGINT, SIGUSR1])?;
+    // SIGHUP is a lost terminal: without us the job would go on, and nobody would end what was begun for it.
+    let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
     })?;
@@ -67,6 +62,19 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
         watcher.looks();
         exit.wait(LOOK);
     }
+}
+
+/// Whether one of these signals came since; from now on none of them ends this process.
+///
+/// # Errors
+/// The system does not let us.
+pub fn signalled(signals: &[c_int]) -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for &signal in signals {
+        signal_hook::flag::register(signal, flag.clone())
+            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+    }
+    Ok(flag)
 }
 
 /// The exit of a process. A thread can wait for it.

@@ -18,6 +18,7 @@ pub mod distinct;
 pub mod doubt;
 pub mod engines;
 pub mod failure;
+pub mod files;
 pub mod format;
 pub mod job;
 pub mod judge;

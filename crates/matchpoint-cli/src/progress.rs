@@ -12,7 +12,12 @@ use matchpoint_replay::Progress;
 use crate::format;
 
 const REDRAW: Duration = Duration::from_millis(100);
-const TEMPLATE: &str = "{bar:20} {percent:>3} %  {bytes} of {total_bytes}  {msg}  {eta} left";
+
+/// A bar with this text behind it; hidden where there is no terminal.
+pub fn bar(text: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(&format!("{{bar:20}} {text}"));
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
 
 /// Runs `work` while a bar shows how far it is.
 pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
@@ -29,8 +34,7 @@ pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
 }
 
 fn draw(progress: &Progress, wait: &mpsc::Receiver<()>) {
-    let bar = ProgressBar::new(0);
-    bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = bar("{percent:>3} %  {bytes} of {total_bytes}  {msg}  {eta} left");
     let started = Instant::now();
     while wait.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
         bar.set_length(progress.bytes_total.load(Relaxed));

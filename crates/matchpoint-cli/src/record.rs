@@ -86,7 +86,7 @@ pub(crate) fn told(recorded: &Recorded) -> String {
     let mut lines = vec![format!(
         "matchpoint: recorded {} of {} in {} ({}{})",
         format::counted(recorded.calls, "call"),
-        processes(recorded.ranks.into()),
+        format::counted(recorded.ranks.into(), "process"),
         recorded.output.display(),
         format::bytes(recorded.bytes),
         per_call(recorded),
@@ -136,7 +136,7 @@ pub(crate) fn told(recorded: &Recorded) -> String {
         let verb = if *processes == 1 { "is a trace of its own" } else { "are a trace of their own" };
         lines.push(format!(
             "matchpoint: {} {whose} {verb}: {}",
-            self::processes(*processes as u64),
+            format::counted(*processes as u64, "process"),
             folder.display()
         ));
     }
@@ -148,10 +148,6 @@ pub(crate) fn told(recorded: &Recorded) -> String {
         ));
     }
     lines.join("\n")
-}
-
-fn processes(number: u64) -> String {
-    format!("{} {}", format::count(number), if number == 1 { "process" } else { "processes" })
 }
 
 fn calls_were(number: u64) -> String {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::cli::Bench;
 use crate::distinct;
 use crate::failure::Failure;
-use crate::output::{Outputs, Place};
+use crate::output::{Outputs, Place, columns};
 use crate::report::bench::plot;
 use crate::report::document::Document;
 use crate::report::schema;
@@ -50,11 +50,6 @@ impl Files {
         }
     }
 
-    pub(super) fn write_json(&mut self, document: &Value) -> Result<(), Failure> {
-        let Some(place) = self.json else { return Ok(()) };
-        self.outputs.fill(place, |out| schema::write(document, out))
-    }
-
     pub(super) fn write_csv(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -88,16 +83,13 @@ impl Files {
         );
     }
 
-    /// Gives files their names, and prints the tables, or what takes their place.
-    pub(super) fn finish(self, document: &Document) -> Result<(), Failure> {
-        self.outputs.finish(&document.text(columns()))
+    /// Writes the JSON, gives files their names, and prints the tables, or what takes their place.
+    pub(super) fn finish(mut self, document: &Document, json: &Value) -> Result<(), Failure> {
+        if let Some(place) = self.json {
+            self.outputs.fill(place, |out| schema::write(json, out))?;
+        }
+        self.outputs.finish(&document.text(columns().unwrap_or(80).clamp(60, 240)))
     }
-}
-
-/// Columns that tables may take: those of the terminal, or of a usual one.
-fn columns() -> usize {
-    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    terminal.filter(|&width| width > 0).unwrap_or(80).clamp(60, 240)
 }
 
 fn unknown_form(path: &Path) -> Failure {

@@ -9,7 +9,6 @@ use std::io::{self, IsTerminal as _};
 use std::panic;
 use std::path::{Path, PathBuf};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint_conformance::{Options, Report, Violation, check_watched};
 
 use self::apart::Trail;
@@ -21,8 +20,7 @@ use crate::failure::Failure;
 use crate::format::{count, counted};
 use crate::lines::Lines;
 use crate::output::{Outputs, Place};
-
-const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}: {pos} of {len} streams  {eta} left";
+use crate::progress::bar;
 
 /// Runs the command.
 ///
@@ -93,8 +91,8 @@ fn judged(
     mut lines: Option<&mut Lines>,
 ) -> Result<Report, Box<Violation>> {
     let total = options.streams_total();
-    let bar = ProgressBar::new(total);
-    bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = bar("{percent:>3} %  {msg}: {pos} of {len} streams  {eta} left");
+    bar.set_length(total);
     bar.set_message(place.to_owned());
     // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
     let hook = panic::take_hook();

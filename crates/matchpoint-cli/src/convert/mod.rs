@@ -99,13 +99,9 @@ fn table(
 }
 
 fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
-    let ranks = trace.present().len();
+    let ranks = format::counted(trace.present().len() as u64, "rank");
     let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
-    anstream::eprintln!(
-        "matchpoint: wrote {} calls of {ranks} rank{} to {name}",
-        format::count(written.calls),
-        if ranks == 1 { "" } else { "s" }
-    );
+    anstream::eprintln!("matchpoint: wrote {} calls of {ranks} to {name}", format::count(written.calls));
     tell_missing("", trace.description(), "what is written lacks them, too");
     // What is written has no place for them, and they are as true of it.
     for note in &trace.description().notes {

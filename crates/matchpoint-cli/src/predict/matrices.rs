@@ -1,17 +1,18 @@
 //! Matrices, from file to exchanges, in one pass through each file.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal};
+use std::io::{self, BufReader};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use matchpoint_model::matrix_market::{Header, MatrixError, Reader};
 use matchpoint_model::sparse::{Needs, RowSizes, Sizes};
 use matchpoint_model::{Exchange, Partition};
 
 use crate::failure::Failure;
+use crate::progress::bar;
 
 /// A matrix's file, opened and its header read.
 pub struct Matrix {
@@ -120,8 +121,6 @@ impl Matrix {
 /// How far a file has been read: a bar on a terminal, and whether the user interrupted it.
 struct Reading(ProgressBar);
 
-const TEMPLATE: &str = "{bar:20} {percent:>3} %  {bytes} of {total_bytes}  {eta} left";
-
 /// Whether the user interrupted it. There can be one handler only.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -129,9 +128,9 @@ impl Reading {
     fn new(bytes: u64) -> Self {
         // Without a handler (a second one is refused) the first remains, which does the same.
         let _ = ctrlc::set_handler(|| STOPPED.store(true, Relaxed));
-        let bar = if io::stderr().is_terminal() { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
-        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
-        Reading(bar.with_style(style))
+        let bar = bar("{percent:>3} %  {bytes} of {total_bytes}  {eta} left");
+        bar.set_length(bytes);
+        Reading(bar)
     }
 
     fn look(&self, bytes: u64) -> bool {

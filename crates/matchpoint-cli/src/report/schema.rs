@@ -48,3 +48,32 @@ pub fn table<R: Serialize>(
     }
     table.flush()
 }
+
+/// Writes a table of members of documents: the names of columns, and where their members are in each document.
+///
+/// # Errors
+/// Those of `out`.
+pub fn members(
+    columns: &[(String, String)],
+    documents: impl Iterator<Item = Value>,
+    cell: impl Fn(&str, &Value) -> String,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let row = |document: Value| -> Vec<String> {
+        let member = |pointer: &str| document.pointer(pointer).unwrap_or(&Value::Null).clone();
+        columns.iter().map(|(name, pointer)| cell(name, &member(pointer))).collect()
+    };
+    table(columns.iter().map(|(name, _)| name), documents.map(row), out)
+}
+
+/// A member as text: nothing for what is missing, so many decimals of what is no whole number.
+pub fn cell(value: &Value, decimals: usize) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => {
+            format!("{:.decimals$}", number.as_f64().unwrap_or_default())
+        }
+        other => other.to_string(),
+    }
+}

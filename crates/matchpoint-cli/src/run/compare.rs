@@ -1,8 +1,7 @@
 //! `--compare`: the job runs with an engine of ours, as its MPI is shipped, and over the same transport without us, in turns.
 
 use std::process::{Child, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use matchpoint_run::job::{Job, Way};
@@ -33,11 +32,7 @@ pub fn run(
     with_us: &mut impl FnMut() -> Result<ExitStatus, Failure>,
     compared: &mut Compared,
 ) -> Result<ExitStatus, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
-    }
+    let stop = job::signalled(&[SIGINT, SIGTERM, SIGHUP])?;
     let (mut last, mut longest) = (ExitStatus::default(), LEAST / PATIENCE);
     for turn in 1..=times {
         for row in compared.0.iter_mut().filter(|row| row.left_out.is_none()) {

@@ -16,6 +16,7 @@ use matchpoint_run::report::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::Failure;
+use crate::job::signalled;
 
 /// Watches for the signal, and tells what the processes answer.
 pub struct Queues {
@@ -34,9 +35,7 @@ impl Queues {
     /// # Errors
     /// The system does not let us.
     pub fn watch() -> Result<Queues, Failure> {
-        let asked = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal_hook::consts::SIGUSR1, asked.clone())
-            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+        let asked = signalled(&[signal_hook::consts::SIGUSR1])?;
         Ok(Queues { asked, waiting: None, told: BTreeMap::new() })
     }
 

@@ -16,12 +16,14 @@ pub mod target;
 pub mod watch;
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
 use crate::cli::Top;
 use crate::failure::Failure;
+use crate::job::signalled;
 use screen::Screen;
 use snapshot::Snapshot;
 use watch::Watch;
@@ -42,11 +44,7 @@ pub fn run(arguments: &Top) -> Result<(), Failure> {
         watch.read_all();
         return print(&checked(&watch)?, arguments);
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
-    }
+    let stop = signalled(&[SIGINT, SIGTERM, SIGHUP])?;
     if arguments.json || !io::stdout().is_terminal() {
         follow(&mut watch, arguments, &stop)
     } else {

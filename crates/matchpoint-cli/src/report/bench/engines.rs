@@ -13,7 +13,7 @@ use crate::report::document::Document;
 use crate::report::schema::measured;
 
 /// All of it, with the load of the machine before, and its picture.
-pub fn document(results: &Results, load: Option<f64>, svg: String) -> Document {
+pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("engines", "What matching costs, engine by engine");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);

@@ -14,7 +14,7 @@ use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
 /// All of it, with the load of the machine before, and its picture.
-pub fn document(rates: &Rates, load: Option<f64>, svg: String) -> Document {
+pub fn document(rates: &Rates, load: Option<f64>, svg: &str) -> Document {
     let mut document = Document::new("message rate", "Messages matched and delivered, by threads");
     document.on_page().paragraph(measured_on(load));
     document.html(svg);
@@ -148,33 +148,12 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
         "samples",
         "substitute",
     ];
-    let of_each: Vec<String> = counts.iter().map(|name| format!("{name}_per_message")).collect();
-    let header = fixed.into_iter().chain(of_each.iter().map(String::as_str));
-    let row = |rate: &Rate| {
-        let mut row = vec![
-            rate.window.to_string(),
-            rate.work_ns.to_string(),
-            rate.scenario.name().to_owned(),
-            rate.engine.clone(),
-            rate.threads.map(|threads| threads.to_string()).unwrap_or_default(),
-            figure(rate, rate.median),
-            figure(rate, rate.p25),
-            figure(rate, rate.p75),
-            rate.samples.to_string(),
-            rate.substitute.clone().unwrap_or_default(),
-        ];
-        for name in &counts {
-            let count = rate.counted.iter().find(|(of, _)| of == name);
-            row.push(count.map(|(_, count)| format!("{count:.6}")).unwrap_or_default());
-        }
-        row
-    };
-    schema::table(header, rates.rates.iter().map(row), out)
-}
-
-/// What was measured; nothing, of an engine whose table was full.
-fn figure(rate: &Rate, of: f64) -> String {
-    rate.full.as_ref().map_or_else(|| format!("{of:.4}"), |_| String::new())
+    let fixed = fixed.map(|name| (name.to_owned(), format!("/{name}")));
+    let of_each = counts.iter().map(|name| (format!("{name}_per_message"), format!("/per_message/{name}")));
+    let columns: Vec<(String, String)> = fixed.into_iter().chain(of_each).collect();
+    let decimals = |name: &str| if name.ends_with("_per_message") { 6 } else { 4 };
+    let cell = |name: &str, value: &Value| schema::cell(value, decimals(name));
+    schema::members(&columns, rates.rates.iter().map(rate), cell, out)
 }
 
 /// All of it for programs.

@@ -12,7 +12,7 @@ use matchpoint_calibrate::raw::Raw;
 use matchpoint_model::Protocol;
 use matchpoint_model::machine::Machine;
 
-use crate::format::{bytes, count, digits, seconds};
+use crate::format::{bytes, count, counted, digits, seconds};
 
 /// What was measured, and what was made of it.
 pub struct Calibration<'a> {
@@ -148,6 +148,5 @@ fn contention(parameters: &Parameters) -> Option<String> {
 fn where_(raw: &Raw) -> String {
     let nodes = raw.head.ranks.nodes();
     let ranks = raw.head.ranks.0.len();
-    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    format!("{} on {}", plural(ranks, "rank"), plural(nodes.len(), "node"))
+    format!("{} on {}", counted(ranks as u64, "rank"), counted(nodes.len() as u64, "node"))
 }

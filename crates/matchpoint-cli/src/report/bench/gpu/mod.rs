@@ -6,10 +6,10 @@ mod tests;
 
 use std::io::{self, Write};
 
+use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Mix, Posted, Rate};
-use matchpoint_gpu::{Algorithm, Recorded};
 use serde_json::{Value, json};
 
 use crate::format::digits;
@@ -71,7 +71,7 @@ impl OnCard<'_> {
 }
 
 /// All of it, with its picture.
-pub fn document(on_card: &OnCard<'_>, svg: String) -> Document {
+pub fn document(on_card: &OnCard<'_>, svg: &str) -> Document {
     let OnCard { card, measured, .. } = on_card;
     let mut document = Document::new("graphics cards", "Matches per second on a graphics card");
     document.on_page().paragraph(
@@ -187,56 +187,39 @@ fn of_passes(rate: &Rate, passes: usize) -> String {
     }
 }
 
-/// What is measured, in columns. What an application did has shares of its own in place of those that were asked for.
-struct Columns {
-    algorithm: &'static str,
-    blocks: Option<u32>,
-    entries: usize,
-    queues: usize,
-    envelopes: usize,
-    posted: &'static str,
-    matched_percent: f64,
-    wildcard_percent: f64,
-    compacts: bool,
-}
-
-impl Columns {
-    fn of(algorithm: &'static str, blocks: Option<u32>, compacts: bool, mix: Mix) -> Columns {
-        Columns {
-            algorithm,
-            blocks,
-            entries: mix.entries,
-            queues: mix.queues,
-            envelopes: mix.envelopes,
-            posted: posted(mix.posted),
-            matched_percent: f64::from(mix.matched_percent),
-            wildcard_percent: 2.0 * mix.wildcard_percent,
-            compacts,
-        }
-    }
-
-    fn of_recorded(algorithm: Algorithm, entries: usize, batches: &Recorded) -> Columns {
-        let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
-        Columns {
-            algorithm: algorithm.name(),
-            blocks: Some(1),
-            entries,
-            queues: 1,
-            envelopes: batches.distinct(),
-            posted: "recorded",
-            matched_percent: percent(batches.matches, batches.messages()),
-            wildcard_percent: percent(batches.wildcards(), batches.receives()),
-            compacts: false,
-        }
-    }
-}
-
-fn columns(job: &Job) -> Columns {
+/// What is measured. What an application did has its own shares in place of those that were asked for.
+fn of_job(job: &Job) -> Value {
+    let of = |algorithm: &str, blocks: Option<u32>, compacts: bool, mix: Mix| {
+        json!({
+            "algorithm": algorithm,
+            "blocks": blocks,
+            "entries": mix.entries,
+            "queues": mix.queues,
+            "envelopes": mix.envelopes,
+            "posted": posted(mix.posted),
+            "matched_percent": f64::from(mix.matched_percent),
+            "wildcard_percent": 2.0 * mix.wildcard_percent,
+            "compacted": compacts,
+        })
+    };
     match &job.what {
-        What::Stream(run) => Columns::of(run.algorithm.name(), Some(run.blocks), run.compacts, run.mix),
-        What::WholeCard(mix) => Columns::of("gpu_ordered", None, false, *mix),
-        What::Fed(entries) => Columns::of("gpu_ordered", Some(1), true, Mix::of(*entries)),
-        What::Recorded { algorithm, entries, batches } => Columns::of_recorded(*algorithm, *entries, batches),
+        What::Stream(run) => of(run.algorithm.name(), Some(run.blocks), run.compacts, run.mix),
+        What::WholeCard(mix) => of("gpu_ordered", None, false, *mix),
+        What::Fed(entries) => of("gpu_ordered", Some(1), true, Mix::of(*entries)),
+        What::Recorded { algorithm, entries, batches } => {
+            let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+            json!({
+                "algorithm": algorithm.name(),
+                "blocks": 1,
+                "entries": entries,
+                "queues": 1,
+                "envelopes": batches.distinct(),
+                "posted": "recorded",
+                "matched_percent": percent(batches.matches, batches.messages()),
+                "wildcard_percent": percent(batches.wildcards(), batches.receives()),
+                "compacted": false,
+            })
+        }
     }
 }
 
@@ -282,52 +265,19 @@ pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
         "hybrid_most",
         "missing",
     ];
-    let measured = on_card.measured.iter().map(|(job, measured)| (*job, Some(measured), ""));
-    let lacking = on_card.lacking.iter().map(|lacking| (lacking.job, None, &*lacking.why));
-    let row = |(job, measured, missing): (&Job, Option<&Measured>, &str)| {
-        let of = columns(job);
-        let mut row = vec![
-            format!("{:?}", job.figure),
-            job.label.clone(),
-            of.algorithm.to_owned(),
-            of.blocks.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string()),
-            of.entries.to_string(),
-            of.queues.to_string(),
-            of.envelopes.to_string(),
-            of.posted.to_owned(),
-            of.matched_percent.to_string(),
-            of.wildcard_percent.to_string(),
-            of.compacts.to_string(),
-        ];
-        let mut figures = [None; 15];
-        match measured {
-            Some(Measured::Rate(rate)) => {
-                figures[..3].copy_from_slice(&[rate.median, rate.least, rate.most].map(Some));
-            }
-            Some(Measured::Fed(fed)) => {
-                let ((median, p99), engine) = (fed.latency_ns, &fed.engine.1);
-                let (host, by_card) = (&fed.by_host, &fed.by_card);
-                let medians = [host.median, by_card.median, median, p99, engine.median];
-                let ends = [host.least, host.most, by_card.least, by_card.most, engine.least, engine.most];
-                figures[3..8].copy_from_slice(&medians.map(Some));
-                figures[8] = Some(fed.passes as f64);
-                figures[9..].copy_from_slice(&ends.map(Some));
-            }
-            None => {}
-        }
-        row.extend(figures.map(|figure| figure.map(|figure| format!("{figure:.0}")).unwrap_or_default()));
-        row.push(missing.to_owned());
-        row
+    let columns = header.map(|name| (name.to_owned(), format!("/{name}")));
+    let cell = |name: &str, value: &Value| match value {
+        Value::Null if name == "blocks" => "all".to_owned(),
+        Value::Number(share) if name.ends_with("_percent") => share.as_f64().unwrap_or(0.0).to_string(),
+        value => schema::cell(value, 0),
     };
-    schema::table(header, measured.chain(lacking).map(row), out)
+    schema::members(&columns, results(on_card), cell, out)
 }
 
 /// All of it for programs.
 pub fn json(on_card: &OnCard<'_>, load: Option<f64>) -> Value {
-    let OnCard { card, measured, lacking, .. } = on_card;
-    let results = measured.iter().map(|(job, measured)| result(job, Some(measured), None));
-    let results = results.chain(lacking.iter().map(|one| result(one.job, None, Some(&one.why))));
-    let results: Vec<Value> = results.collect();
+    let OnCard { card, lacking, .. } = on_card;
+    let results: Vec<Value> = results(on_card).collect();
     let published: serde_json::Map<String, Value> = Figure::ALL
         .iter()
         .filter_map(|figure| Some((format!("{figure:?}"), json!(figure.published()?))))
@@ -353,22 +303,16 @@ pub fn json(on_card: &OnCard<'_>, load: Option<f64>) -> Value {
     )
 }
 
+fn results(on_card: &OnCard<'_>) -> impl Iterator<Item = Value> {
+    let measured = on_card.measured.iter().map(|(job, measured)| result(job, Some(measured), None));
+    measured.chain(on_card.lacking.iter().map(|one| result(one.job, None, Some(&one.why))))
+}
+
 fn result(job: &Job, measured: Option<&Measured>, missing: Option<&str>) -> Value {
-    let of = columns(job);
-    let mut value = json!({
-        "figure": format!("{:?}", job.figure),
-        "label": job.label,
-        "algorithm": of.algorithm,
-        "blocks": of.blocks,
-        "entries": of.entries,
-        "queues": of.queues,
-        "envelopes": of.envelopes,
-        "posted": of.posted,
-        "matched_percent": of.matched_percent,
-        "wildcard_percent": of.wildcard_percent,
-        "compacted": of.compacts,
-        "missing": missing,
-    });
+    let mut value = of_job(job);
+    value["figure"] = json!(format!("{:?}", job.figure));
+    value["label"] = json!(job.label);
+    value["missing"] = json!(missing);
     match measured {
         Some(Measured::Rate(rate)) => {
             value["rate"] = json!(rate.median);

@@ -63,7 +63,7 @@ fn every_measurement_is_in_every_form() {
     let events = script::parse("post r1 0/*/1\npost r2 0/3/1\narrive m1 0/3/1").unwrap();
     jobs.extend(recorded_jobs("trace:x", &[events]).unwrap());
     let on_card = measured(&jobs);
-    let page = document(&on_card, String::new()).text(100);
+    let page = document(&on_card, "").text(100);
     assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
     assert!(page.contains("CUDA 13.1") && page.contains("1.00 (0.900–1.10)"), "{page}");
     assert!(!page.contains("Only a part") && !page.contains("in part"), "{page}");
@@ -92,7 +92,7 @@ fn what_failed_is_in_every_form() {
         let missing = format!("{count} of {} measurements are missing ({figure:?} {count})", jobs.len());
         let said = on_card.missing().unwrap();
         assert!(said.starts_with(&missing) && said.ends_with(": it fell off the bus"), "{said}");
-        let page = document(&on_card, String::new()).text(1000);
+        let page = document(&on_card, "").text(1000);
         assert!(page.contains(&missing), "{page}");
         let (rows, document) = (table(&on_card), written(&on_card));
         assert_eq!((rows.len(), &document["measurements"]), (jobs.len(), &json!(jobs.len())));
@@ -142,7 +142,7 @@ fn rates_of_a_single_pass_are_read_as_such() {
     for key in ["passes", "by_host_least", "by_host_most", "by_card_least", "hybrid_most", "matches"] {
         fed.remove(key).unwrap();
     }
-    let page = super::document(&read(&document, &jobs).unwrap(), String::new()).text(100);
+    let page = super::document(&read(&document, &jobs).unwrap(), "").text(100);
     let row = page.lines().find(|line| line.starts_with("batches of 1 ")).unwrap();
     assert!(row.contains("1.00") && !row.contains("–"), "{row}");
 }
