@@ -19,6 +19,12 @@ pub fn counted(value: u64, word: &str) -> String {
     format!("{} {word}{plural}", count(value))
 }
 
+/// A sentence that begins with a capital letter.
+pub fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn grouped(value: u64) -> String {
     let plain = value.to_string();
     let mut text = String::new();

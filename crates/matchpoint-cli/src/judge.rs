@@ -207,18 +207,5 @@ fn caveat(measurements: &Measurements) -> String {
 }
 
 fn without(answer: Answer, text: &str) -> Verdict {
-    Verdict {
-        answer,
-        share: 0.0,
-        low: 0.0,
-        high: 0.0,
-        share_of_replay: 0.0,
-        range_of_replay: (0.0, 0.0),
-        share_without_setup: 0.0,
-        range_without_setup: (0.0, 0.0),
-        others: Vec::new(),
-        rank: 0,
-        at_s: 0.0,
-        text: format!("{}: {text}", answer.word()),
-    }
+    Verdict { answer, text: format!("{}: {text}", answer.word()), ..Verdict::default() }
 }

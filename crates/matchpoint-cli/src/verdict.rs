@@ -14,9 +14,10 @@ pub const FASTER: f64 = 1.25;
 pub const REFERENCE: &str = "hybrid";
 
 /// The answer in one word.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Answer {
     /// The measurements do not tell: they lead to different answers, or show too little.
+    #[default]
     Unknown,
     /// There is no message in a trace that is whole, so there is no matching.
     NoMessages,
@@ -29,7 +30,7 @@ pub enum Answer {
 }
 
 /// The answer with its numbers. All of them are finite.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Verdict {
     /// The answer.
     pub answer: Answer,

@@ -157,7 +157,7 @@ pub fn odd_times(case: &Case<'_>) -> Option<Advice> {
         "Recorded times are implausible",
         format!(
             "{}: a damaged trace, or a clock that was set. Run times, and every share of them, may be wrong.",
-            capital(&found.join("; "))
+            format::capital(&found.join("; "))
         ),
         vec![
             ("calls_negative", odd.negative as f64),
@@ -165,11 +165,6 @@ pub fn odd_times(case: &Case<'_>) -> Option<Advice> {
             ("ranks_outside", odd.outliers.len() as f64),
         ],
     )
-}
-
-fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 pub fn too_large(case: &Case<'_>) -> Option<Advice> {

@@ -9,7 +9,7 @@ use matchpoint_model::{Exchange, Partition, predict};
 use super::matrices::{self, Matrix};
 use super::place::Place;
 use super::predicted::{Predicted, Row};
-use super::sparse::{begin, must_fit, sizes};
+use super::sparse::{begin, must_fit, searched, sizes};
 use crate::cli::Amg;
 use crate::failure::Failure;
 use crate::format::count;
@@ -23,7 +23,7 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let order = arguments.exchanged.order;
     let subject = format!("{} levels in {}", hierarchy.levels.len(), arguments.levels.display());
-    let mut predicted = begin("amg", subject, &place, order);
+    let mut predicted = begin("amg", subject, &place, searched(order));
     predicted.row_name = "level";
     for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes))? {
         let setting = place.setting(product.processes, order);

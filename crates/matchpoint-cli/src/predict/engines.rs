@@ -44,11 +44,9 @@ fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> 
         messages,
         attempts_reversed,
         attempts_in_order,
-        attempts_recorded: None,
-        time_s: None,
-        time_from: None,
         node_bytes: Some(engine.footprint().peak_bytes * per_node),
         node_bytes_all_peers: all_peers(&full_name, processes)?.map(|bytes| bytes * per_node),
+        ..EngineRow::default()
     })
 }
 
@@ -61,13 +59,8 @@ pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result
         engine: name.to_owned(),
         processes: processes.get(),
         messages: u64::from(processes.get()) - 1,
-        attempts_reversed: None,
-        attempts_in_order: None,
-        attempts_recorded: None,
-        time_s: None,
-        time_from: None,
-        node_bytes: None,
         node_bytes_all_peers: bytes.map(|bytes| bytes * per_node),
+        ..EngineRow::default()
     })
 }
 

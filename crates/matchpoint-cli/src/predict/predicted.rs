@@ -72,7 +72,7 @@ impl Row {
 }
 
 /// What an engine would do.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EngineRow {
     /// Its name.
     pub engine: String,

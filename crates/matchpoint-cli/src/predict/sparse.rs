@@ -26,17 +26,14 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
         .collect();
     let (exchanges, entries) =
         matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
-    let subject = format!(
-        "product of {} and a vector: {} rows, {} entries",
-        arguments.matrix.display(),
-        count(rows.into()),
-        count(entries)
-    );
-    let order = arguments.product.exchanged.order;
-    let mut predicted = begin("spmv", subject, &place, order);
-    let of_matrix = (u64::from(rows), entries);
-    add(&mut predicted, &place, &processes, &exchanges, order, of_matrix)?;
-    Ok(predicted)
+    let subject = format!("{} and a vector", arguments.matrix.display());
+    let of = Of {
+        command: "spmv",
+        subject,
+        order: arguments.product.exchanged.order,
+        matrix: (rows.into(), entries),
+    };
+    of.predicted(&place, &processes, &exchanges)
 }
 
 /// A product of two matrices.
@@ -62,17 +59,14 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
     let (exchanges, entries) =
         matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
-    let subject = format!(
-        "product of {} and {second}: {} rows, {} entries",
-        arguments.matrix.display(),
-        count(rows.into()),
-        count(entries)
-    );
-    let order = arguments.product.exchanged.order;
-    let mut predicted = begin("spgemm", subject, &place, order);
-    let of_matrix = (u64::from(rows), entries);
-    add(&mut predicted, &place, &processes, &exchanges, order, of_matrix)?;
-    Ok(predicted)
+    let subject = format!("{} and {second}", arguments.matrix.display());
+    let of = Of {
+        command: "spgemm",
+        subject,
+        order: arguments.product.exchanged.order,
+        matrix: (rows.into(), entries),
+    };
+    of.predicted(&place, &processes, &exchanges)
 }
 
 /// Columns of the first are rows of the second.
@@ -94,13 +88,13 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
 }
 
 /// A prediction without rows.
-pub(super) fn begin(command: &'static str, subject: String, place: &Place, order: SearchOrder) -> Predicted {
+pub(super) fn begin(command: &'static str, subject: String, place: &Place, searched: String) -> Predicted {
     Predicted {
         command,
         subject,
         machine: place.machine.clone(),
         network: place.network(),
-        searched: searched(order).to_owned(),
+        searched,
         row_name: "processes",
         rows: Vec::new(),
         without_messages: "No messages: every process has all it needs.".to_owned(),
@@ -109,8 +103,9 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, order
     }
 }
 
-fn searched(order: SearchOrder) -> &'static str {
-    match order {
+/// How queues are searched, in words.
+pub(super) fn searched(order: SearchOrder) -> String {
+    let words = match order {
         SearchOrder::Bound => {
             "γ n² (equation 3): an upper bound, of messages in the opposite order of their receives"
         }
@@ -119,24 +114,36 @@ fn searched(order: SearchOrder) -> &'static str {
         SearchOrder::InOrder => {
             "n entries, of messages in the order of their receives: the least that a list can do"
         }
-    }
+    };
+    words.to_owned()
 }
 
-fn add(
-    predicted: &mut Predicted,
-    place: &Place,
-    processes: &[NonZeroU32],
-    exchanges: &[Exchange],
+/// What a product is of: its matrix has so many rows and entries.
+struct Of {
+    command: &'static str,
+    subject: String,
     order: SearchOrder,
-    of_matrix: (u64, u64),
-) -> Result<(), Failure> {
-    for (&processes, exchange) in processes.iter().zip(exchanges) {
-        let prediction = predict(&place.setting(processes, order), exchange)
-            .map_err(|problem| place.lacking(processes, problem))?;
-        let row =
-            Row::new(processes.to_string(), predicted.command, place.layout(processes), exchange, prediction);
-        predicted.engines.extend(engines::at(place, &row)?);
-        predicted.rows.push(Row { matrix: Some(of_matrix), ..row });
+    matrix: (u64, u64),
+}
+
+impl Of {
+    fn predicted(
+        self,
+        place: &Place,
+        processes: &[NonZeroU32],
+        exchanges: &[Exchange],
+    ) -> Result<Predicted, Failure> {
+        let (rows, entries) = (count(self.matrix.0), count(self.matrix.1));
+        let subject = format!("product of {}: {rows} rows, {entries} entries", self.subject);
+        let mut predicted = begin(self.command, subject, place, searched(self.order));
+        for (&processes, exchange) in processes.iter().zip(exchanges) {
+            let prediction = predict(&place.setting(processes, self.order), exchange)
+                .map_err(|problem| place.lacking(processes, problem))?;
+            let layout = place.layout(processes);
+            let row = Row::new(processes.to_string(), self.command, layout, exchange, prediction);
+            predicted.engines.extend(engines::at(place, &row)?);
+            predicted.rows.push(Row { matrix: Some(self.matrix), ..row });
+        }
+        Ok(predicted)
     }
-    Ok(())
 }

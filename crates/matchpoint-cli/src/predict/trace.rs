@@ -15,6 +15,7 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
 use super::engines;
 use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
+use super::sparse::begin;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::{PredictTrace, engines_meant};
 use crate::derived::{between, ratio};
@@ -92,17 +93,12 @@ struct Traced<'a> {
 impl Traced<'_> {
     fn predicted(&self) -> Result<Predicted, Failure> {
         let first = self.measured.engines.first().ok_or_else(|| Failure::Message("no engine".to_owned()))?;
+        let searched = format!("engine {}: {FROM_REPLAY}", first.name);
         let mut predicted = Predicted {
-            command: "trace",
-            subject: self.subject(),
-            machine: self.place.machine.clone(),
-            network: self.place.network(),
-            searched: format!("engine {}: {FROM_REPLAY}", first.name),
             row_name: "phase",
-            rows: Vec::new(),
             without_messages: self.without_messages(),
-            engines: Vec::new(),
             notes: self.notes(),
+            ..begin("trace", self.subject(), self.place, searched)
         };
         let has_messages =
             self.phases.iter().any(|phase| phase.flows.iter().any(|flow| flow.from != flow.to));
@@ -208,13 +204,11 @@ impl Traced<'_> {
             engine: engine.name.clone(),
             processes,
             messages: self.measured.ranks.iter().map(|rank| rank.messages).max().unwrap_or(0),
-            attempts_reversed: None,
-            attempts_in_order: None,
             attempts_recorded: Some(engine.posted.attempts + engine.unexpected.attempts),
             time_s: Some(longest(times)),
             time_from: Some(from),
             node_bytes: Some(engine.bytes_max * self.place.per_node(processes)),
-            node_bytes_all_peers: None,
+            ..EngineRow::default()
         }
     }
 

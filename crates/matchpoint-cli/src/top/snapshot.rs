@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use serde::{Serialize, Serializer};
+
 /// All ranks.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -40,7 +42,7 @@ pub enum State {
 }
 
 /// One rank.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Row {
     /// In `MPI_COMM_WORLD`.
     pub rank: u32,
@@ -64,6 +66,7 @@ pub struct Row {
     /// The function of MPI that it has been within for a second or more.
     pub within: Option<String>,
     /// How it is.
+    #[serde(rename = "state")]
     pub life: Life,
 }
 
@@ -74,6 +77,13 @@ pub struct Length {
     pub entries: u64,
     /// The MPI library counted them itself; else they are what follows from the calls.
     pub measured: bool,
+}
+
+impl Serialize for Length {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let how = if self.measured { "measured" } else { "estimated" };
+        serde_json::json!({ "entries": self.entries, "how": how }).serialize(serializer)
+    }
 }
 
 /// How a process is.
@@ -104,6 +114,12 @@ impl Life {
             Life::Died => "died",
             Life::Lost(_) => "lost",
         }
+    }
+}
+
+impl Serialize for Life {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
     }
 }
 

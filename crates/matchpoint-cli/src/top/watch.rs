@@ -24,6 +24,7 @@ const SILENT_S: f64 = 3.0;
 const SETTLED_NS: i64 = 1_000_000_000;
 
 /// A trace that is looked at again and again.
+#[derive(Default)]
 pub struct Watch {
     folder: PathBuf,
     ranks: Vec<Rank>,
@@ -50,15 +51,7 @@ impl Watch {
     /// Of the trace in a folder, in which there may be nothing yet.
     pub fn new(folder: &Path) -> Watch {
         let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Watch {
-            folder: folder.to_owned(),
-            ranks: vec![],
-            flow: Flow::default(),
-            world: 0,
-            behind: false,
-            own_host,
-            manifest: Manifest::default(),
-        }
+        Watch { folder: folder.to_owned(), own_host, ..Watch::default() }
     }
 
     /// Reads what was added.

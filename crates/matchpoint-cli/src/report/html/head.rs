@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::advice::Kind;
 use crate::derived::{late_share, left_open, ratio};
-use crate::format::{bytes, count, counted, seconds, share, share_range};
+use crate::format::{bytes, capital, count, counted, seconds, share, share_range};
 use crate::report::escape::{escape, prose};
 use crate::report::{Report, document};
 use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
@@ -43,14 +43,6 @@ pub fn verdict(report: &Report<'_>) -> String {
         prose(&capital(sentence)),
         if measured { gauge(report) } else { String::new() }
     )
-}
-
-fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
 }
 
 fn gauge(report: &Report<'_>) -> String {

@@ -47,11 +47,6 @@ impl Row {
     }
 }
 
-fn upper(name: &str) -> String {
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// Which way a ratio runs.
 fn in_words(ratio: f64, other: &str) -> String {
     let digits = format::digits;
@@ -98,7 +93,7 @@ impl Compared {
                 } else {
                     in_words(ours / other, &row.name)
                 };
-                document.paragraph(format!("{} {words}.", upper(first)));
+                document.paragraph(format!("{} {words}.", format::capital(first)));
             }
         }
         for row in &self.0 {

@@ -32,7 +32,10 @@ pub fn verdict(run: &Run) -> Verdict {
     let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| rank.to_string());
     let measured = match share {
         Some(share) => format!("took {} of the run time of the worst rank, {name}", format::share(share)),
-        None => format!("had {} at the worst rank, {name}, too few to time", searches(worst)),
+        None => format!(
+            "had {} at the worst rank, {name}, too few to time",
+            format::counted(worst.searches(), "search")
+        ),
     };
     let text = format!("{}: matching with `{}` {measured}. {}", answer.word(), run.engine, memory(run));
     Verdict { answer, share, rank: worst.rank, text }
@@ -68,11 +71,6 @@ fn of_overflow(run: &Run) -> Verdict {
         memory(run),
     );
     Verdict { answer: Answer::to(share.unwrap_or(0.0)), share, rank: worst.rank, text }
-}
-
-fn searches(rank: &Rank) -> String {
-    let count = rank.searches();
-    format!("{} {}", format::count(count), if count == 1 { "search" } else { "searches" })
 }
 
 fn memory(run: &Run) -> String {
