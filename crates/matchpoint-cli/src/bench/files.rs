@@ -11,6 +11,7 @@ use crate::distinct;
 use crate::failure::Failure;
 use crate::output::{Outputs, Place, columns};
 use crate::report::bench::plot;
+use crate::report::chart::alone;
 use crate::report::document::Document;
 use crate::report::schema;
 
@@ -62,7 +63,7 @@ impl Files {
     pub(super) fn draw(&mut self, svg: &str, document: &Document) -> Result<(), Failure> {
         let Some((place, form)) = self.plot else { return Ok(()) };
         let text = match form {
-            plot::Form::Svg => plot::alone(svg),
+            plot::Form::Svg => alone(svg),
             plot::Form::Html => document.page(),
         };
         self.outputs.fill(place, |out| out.write_all(text.as_bytes()))

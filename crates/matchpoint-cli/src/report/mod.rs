@@ -2,7 +2,7 @@
 
 pub mod bench;
 pub mod calibrate;
-mod chart;
+pub mod chart;
 pub mod csv;
 pub mod document;
 mod escape;

@@ -314,7 +314,7 @@ fn figures_are_drawn() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     for number in [2, 3, 4, 5, 7, 9] {
         let picture = fs::read_to_string(folder.path().join(format!("figure-{number}.svg"))).unwrap();
-        assert!(picture.starts_with("<svg") && picture.contains("<polyline"), "{number}");
+        assert!(picture.starts_with("<svg") && picture.contains("<path class=\"line"), "{number}");
     }
 }
 

@@ -51,8 +51,8 @@ pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
     groups.into_iter().filter(|group| !group.charts.is_empty()).collect()
 }
 
-fn chart(title: &str, axes: &'static str, lines: Vec<Line>, scales: (Scale, Scale)) -> Chart {
-    Chart { title: title.to_owned(), axes, lines, scales, reach: Vec::new() }
+fn chart(title: &str, axes: &str, lines: Vec<Line>, scales: (Scale, Scale)) -> Chart {
+    Chart { title: title.to_owned(), axes: axes.to_owned(), lines, scales, reach: Vec::new() }
 }
 
 fn dots(name: impl Into<String>, style: usize, points: Vec<(f64, f64)>) -> Line {

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use self::axis::{Axis, Scale};
 use self::frame::{FRAME, Frame};
 use self::names::{End, names};
+use crate::report::document::html::PICTURE;
 use crate::report::escape::escape;
 
 /// Styles of lines: after them colours come again.
@@ -52,7 +53,7 @@ pub struct Chart {
     /// What it shows.
     pub title: String,
     /// What the axes are.
-    pub axes: &'static str,
+    pub axes: String,
     /// In the order in which they are drawn.
     pub lines: Vec<Line>,
     /// Of numbers and of values.
@@ -64,6 +65,11 @@ pub struct Chart {
 /// A picture of all charts, and what it shows. Without any it says `nothing`.
 pub fn grid(charts: &[Chart], label: &str, nothing: &str) -> String {
     frame::grid(&charts.iter().map(Chart::drawn).collect::<Vec<_>>(), label, nothing)
+}
+
+/// A picture as a file, which has its own style.
+pub fn alone(svg: &str) -> String {
+    svg.replacen("><", &format!("><style>{PICTURE}</style><"), 1)
 }
 
 /// Adds a point to the line of that name, or to a new one behind the others.
@@ -92,7 +98,7 @@ impl Chart {
         let (numbers, values) = self.axes();
         frame::levels(&mut svg, &values);
         frame::marks(&mut svg, &numbers);
-        let _ = write!(svg, "<text class=\"tick\" x=\"{left}\" y=\"{below}\">{}</text>", escape(self.axes));
+        let _ = write!(svg, "<text class=\"tick\" x=\"{left}\" y=\"{below}\">{}</text>", escape(&self.axes));
         let mut ends = Vec::new();
         for line in &self.lines {
             let end = line.draw(&mut svg, &numbers, &values);
@@ -154,7 +160,7 @@ mod tests {
             for scales in ways.concat() {
                 let line = Line { name: "one".to_owned(), points: points.to_vec(), ..Line::default() };
                 let (title, lines, reach) = (String::new(), vec![line], Vec::new());
-                let chart = Chart { title, axes: "", lines, scales, reach };
+                let chart = Chart { axes: title.clone(), title, lines, scales, reach };
                 let (numbers, values) = chart.axes();
                 for &(number, value) in points {
                     let (x, y) = (numbers.place(number), values.place(value));

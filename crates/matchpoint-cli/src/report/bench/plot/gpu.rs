@@ -97,9 +97,9 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
         lines(measured, |job| stream(job).filter(|_| job.figure == figure).and_then(|run| name(&run)), median)
     };
     let powers = Scale::Powers(10, plain);
-    let chart = |title: &str, axes: &'static str, lines: Vec<Line>, scales: (Scale, Scale)| Chart {
+    let chart = |title: &str, axes: &str, lines: Vec<Line>, scales: (Scale, Scale)| Chart {
         title: title.to_owned(),
-        axes,
+        axes: axes.to_owned(),
         lines,
         scales,
         reach: Vec::new(),

@@ -13,7 +13,6 @@ use matchpoint_bench::{Cell, Outcome, Results};
 use super::tables::{names, rows};
 use crate::report::chart::axis::Scale;
 use crate::report::chart::{Chart, Line, STYLES, grid};
-use crate::report::document::html::PICTURE;
 
 /// What kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,11 +32,6 @@ impl Form {
             _ => None,
         }
     }
-}
-
-/// A picture as a file, which has its own style.
-pub fn alone(svg: &str) -> String {
-    svg.replacen("><", &format!("><style>{PICTURE}</style><"), 1)
 }
 
 /// Workloads, but for traces, that were measured at one size only: they are in no chart.
@@ -78,7 +72,7 @@ pub fn svg(results: &Results) -> String {
     let reach: Vec<f64> = results.cells.iter().flat_map(times).collect();
     let charts = series(results).into_iter().map(|(name, rows)| Chart {
         title: name.to_owned(),
-        axes: "",
+        axes: String::new(),
         lines: names.iter().enumerate().map(|(at, name)| line(name, &rows, at)).collect(),
         scales: (Scale::Ratios, Scale::Powers(10, nanoseconds)),
         reach: reach.clone(),

@@ -24,7 +24,7 @@ pub fn svg(rates: &Rates) -> String {
 }
 
 fn chart(title: String, lines: Vec<Line>) -> Chart {
-    let axes = "→ threads   ↑ million messages per second";
+    let axes = "→ threads   ↑ million messages per second".to_owned();
     Chart { title, axes, lines, scales: (Scale::Ratios, Scale::FromZero), reach: Vec::new() }
 }
 
