@@ -53,6 +53,11 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// A figure and its spread: `1.23 (1.20–1.31)`.
+pub fn with_spread([value, low, high]: [f64; 3]) -> String {
+    format!("{} ({}–{})", digits(value), digits(low), digits(high))
+}
+
 /// A duration: `412 ns`, `3.20 µs`, `15.1 ms`, `2.34 s`.
 pub fn duration_ns(value: f64) -> String {
     let (scale, unit) = match value.abs() {

@@ -5,7 +5,7 @@ use matchpoint_bench::full::Full;
 use serde_json::{Value, json};
 
 use super::threads::{FULL, full_tables};
-use crate::format::{digits, in_place};
+use crate::format::{digits, in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
@@ -41,7 +41,7 @@ fn row(rate: &BatchRate) -> Vec<String> {
         Some(post) => [digits(post.median_ns), digits(post.p99_ns), post.timed.to_string()],
         None => ["", "", "none"].map(str::to_owned),
     };
-    let speed = format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75));
+    let speed = with_spread([rate.median, rate.p25, rate.p75]);
     vec![name, rate.callers.to_string(), speed, median, p99, timed]
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::standing::{self, Standing, best};
 use super::tables::{
     NOTHING, attempts, label, leanest, measured_on, memory, names, reference, rows, split, spread,
-    substitutes, time, unfinished, with_halves,
+    substitutes, time, unfinished, with_halves, without_figures,
 };
 use crate::format::digits;
 use crate::report::document::Document;
@@ -95,9 +95,8 @@ fn ratio(cell: &Cell, row: &[Cell]) -> String {
             format!("{mark}{}", digits(figures.ns_median / best))
         }
         (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
-        (Outcome::Full(_), _) => "full".to_owned(),
-        (Outcome::Wrong(_), _) => "WRONG".to_owned(),
-        _ => NOTHING.to_owned(),
+        (Outcome::Differs(_), _) => NOTHING.to_owned(),
+        (other, _) => without_figures(other).to_owned(),
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::plot::key::Key;
 use super::tables::measured_on;
-use crate::format::{digits, in_place};
+use crate::format::{in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::{self, measured};
 
@@ -112,7 +112,7 @@ fn table(rates: &Rates, window: usize, work_ns: u32) -> Vec<Vec<String>> {
 fn text(rate: &Rate) -> String {
     match without(rate) {
         Some(why) => why.to_owned(),
-        None => format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)),
+        None => with_spread([rate.median, rate.p25, rate.p75]),
     }
 }
 

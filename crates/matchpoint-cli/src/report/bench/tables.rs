@@ -26,9 +26,17 @@ pub fn time(cell: &Cell) -> String {
     match &cell.outcome {
         Outcome::Measured(figures) => digits(figures.ns_median),
         Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
-        Outcome::Differs(_) => "differs".to_owned(),
-        Outcome::Full(_) => "full".to_owned(),
-        Outcome::Wrong(_) => "WRONG".to_owned(),
+        other => without_figures(other).to_owned(),
+    }
+}
+
+/// Why a cell has no figures.
+pub fn without_figures(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Differs(_) => "differs",
+        Outcome::Full(_) => "full",
+        Outcome::Wrong(_) => "WRONG",
+        Outcome::Measured(_) | Outcome::TooSlow { .. } => NOTHING,
     }
 }
 
@@ -97,9 +105,7 @@ pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
             format!("{mark}{}", bytes(cell.bytes_peak))
         }
         Outcome::TooSlow { .. } => format!("≥ {}", bytes(cell.bytes_peak)),
-        Outcome::Differs(_) => "differs".to_owned(),
-        Outcome::Full(_) => "full".to_owned(),
-        Outcome::Wrong(_) => "WRONG".to_owned(),
+        other => without_figures(other).to_owned(),
     }
 }
 

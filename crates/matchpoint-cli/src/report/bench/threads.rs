@@ -8,7 +8,7 @@ use matchpoint_bench::offload::{Cost, Costs, OffloadCost, OffloadOptions};
 use serde_json::{Value, json};
 
 use super::tables;
-use crate::format::{counted, digits, in_place};
+use crate::format::{counted, in_place, with_spread};
 use crate::report::document::Document;
 use crate::report::schema::measured;
 
@@ -31,7 +31,7 @@ pub fn callers(rates: &CallerRates) -> Document {
             let substitute = cells.clone().find_map(|rate| rate.substitute.as_deref());
             let text = cells.map(|rate| match rate.full {
                 Some(_) => FULL.to_owned(),
-                None => format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)),
+                None => with_spread([rate.median, rate.p25, rate.p75]),
             });
             [in_place(name, substitute)].into_iter().chain(text).collect()
         };
@@ -93,8 +93,7 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>) -> Value {
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost]) -> Document {
     let mut document = Document::default();
     document.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
-    let text =
-        |cost: &Cost| format!("{} ({}–{})", digits(cost.median_ns), digits(cost.p25_ns), digits(cost.p75_ns));
+    let text = |cost: &Cost| with_spread([cost.median_ns, cost.p25_ns, cost.p75_ns]);
     let row = |cost: &OffloadCost| {
         let name = in_place(&cost.engine, cost.substitute.as_deref());
         let name = if cost.fell_back { format!("{name}, fell back") } else { name };

@@ -12,7 +12,7 @@ use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Mix, Posted, Rate};
 use serde_json::{Value, json};
 
-use crate::format::digits;
+use crate::format::{digits, with_spread};
 use crate::report::document::Document;
 use crate::report::schema;
 
@@ -180,10 +180,9 @@ fn row((job, measured): &(&Job, Measured)) -> Vec<String> {
 
 /// Millions per second: the median, and between what all of several passes are.
 fn of_passes(rate: &Rate, passes: usize) -> String {
-    let millions = |rate: f64| digits(rate / 1e6);
     match passes {
-        0 | 1 => millions(rate.median),
-        _ => format!("{} ({}–{})", millions(rate.median), millions(rate.least), millions(rate.most)),
+        0 | 1 => digits(rate.median / 1e6),
+        _ => with_spread([rate.median, rate.least, rate.most].map(|rate| rate / 1e6)),
     }
 }
 

@@ -64,9 +64,9 @@ fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
 fn published() -> Vec<Line> {
     let lines = published::LINES.iter().map(|(name, points)| (*name, points.to_vec()));
     let controls = published::CONTROLS.iter().map(|(name, rate)| (*name, vec![(1, *rate), (32, *rate)]));
-    let line = |(style, (name, points)): (usize, (&str, Vec<(usize, f64)>))| {
+    let all = lines.chain(controls).enumerate().map(|(style, (name, points))| {
         let points = points.into_iter().map(|(threads, rate)| (threads as f64, rate)).collect();
         Line { name: name.to_owned(), points, style, ..Line::default() }
-    };
-    lines.chain(controls).enumerate().map(line).collect()
+    });
+    all.collect()
 }
