@@ -40,8 +40,8 @@ enum Sink {
 }
 
 impl Outputs {
-    /// Makes room for a file; `-` is standard output. Called before the replay: whoever cannot write there learns it before
-    /// the work, not after.
+    /// Makes room for a file; `-` is standard output. Called before the replay, so that a path without permission fails
+    /// early.
     ///
     /// # Errors
     /// Its folder does not exist, or may not be written to.
@@ -186,7 +186,7 @@ pub fn columns() -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0)
 }
 
-/// Whether a path stands for standard output.
+/// Whether a path means standard output.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

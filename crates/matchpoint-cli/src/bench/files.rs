@@ -1,4 +1,4 @@
-//! What `matchpoint bench` writes: files, and what stands on standard output.
+//! Outputs of `matchpoint bench`: files, and standard output.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -38,7 +38,7 @@ impl Files {
         Ok(Files { outputs, csv, json, plot: drawn })
     }
 
-    /// Whoever asks for a picture is told before anything is measured that it would show nothing.
+    /// Refuses a picture that would show nothing, before anything is measured.
     pub(super) fn may_draw(&self, jobs: &[Job]) -> Result<(), Failure> {
         let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
         match self.plot {

@@ -76,7 +76,7 @@ fn published_rows() -> Vec<Vec<String>> {
     lines.chain(controls).collect()
 }
 
-/// An engine, who matched in its place, and its threads.
+/// The engine, its substitute if another matched, and its threads.
 pub(super) fn label(rate: &Rate) -> String {
     let name = in_place(&rate.engine, rate.substitute.as_deref());
     rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
@@ -116,7 +116,7 @@ fn text(rate: &Rate) -> String {
     }
 }
 
-/// What stands in the place of figures, if there are none.
+/// A word in place of missing figures.
 fn without(rate: &Rate) -> Option<&'static str> {
     match rate {
         Rate { wrong: Some(_), .. } => Some("WRONG"),

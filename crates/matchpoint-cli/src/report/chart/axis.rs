@@ -98,7 +98,7 @@ impl Axis {
 
     /// The pixel of a value.
     pub fn place(&self, value: f64) -> f64 {
-        // A number alone stands where names are.
+        // A single number is at the right edge, next to the names.
         let share =
             if self.high > self.low { (self.scaled(value) - self.low) / (self.high - self.low) } else { 1.0 };
         self.from + share * (self.to - self.from)
@@ -110,7 +110,7 @@ pub fn plain(value: f64) -> String {
     ((value * 1e3).round() / 1e3).to_string()
 }
 
-/// A number as it stands below an axis: powers of two may be long.
+/// The label of a number below an axis: large powers of two are short.
 fn short(number: usize) -> String {
     match number.trailing_zeros() {
         20.. if number > 0 => format!("{}Mi", number >> 20),

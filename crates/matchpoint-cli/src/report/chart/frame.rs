@@ -1,4 +1,4 @@
-//! What charts have around their lines, and how they stand side by side.
+//! The frame of a chart, and a grid of charts.
 
 use std::fmt::Write;
 
@@ -58,7 +58,7 @@ pub(super) fn marks(svg: &mut String, numbers: &Axis) {
     }
 }
 
-/// A picture of all charts, and what it shows. Without any it says `nothing`.
+/// A picture of all charts, labelled for screen readers. Without charts it shows the text `nothing`.
 pub(super) fn grid(charts: &[String], label: &str, nothing: &str) -> String {
     let columns = COLUMNS.min(charts.len().max(1));
     let rows = charts.len().div_ceil(COLUMNS).max(1);

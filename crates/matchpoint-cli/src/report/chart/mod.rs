@@ -62,7 +62,7 @@ pub struct Chart {
     pub reach: Vec<f64>,
 }
 
-/// A picture of all charts, and what it shows. Without any it says `nothing`.
+/// A picture of all charts, labelled for screen readers. Without charts it shows the text `nothing`.
 pub fn grid(charts: &[Chart], label: &str, nothing: &str) -> String {
     frame::grid(&charts.iter().map(Chart::drawn).collect::<Vec<_>>(), label, nothing)
 }

@@ -10,7 +10,7 @@ const STYLE: &str = include_str!("page.css");
 /// The style of pictures, which are files too.
 pub(in crate::report) const PICTURE: &str = include_str!("picture.css");
 
-/// A whole file. `about` stands right of our name, `script` in a closure of its own; both, and `main`, are HTML.
+/// A whole file. `about` is shown right of our name, `script` runs in a closure. `about` and `main` are HTML.
 pub(in crate::report) fn file(title: &str, about: &str, main: &str, script: &str) -> String {
     let (scripts, script) = match script {
         "" => ("", String::new()),
@@ -129,7 +129,7 @@ fn element(name: &str, attributes: &str, class: &str, text: &str) -> String {
     html + &format!("</{name}>")
 }
 
-/// Most of what stands in this column begins with a letter: why a figure is missing does not make it one of words.
+/// Whether most cells of this column begin with a letter. A few words in place of missing figures do not count.
 fn is_of_words(rows: &[Vec<String>], column: usize) -> bool {
     let cells = rows.iter().filter_map(|row| row.get(column)?.chars().next());
     let (words, figures): (Vec<char>, Vec<char>) = cells.partition(|first| first.is_alphabetic());

@@ -1,6 +1,6 @@
 //! A document as text: wrapped paragraphs, labels, aligned tables.
 //!
-//! Styles are always written; the stream drops them where nobody sees colours.
+//! Styles are always written; the stream drops them unless it is a terminal.
 
 use std::fmt::Write;
 

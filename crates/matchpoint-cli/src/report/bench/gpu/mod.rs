@@ -27,7 +27,7 @@ pub struct OnCard<'a> {
     pub measured: Vec<(&'a Job, Measured)>,
     /// What was not, and why.
     pub lacking: Vec<Lacking<'a>>,
-    /// Of an earlier result, what it has and nobody asked for.
+    /// Measurements of an earlier result that were not asked for.
     pub others: Vec<String>,
 }
 

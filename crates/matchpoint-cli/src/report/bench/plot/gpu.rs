@@ -137,7 +137,7 @@ fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
             Scale::FromZero,
         ),
         by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash), Scale::FromZero),
-        by_entries("Order (ours) beside what relaxes it", ordered(measured), powers),
+        by_entries("Order (ours) and its relaxations", ordered(measured), powers),
         chart(
             "Queues of 1024 entries with wildcards",
             "% of the receives leave something open; million matches per second",

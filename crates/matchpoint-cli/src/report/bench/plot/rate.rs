@@ -1,5 +1,5 @@
 //! Message rate against threads, in the manner of the optimistic paper's Figure 8: one small chart for each scenario, each window
-//! and each amount of protocol work, and what was published beside them, on a scale of its own.
+//! and each amount of protocol work. The published figures have a separate chart and scale.
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
@@ -48,7 +48,7 @@ fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
             }
             None => {
                 let points = vec![(least, rate.median), (most, rate.median)];
-                // A level's spread stands at its end, where it has its name.
+                // The spread of a level is drawn at its end, next to its name.
                 let spreads = vec![(most, rate.p25, rate.p75)];
                 lines.push(Line { name, full, points, spreads, shape: Shape::Level, ..Line::default() });
             }
