@@ -99,7 +99,7 @@ impl Hosts {
 
     fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &[&str]) -> Ran {
         let mut command = self.cluster.script();
-        let cache = format!("XDG_CACHE_HOME={}", mpi::scratch().join("cache").display());
+        let cache = format!("XDG_CACHE_HOME={}", mpi::cache().display());
         command
             .args(["exec", "host0", "env", &cache])
             .args(setting.words(options))

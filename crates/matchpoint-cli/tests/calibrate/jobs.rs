@@ -57,7 +57,7 @@ fn an_interrupt_costs_one_measurement() {
         // Without `timeout`, which has a signal go to itself alone.
         let mut command = Command::new(MATCHPOINT);
         command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
-        command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+        command.env("XDG_CACHE_HOME", mpi::cache());
         let mut job = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let begin = Instant::now();
         let lines = || setting.path("machine.raw.jsonl").exists().then(|| setting.raw().lines().count());

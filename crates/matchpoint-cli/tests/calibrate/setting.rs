@@ -61,7 +61,7 @@ impl Setting {
             command.arg("--").args(launcher);
         }
         // The compiled benchmark is kept, but not in anybody's home.
-        command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+        command.env("XDG_CACHE_HOME", mpi::cache());
         Ran::of(command.output().unwrap())
     }
 

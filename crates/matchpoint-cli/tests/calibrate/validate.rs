@@ -35,7 +35,7 @@ fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[Stri
     // On a host of several sockets ranks may be on any.
     command.args(["--sockets", "1", "--seconds", "0.001", "--max-messages", "10"]).args(options);
     command.args(["--json".as_ref(), setting.path("validated.json").as_os_str()]).arg("--").args(launcher);
-    command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+    command.env("XDG_CACHE_HOME", mpi::cache());
     Ran::of(command.output().unwrap())
 }
 
@@ -213,8 +213,7 @@ fn what_stands_in_the_way_is_one_line() {
     let mut command = Command::new(MATCHPOINT);
     command.args(["predict", "validate"]).arg(&damaged).args(["-m", &machine, "--"]);
     let waits = script(&setting, &format!("{HELLO}\nwhile read line; do :; done"));
-    let complaint =
-        Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::scratch().join("cache")).output().unwrap());
+    let complaint = Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::cache()).output().unwrap());
     let complaint = complaint.complaint();
     assert!(complaint.contains("A0.mtx") && complaint.contains("and then the end"), "{complaint}");
     let empty = Command::new(MATCHPOINT)

@@ -10,7 +10,7 @@ use matchpoint_trace::native;
 use crate::counts::Counts;
 use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
 use crate::left_out::leave_out;
-use crate::mpi::{self, scratch};
+use crate::mpi;
 
 /// What was written in the first second is in the trace of every rank, however busy the machine.
 fn is_readable(ran: &Ran) -> serde_json::Value {
@@ -146,7 +146,7 @@ fn a_job_that_is_told_to_stop_keeps_its_trace() {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace");
         let mut command = Command::new(MATCHPOINT);
-        command.env("XDG_CACHE_HOME", scratch().join("cache")).arg("record").arg("-o").arg(&trace).arg("--");
+        command.env("XDG_CACHE_HOME", mpi::cache()).arg("record").arg("-o").arg(&trace).arg("--");
         command.arg(mpi.mpiexec()).args(["-n", "4"]).arg(&program).arg("never");
         let said = fs::File::create(folder.path().join("said")).unwrap();
         let mut child = command.stderr(said).spawn().unwrap();
@@ -253,7 +253,7 @@ fn a_full_disk_ends_the_trace_and_not_the_job() {
             .args(["-n", "2"])
             .arg(mpi.example("halo27"))
             .args(["--steps", "2000", "--count"]);
-        command.arg(&prefix).env("XDG_CACHE_HOME", scratch().join("cache"));
+        command.arg(&prefix).env("XDG_CACHE_HOME", mpi::cache());
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("its trace ends here"), "{said}");

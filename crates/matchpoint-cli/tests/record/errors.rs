@@ -106,10 +106,9 @@ fn a_compiler_that_breaks() {
 fn a_folder_that_is_not_empty() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    let cache = tempdir().unwrap();
     for (file, words) in [("rank-00000.mpt", "--replace"), ("notes.txt", "name another")] {
         let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
-        setting.command.env("XDG_CACHE_HOME", cache.path());
+        setting.command.env("XDG_CACHE_HOME", mpi::cache());
         let launcher = setting.launcher();
         fs::create_dir(setting.path("trace")).unwrap();
         fs::write(setting.path("trace").join(file), "mine").unwrap();
@@ -159,12 +158,11 @@ fn a_command_that_calls_no_mpi() {
 fn a_job_without_mpi() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    let cache = tempdir().unwrap();
     for (command, words) in
         [("exit 0", "must call MPI_Init"), ("exit 3", "before any process had written a call")]
     {
         let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
-        setting.command.env("XDG_CACHE_HOME", cache.path());
+        setting.command.env("XDG_CACHE_HOME", mpi::cache());
         let said = setting.complaint(&[Path::new("sh"), Path::new("-c"), Path::new(command)]);
         assert!(said.contains("nothing was recorded") && said.contains(words), "{said}");
         assert!(!setting.path("trace").exists(), "an empty trace is left");

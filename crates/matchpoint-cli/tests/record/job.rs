@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::cluster::{self, Cluster};
-use crate::mpi::{Mpi, scratch};
+use crate::mpi::{self, Mpi};
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 
@@ -40,7 +40,7 @@ pub struct Ran {
 pub fn limited(program: &str) -> Command {
     let mut command = Command::new(timeout());
     command.args(["-k", "5", SECONDS, program]);
-    command.env("XDG_CACHE_HOME", scratch().join("cache"));
+    command.env("XDG_CACHE_HOME", mpi::cache());
     command
 }
 
@@ -60,7 +60,7 @@ impl Job {
     pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
         let mut command = cluster.first();
         command.arg(timeout()).args(["-k", "5", SECONDS, MATCHPOINT]);
-        command.env("XDG_CACHE_HOME", scratch().join("cache"));
+        command.env("XDG_CACHE_HOME", mpi::cache());
         Job::made(command, cluster::seen_by_all(), options)
     }
 

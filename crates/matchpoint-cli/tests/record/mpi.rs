@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs};
 
 use crate::left_out::leave_out;
@@ -26,12 +26,17 @@ pub fn scratch() -> PathBuf {
     folder
 }
 
+/// Libraries that commands compile, for all tests that do not test this cache.
+pub fn cache() -> PathBuf {
+    scratch().join("cache")
+}
+
 /// Ranks wait by asking again and again: of two jobs at once each would take many times as long.
 static ONE_JOB: Mutex<()> = Mutex::new(());
 
 pub fn alone() -> MutexGuard<'static, ()> {
     // A test that failed has ended its job.
-    ONE_JOB.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    ONE_JOB.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls this for each library, and says which. One that was named and is not there is an error.
@@ -153,10 +158,7 @@ impl Mpi {
 
     /// A program of these tests.
     pub fn program(&self, name: &str) -> PathBuf {
-        // Built again in each run: it takes less than to find out whether it has to be.
-        static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-        let program = self.build().join(name);
-        if !BUILT.lock().unwrap().contains(&program) {
+        build_once(self.build().join(name), |program| {
             let source =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
             let mut mpicc = Command::new(self.mpicc());
@@ -166,13 +168,22 @@ impl Mpi {
                 .arg(root().join("examples/mpi"))
                 .arg(source)
                 .arg("-o")
-                .arg(&program)
+                .arg(program)
                 .arg("-lpthread");
             run(&mut mpicc);
-            BUILT.lock().unwrap().insert(program.clone());
-        }
-        program
+        })
     }
+}
+
+/// Builds a file again in each run, but once: this takes less time than to compare it with its sources.
+pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
+    static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if !built.contains(&file) {
+        build(&file);
+        built.insert(file.clone());
+    }
+    file
 }
 
 pub fn run(command: &mut Command) {
