@@ -51,10 +51,10 @@ fn compare_stops_after_failed_job() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let program = mpi.program("endings");
-    let ran = Job::below(&["--compare", "2"]).with(&mpi, 2, &program).args(["kill"]).run();
+    let ran = Job::below(&["--compare", "2"]).with(&mpi, 2, &program).args(["kill", "0.2"]).run();
     assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
     assert_eq!(ways(&ran.json()), [("ours", 0, true), ("shipped", 0, true), ("core", 0, true)], "{ran}");
-    let ran = Job::new(&["--compare", "2"]).with(&mpi, 2, &program).args(["kill"]).run();
+    let ran = Job::new(&["--compare", "2"]).with(&mpi, 2, &program).args(["kill", "0.2"]).run();
     assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
     assert_eq!(ways(&ran.json()), [("ours", 0, true), ("shipped", 0, true)], "{ran}");
 }

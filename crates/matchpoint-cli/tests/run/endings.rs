@@ -35,7 +35,7 @@ fn killed_rank_is_reported() {
     for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
         let program = mpi.program("endings");
         for (options, ready) in POSITIONS {
-            let ran = Job::new(options).with(&mpi, 2, &program).args(["kill"]).run();
+            let ran = Job::new(options).with(&mpi, 2, &program).args(["kill", "0.2"]).run();
             assert!(ran.code.is_some_and(|code| code != 0), "{ran}");
             ran.says(ready);
             ran.says("did not come to MPI_Finalize");

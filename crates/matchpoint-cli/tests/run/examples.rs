@@ -1,8 +1,10 @@
 //! The programs of `examples/mpi` check their results and count their messages: with an engine the counts are the same.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -27,7 +29,15 @@ fn counted(prefix: &Path, ranks: u32) -> Vec<u64> {
 }
 
 /// The standard output of a program without the command, and its counts.
-fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (String, Vec<u64>) {
+type Reference = (String, Vec<u64>);
+
+/// Runs a program without the command, once for all tests.
+fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> Reference {
+    static REFERENCES: Mutex<BTreeMap<String, Reference>> = Mutex::new(BTreeMap::new());
+    let job = format!("{} {ranks} {program} {arguments:?}", mpi.name);
+    if let Some(reference) = REFERENCES.lock().unwrap().get(&job) {
+        return reference.clone();
+    }
     let folder = tempfile::tempdir().unwrap();
     let mut plain = Command::new("timeout");
     plain.arg("100").arg(mpi.mpiexec()).args(["-n", &ranks.to_string()]).arg(mpi.example(program));
@@ -35,7 +45,9 @@ fn alone(mpi: &Mpi, ranks: u32, program: &str, arguments: &[&str]) -> (String, V
     let output = plain.output().unwrap();
     assert!(output.status.success(), "{plain:?}: {output:?}");
     let counts = counted(&folder.path().join("count"), ranks);
-    (String::from_utf8(output.stdout).unwrap(), counts)
+    let reference = (String::from_utf8(output.stdout).unwrap(), counts);
+    REFERENCES.lock().unwrap().insert(job, reference.clone());
+    reference
 }
 
 /// Runs a program alone and then in a job. All that must be equal is compared.

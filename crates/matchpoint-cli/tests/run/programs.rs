@@ -8,11 +8,11 @@ use crate::mpi::{self, Mpi};
 /// A program of another folder, linked with this MPI library.
 pub fn built_from(mpi: &Mpi, source: &Path) -> PathBuf {
     let name = source.to_string_lossy().replace(['/', '.'], "-");
-    let program = place(mpi, name.trim_matches('-'));
-    let mut compiler = Command::new(mpi.mpicc());
-    compiler.args(["-std=gnu11", "-O1", "-w", "-pthread"]).arg(source);
-    mpi::run(compiler.arg("-o").arg(&program).arg("-lm"));
-    program
+    mpi::build_once(place(mpi, name.trim_matches('-')), |program| {
+        let mut compiler = Command::new(mpi.mpicc());
+        compiler.args(["-std=gnu11", "-O1", "-w", "-pthread"]).arg(source);
+        mpi::run(compiler.arg("-o").arg(program).arg("-lm"));
+    })
 }
 
 pub fn source(name: &str) -> PathBuf {
@@ -33,16 +33,13 @@ fn compile(mut compiler: Command, name: &str, options: &[&str], to: &Path) {
 
 /// A program that is linked with this MPI library.
 pub fn built(mpi: &Mpi, name: &str) -> PathBuf {
-    let program = place(mpi, name);
-    compile(Command::new(mpi.mpicc()), name, &[], &program);
-    program
+    mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &[], program))
 }
 
 /// A program that is compiled with the header of this MPI library, and not linked with the library.
 pub fn built_unlinked(mpi: &Mpi, name: &str) -> PathBuf {
-    let program = place(mpi, name);
-    compile(Command::new(mpi.mpicc()), name, &["-ldl", "-Wl,--as-needed"], &program);
-    program
+    let options = ["-ldl", "-Wl,--as-needed"];
+    mpi::build_once(place(mpi, name), |program| compile(Command::new(mpi.mpicc()), name, &options, program))
 }
 
 /// A library that is linked with this MPI library.

@@ -12,20 +12,20 @@ use crate::mpi::{self, Mpi};
 pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
     let sources = mpi::root().join("crates/matchpoint-fabric/tests").join(folder);
     let files = fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path());
-    let program = mpi::scratch().join(format!("{name}-{}", mpi.name));
-    let mut compiler = Command::new(mpi.mpicc());
-    compiler.args([
-        "-std=c11",
-        "-D_XOPEN_SOURCE=700",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Wno-stringop-overflow",
-        "-Werror",
-    ]);
-    compiler.args(files.filter(|file| file.extension().is_some_and(|is| is == "c")));
-    mpi::run(compiler.arg("-o").arg(&program).arg("-lpthread"));
-    program
+    mpi::build_once(mpi::scratch().join(format!("{name}-{}", mpi.name)), |program| {
+        let mut compiler = Command::new(mpi.mpicc());
+        compiler.args([
+            "-std=c11",
+            "-D_XOPEN_SOURCE=700",
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Wno-stringop-overflow",
+            "-Werror",
+        ]);
+        compiler.args(files.filter(|file| file.extension().is_some_and(|is| is == "c")));
+        mpi::run(compiler.arg("-o").arg(program).arg("-lpthread"));
+    })
 }
 
 /// All sections. Without the provider, truncation over shm ends the program.

@@ -1,6 +1,7 @@
-/* Exchanges messages for a little more than a second, which is how long the recorder keeps calls in memory at most. Then it ends
- * by its argument: kill, late (kill while the others wait), abort, exit, segfault; or never. fatal: after 0.4 s, by an error of
- * rank 1. early: at once, by abort(); all ranks have a file, for the recorder sends messages between them in MPI_Init. */
+/* Exchanges messages for the seconds of the second argument. Without one, for a little more than a second, which is how long the
+ * recorder keeps calls in memory at most. Then it ends by its first argument: kill, late (kill while the others wait), abort, exit,
+ * segfault; or never. fatal: after 0.4 s, by an error of rank 1. early: at once, by abort(); all ranks have a file, for the recorder
+ * sends messages between them in MPI_Init. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ int main(int argc, char **argv)
     const char *ending = argc > 1 ? argv[1] : "";
     if (strcmp(ending, "early") == 0)
         abort();
-    double seconds = strcmp(ending, "fatal") == 0 ? 0.4 : 1.3;
+    double seconds = argc > 2 ? atof(argv[2]) : strcmp(ending, "fatal") == 0 ? 0.4 : 1.3;
     if (strcmp(ending, "never") == 0)
         fprintf(stderr, "endings: rank %d begins\n", rank);
     double begin = MPI_Wtime();
