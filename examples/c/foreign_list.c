@@ -152,8 +152,10 @@ int32_t mp_engine_matched_probe(mp_engine *engine, const mp_selector *selector, 
     return MP_FOUND;
 }
 
-int32_t mp_engine_cancel(mp_engine *engine, uint64_t receive) {
+/* The selector is what the receive was posted with: an engine with a hash table looks there. The id is enough here. */
+int32_t mp_engine_cancel(mp_engine *engine, uint64_t receive, const mp_selector *selector) {
     struct entry **link = &engine->posted.first;
+    (void)selector;
     while (*link && (*link)->id != receive) link = &(*link)->next;
     if (*link) {
         take(&engine->posted, link);

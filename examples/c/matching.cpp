@@ -18,8 +18,9 @@ int main(int count, char **arguments) {
 
     Engine engine = std::move(first);
     assert(engine.post(1, selector(world, 3, std::nullopt)) == 1u);
-    assert(!engine.post(2, selector(world, 4, 0)));
-    assert(engine.cancel(2) && !engine.cancel(2));
+    const mp_selector asked = selector(world, 4, 0);
+    assert(!engine.post(2, asked));
+    assert(engine.cancel(2, asked) && !engine.cancel(2, asked));
     assert(engine.posted_len() == 0 && !engine.matched_probe(selector(world, 3, 7)));
 
     try {

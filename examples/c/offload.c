@@ -75,7 +75,7 @@ int main(int argc, char **arguments) {
     /* Of a source that sends nothing: whether or not the engine came to it, it is withdrawn. */
     mp_selector never = {.source = SOURCES};
     while (mp_offload_post(offload, MESSAGES, &never) == MP_AGAIN) hears(offload);
-    if (mp_offload_cancel(offload, MESSAGES) != MP_FOUND) give_up("cancel", MP_INVALID);
+    if (mp_offload_cancel(offload, MESSAGES, &never) != MP_FOUND) give_up("cancel", MP_INVALID);
     while (count < MESSAGES) {
         /* Here an application would compute. */
         sched_yield();

@@ -73,7 +73,7 @@ static void *receives(void *user) {
         mp_selector never = {.source = thread, .tag = MESSAGES, .ignore = 0, .context = 0, .reserved = 0};
         uint64_t spare = name(THREADS, thread), message;
         if (mp_concurrent_post(engine, spare, &never, &message) != MP_QUEUED) give_up("spare", MP_INVALID);
-        if (mp_concurrent_cancel(engine, spare) != MP_FOUND) give_up("cancel", MP_INVALID);
+        if (mp_concurrent_cancel(engine, spare, &never) != MP_FOUND) give_up("cancel", MP_INVALID);
         pthread_mutex_lock(&own->guard);
         for (at = first; at < first + WINDOW; at++) {
             while (own->requests[at].completions == 0) pthread_cond_wait(&own->completed, &own->guard);

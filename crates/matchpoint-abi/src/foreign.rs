@@ -184,22 +184,25 @@ impl Engine for Foreign {
         yes("mp_engine_matched_probe", status).then_some(MsgId(message))
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        // SAFETY: an engine of this library.
-        yes("mp_engine_cancel", unsafe { (self.functions().cancel)(self.engine.as_ptr(), receive.0) })
+    fn cancel(&mut self, receive: &Receive) -> bool {
+        let selector = Selector::from(&receive.selector);
+        let call = self.functions().cancel;
+        // SAFETY: as in `post`.
+        yes("mp_engine_cancel", unsafe { call(self.engine.as_ptr(), receive.id.0, &selector) })
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &matchpoint::Message) -> bool {
+        let message = Message::from(message);
         let call = there(self.functions().retract, Function::Retract);
-        // SAFETY: an engine of this library.
-        yes("mp_engine_retract", unsafe { call(self.engine.as_ptr(), message.0) })
+        // SAFETY: as in `post`.
+        yes("mp_engine_retract", unsafe { call(self.engine.as_ptr(), message.id, &message.envelope) })
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &matchpoint::Message, source: Rank) -> Result<Readdressed, Refused> {
         let call = there(self.functions().readdress, Function::Readdress);
-        let mut receive = u64::MAX;
-        // SAFETY: an engine of this library.
-        match unsafe { call(self.engine.as_ptr(), message.0, source.0, &mut receive) } {
+        let (message, mut receive) = (Message::from(message), u64::MAX);
+        // SAFETY: as in `post`.
+        match unsafe { call(self.engine.as_ptr(), message.id, &message.envelope, source.0, &mut receive) } {
             MP_NAMED => Ok(Readdressed::Named),
             MP_MATCHED => Ok(Readdressed::Matched(RecvId(receive))),
             MP_NONE => Ok(Readdressed::NotNameless),

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::symbols::{
-    AbiVersion, Arrive, ArriveBatch, Close, Create, Destroy, FailSource, FootprintOf, Function, Length,
-    OPTIONAL, OrderOf, Post, Probe, Readdress, SetHints, Visit, Withdraw,
+    AbiVersion, Arrive, ArriveBatch, Cancel, Close, Create, Destroy, FailSource, FootprintOf, Function,
+    Length, OPTIONAL, OrderOf, Post, Probe, Readdress, Retract, SetHints, Visit,
 };
 use crate::types::MP_ABI_VERSION;
 
@@ -34,10 +34,10 @@ pub(crate) struct Functions {
     pub(crate) arrive: Arrive,
     pub(crate) probe: Probe,
     pub(crate) matched_probe: Probe,
-    pub(crate) cancel: Withdraw,
+    pub(crate) cancel: Cancel,
     pub(crate) posted_len: Length,
     pub(crate) unexpected_len: Length,
-    pub(crate) retract: Option<Withdraw>,
+    pub(crate) retract: Option<Retract>,
     pub(crate) readdress: Option<Readdress>,
     pub(crate) set_hints: Option<SetHints>,
     pub(crate) close: Option<Close>,

@@ -20,12 +20,14 @@ pub type Post = unsafe extern "C" fn(*mut Opaque, u64, *const Selector, *mut u64
 pub type Arrive = unsafe extern "C" fn(*mut Opaque, u64, *const Envelope, *mut u64) -> i32;
 /// `mp_engine_probe`, `mp_engine_matched_probe`.
 pub type Probe = unsafe extern "C" fn(*mut Opaque, *const Selector, *mut u64) -> i32;
-/// `mp_engine_cancel`, `mp_engine_retract`.
-pub type Withdraw = unsafe extern "C" fn(*mut Opaque, u64) -> i32;
+/// `mp_engine_cancel`.
+pub type Cancel = unsafe extern "C" fn(*mut Opaque, u64, *const Selector) -> i32;
+/// `mp_engine_retract`.
+pub type Retract = unsafe extern "C" fn(*mut Opaque, u64, *const Envelope) -> i32;
 /// `mp_engine_posted_len`, `mp_engine_unexpected_len`.
 pub type Length = unsafe extern "C" fn(*const Opaque) -> i64;
 /// `mp_engine_readdress`.
-pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, u64, *mut u64) -> i32;
+pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, *const Envelope, u64, *mut u64) -> i32;
 /// `mp_engine_set_hints`.
 pub type SetHints = unsafe extern "C" fn(*mut Opaque, u32, u32) -> i32;
 /// `mp_engine_hints`.

@@ -36,15 +36,15 @@ impl Engine for Floor {
         None
     }
 
-    fn cancel(&mut self, _: RecvId) -> bool {
+    fn cancel(&mut self, _: &Receive) -> bool {
         false
     }
 
-    fn retract(&mut self, _: MsgId) -> bool {
+    fn retract(&mut self, _: &Message) -> bool {
         false
     }
 
-    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, _: &Message, _: Rank) -> Result<Readdressed, Refused> {
         Ok(Readdressed::NotNameless)
     }
 

@@ -82,14 +82,18 @@ type End = fn(&mut dyn Engine, u64) -> bool;
 /// whose context is closed while as many stand in another.
 const ENDS: [(&str, End); 2] = [("cancel", cancelled), ("close", closed)];
 
-fn post(engine: &mut dyn Engine, context: u32, tag: u64) -> bool {
+fn receive(context: u32, tag: u64) -> Receive {
     let selector = Selector::new(ContextId(context), Wild::Is(Rank(0)), Wild::Is(Tag(tag)));
-    engine.post(Receive::new(RecvId(u64::from(context) << 32 | tag), selector)) == Ok(None)
+    Receive::new(RecvId(u64::from(context) << 32 | tag), selector)
+}
+
+fn post(engine: &mut dyn Engine, context: u32, tag: u64) -> bool {
+    engine.post(receive(context, tag)) == Ok(None)
 }
 
 fn cancelled(engine: &mut dyn Engine, receives: u64) -> bool {
     (0..receives).all(|tag| post(engine, 1, tag))
-        && (0..receives).rev().all(|tag| engine.cancel(RecvId(1 << 32 | tag)))
+        && (0..receives).rev().all(|tag| engine.cancel(&receive(1, tag)))
 }
 
 fn closed(engine: &mut dyn Engine, receives: u64) -> bool {

@@ -259,7 +259,7 @@ impl Plan {
     fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
         let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
         self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
-        let calls = ids.iter().map(|&id| Call::Cancel(id)).collect();
+        let calls = ids.iter().map(|&id| Call::Cancel(id, key(id as usize).selector())).collect();
         self.stages.push(Planned { what, phase: Phase::Calls(calls), answers: vec![0; few] });
     }
 }

@@ -57,8 +57,8 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
         },
         Call::Probe(selector) => engine.probe(&selector).map_or(0, |message| message.0 + 1),
         Call::MatchedProbe(selector) => engine.matched_probe(&selector).map_or(0, |message| message.0 + 1),
-        Call::Cancel(id) => engine.cancel(RecvId(id.into())).into(),
-        Call::Retract(id) => engine.retract(MsgId(id.into())).into(),
+        Call::Cancel(id, selector) => engine.cancel(&Receive::new(RecvId(id.into()), selector)).into(),
+        Call::Retract(id, envelope) => engine.retract(&Message::new(MsgId(id.into()), envelope)).into(),
     }
 }
 
@@ -139,11 +139,11 @@ pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
 
 /// Takes out what a round leaves behind.
 pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
-    for &id in &part.receives_left {
-        engine.cancel(RecvId(id.into()));
+    for &(id, selector) in &part.receives_left {
+        engine.cancel(&Receive::new(RecvId(id.into()), selector));
     }
-    for &id in &part.messages_left {
-        engine.retract(MsgId(id.into()));
+    for &(id, envelope) in &part.messages_left {
+        engine.retract(&Message::new(MsgId(id.into()), envelope));
     }
 }
 

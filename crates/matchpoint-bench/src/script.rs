@@ -119,9 +119,9 @@ pub enum Call {
     /// `MPI_Improbe`.
     MatchedProbe(Selector),
     /// Of the receive of this id.
-    Cancel(u32),
+    Cancel(u32, Selector),
     /// Of the message of this id.
-    Retract(u32),
+    Retract(u32, Envelope),
 }
 
 /// A run of calls.
@@ -180,9 +180,9 @@ pub struct Part {
     /// Timed, as a whole.
     pub round: Vec<Phase>,
     /// Receives to cancel after each round, not timed, so that the queues are as they were before it.
-    pub receives_left: Vec<u32>,
+    pub receives_left: Vec<(u32, Selector)>,
     /// Messages to retract likewise.
-    pub messages_left: Vec<u32>,
+    pub messages_left: Vec<(u32, Envelope)>,
 }
 
 impl Part {

@@ -692,43 +692,48 @@ int32_t mp_engine_matched_probe(struct mp_engine *engine,
 
 /**
  * Withdraws a receive (MPI_Cancel), by the name that it was posted under: for a caller that names receives by pointers
- * to its requests, the request.
+ * to its requests, the request. `selector` is the one that the receive was posted with.
  *
  * A name may be used again once its receive was taken, withdrawn or drained; a caller that withdraws requests which
  * may be another's by then puts a generation into the name.
  *
  * Returns MP_FOUND: it was still posted, and no longer is. MP_NONE: it is not posted. Else MP_INVALID, MP_PANICKED,
- * MP_BUSY. Time: O(receives posted) unless the engine says better.
+ * MP_BUSY. A name that is posted with another selector is an error of the caller: the receive is withdrawn and MP_FOUND
+ * returned, or neither. Time: O(receives posted) unless the engine says better.
  *
  * What the caller sees to:
  * As `mp_engine_post`.
  */
 int32_t mp_engine_cancel(struct mp_engine *engine,
-                         uint64_t receive);
+                         uint64_t receive,
+                         const struct mp_selector *selector);
 
 /**
- * Withdraws an unexpected message.
+ * Withdraws an unexpected message. `envelope` is the one that it is queued with: the one that it arrived with, and after
+ * MP_NAMED with the source that it was given. `hashes` is ignored.
  *
  * Returns MP_FOUND: it was still queued, and no longer is. MP_NONE: it is not queued. Else MP_INVALID, MP_PANICKED,
- * MP_BUSY. Time: O(messages unexpected) unless the engine says better.
+ * MP_BUSY. A name that is queued with another envelope is an error of the caller: the message is withdrawn and MP_FOUND
+ * returned, or neither. Time: O(messages unexpected) unless the engine says better.
  *
  * What the caller sees to:
  * As `mp_engine_post`.
  */
 int32_t mp_engine_retract(struct mp_engine *engine,
-                          uint64_t message);
+                          uint64_t message,
+                          const struct mp_envelope *envelope);
 
 /**
  * Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE: it takes the earliest posted receive that
- * it matches under that name; if none, it waits on, at its age.
+ * it matches under that name; if none, it waits on, at its age. `envelope` is the one that it arrived with.
  *
  * Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an older
  * one.
  *
  * Returns MP_NAMED: no receive that is posted accepts it; it has `source` now, and waits on. MP_MATCHED, and writes the
  * receive that it took to `*receive`: neither is queued any more. MP_NONE, and nothing changed: no message of that name
- * waits nameless (it was taken, withdrawn or named before, or never came), or `source` is MP_UNKNOWN_SOURCE, which is no
- * name. MP_REFUSED_MEMORY or MP_REFUSED_FULL, and nothing changed: it waits, nameless, at its age, and the call may be
+ * waits nameless (it was taken, withdrawn or named before, or never came), or `envelope->source` is not
+ * MP_UNKNOWN_SOURCE, or `source` is, which is no name. MP_REFUSED_MEMORY or MP_REFUSED_FULL, and nothing changed: it waits, nameless, at its age, and the call may be
  * tried again; let to arrive anew it would lose its place. Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued)
  * unless the engine says better.
  *
@@ -737,6 +742,7 @@ int32_t mp_engine_retract(struct mp_engine *engine,
  */
 int32_t mp_engine_readdress(struct mp_engine *engine,
                             uint64_t message,
+                            const struct mp_envelope *envelope,
                             uint64_t source,
                             uint64_t *receive);
 
@@ -1026,7 +1032,8 @@ int32_t mp_concurrent_matched_probe(struct mp_concurrent *engine,
  * As `mp_concurrent_post`.
  */
 int32_t mp_concurrent_cancel(struct mp_concurrent *engine,
-                             uint64_t receive);
+                             uint64_t receive,
+                             const struct mp_selector *selector);
 
 /**
  * As `mp_engine_retract`, from any thread at any time.
@@ -1036,7 +1043,9 @@ int32_t mp_concurrent_cancel(struct mp_concurrent *engine,
  * What the caller sees to:
  * As `mp_concurrent_post`.
  */
-int32_t mp_concurrent_retract(struct mp_concurrent *engine, uint64_t message);
+int32_t mp_concurrent_retract(struct mp_concurrent *engine,
+                              uint64_t message,
+                              const struct mp_envelope *envelope);
 
 /**
  * As `mp_engine_readdress`, from any thread at any time. The message is named, and matched if it is wanted, at one moment: no
@@ -1050,6 +1059,7 @@ int32_t mp_concurrent_retract(struct mp_concurrent *engine, uint64_t message);
  */
 int32_t mp_concurrent_readdress(struct mp_concurrent *engine,
                                 uint64_t message,
+                                const struct mp_envelope *envelope,
                                 uint64_t source,
                                 uint64_t *receive);
 
@@ -1240,7 +1250,8 @@ int32_t mp_offload_fell_back(const struct mp_offload *offload);
  * As `mp_offload_post`.
  */
 int32_t mp_offload_cancel(struct mp_offload *offload,
-                          uint64_t receive);
+                          uint64_t receive,
+                          const struct mp_selector *selector);
 
 /**
  * As `mp_engine_retract`, of a message that has arrived.
@@ -1248,7 +1259,7 @@ int32_t mp_offload_cancel(struct mp_offload *offload,
  * What the caller sees to:
  * As `mp_offload_post`.
  */
-int32_t mp_offload_retract(struct mp_offload *offload, uint64_t message);
+int32_t mp_offload_retract(struct mp_offload *offload, uint64_t message, const struct mp_envelope *envelope);
 
 /**
  * As `mp_engine_probe`, of the messages that have arrived.
@@ -1276,6 +1287,7 @@ int32_t mp_offload_matched_probe(struct mp_offload *offload,
  */
 int32_t mp_offload_readdress(struct mp_offload *offload,
                              uint64_t message,
+                             const struct mp_envelope *envelope,
                              uint64_t source,
                              uint64_t *receive);
 

@@ -76,8 +76,10 @@ public:
         return found(status, message);
     }
 
-    // Whether the receive was still posted.
-    bool cancel(std::uint64_t receive) { return found(mp_engine_cancel(c_engine(), receive), 0).has_value(); }
+    // Whether the receive was still posted. `asked` is what it was posted with.
+    bool cancel(std::uint64_t receive, const mp_selector &asked) {
+        return found(mp_engine_cancel(c_engine(), receive, &asked), 0).has_value();
+    }
 
     std::int64_t posted_len() const noexcept { return mp_engine_posted_len(engine_.get()); }
     std::int64_t unexpected_len() const noexcept { return mp_engine_unexpected_len(engine_.get()); }

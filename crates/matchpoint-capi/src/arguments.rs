@@ -4,6 +4,26 @@
 use matchpoint::{Queue, Refused};
 use matchpoint_abi::types::{Envelope, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, Message, Outcome, Selector};
 
+/// What a receive asks for.
+///
+/// # Safety
+/// `selector` is NULL or points to one.
+#[inline]
+pub(crate) unsafe fn asked(selector: *const Selector) -> Option<matchpoint::Selector> {
+    // SAFETY: the caller's promise.
+    unsafe { selector.as_ref() }.and_then(Selector::read)
+}
+
+/// A message of that name.
+///
+/// # Safety
+/// `envelope` is NULL or points to one.
+#[inline]
+pub(crate) unsafe fn said(message: u64, envelope: *const Envelope) -> Option<matchpoint::Message> {
+    // SAFETY: the caller's promise.
+    unsafe { envelope.as_ref() }.and_then(|envelope| envelope.read(message))
+}
+
 /// A selector, beside room for the answer.
 ///
 /// # Safety
@@ -14,7 +34,7 @@ pub(crate) unsafe fn selector(selector: *const Selector, answer: *const u64) -> 
         return None;
     }
     // SAFETY: the caller's promise.
-    unsafe { selector.as_ref() }.and_then(Selector::read)
+    unsafe { asked(selector) }
 }
 
 /// A message of that name, beside room for the answer.
@@ -31,7 +51,7 @@ pub(crate) unsafe fn message(
         return None;
     }
     // SAFETY: the caller's promise.
-    unsafe { envelope.as_ref() }.and_then(|envelope| envelope.read(message))
+    unsafe { said(message, envelope) }
 }
 
 /// The messages of a batch, beside room for what becomes of them.

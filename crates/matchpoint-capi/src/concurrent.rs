@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_void};
 
 use matchpoint::concurrent;
-use matchpoint::{ContextId, Drained, MsgId, Rank, Receive, RecvId, Refused};
+use matchpoint::{ContextId, Drained, Rank, Receive, RecvId, Refused};
 use matchpoint_abi::convert;
 use matchpoint_abi::types::{
     DeliverFn, DrainFn, Entry, Envelope, Footprint, MP_INVALID, MP_OK, MP_UNKNOWN_SOURCE, Message,
@@ -222,9 +222,16 @@ pub unsafe extern "C" fn mp_concurrent_matched_probe(
 /// # Safety
 /// As `mp_concurrent_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_concurrent_cancel(engine: *mut OpaqueConcurrent, receive: u64) -> i32 {
+pub unsafe extern "C" fn mp_concurrent_cancel(
+    engine: *mut OpaqueConcurrent,
+    receive: u64,
+    selector: *const Selector,
+) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { shared::with(engine, |shared| found(shared.engine().cancel(RecvId(receive)))) }
+    let Some(asked) = (unsafe { arguments::asked(selector) }) else { return MP_INVALID };
+    let posted = Receive::new(RecvId(receive), asked);
+    // SAFETY: the caller's promise.
+    unsafe { shared::with(engine, |shared| found(shared.engine().cancel(&posted))) }
 }
 
 /// As `mp_engine_retract`, from any thread at any time.
@@ -234,9 +241,15 @@ pub unsafe extern "C" fn mp_concurrent_cancel(engine: *mut OpaqueConcurrent, rec
 /// # Safety
 /// As `mp_concurrent_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_concurrent_retract(engine: *mut OpaqueConcurrent, message: u64) -> i32 {
+pub unsafe extern "C" fn mp_concurrent_retract(
+    engine: *mut OpaqueConcurrent,
+    message: u64,
+    envelope: *const Envelope,
+) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { shared::with(engine, |shared| found(shared.engine().retract(MsgId(message)))) }
+    let Some(queued) = (unsafe { arguments::said(message, envelope) }) else { return MP_INVALID };
+    // SAFETY: the caller's promise.
+    unsafe { shared::with(engine, |shared| found(shared.engine().retract(&queued))) }
 }
 
 /// As `mp_engine_readdress`, from any thread at any time. The message is named, and matched if it is wanted, at one moment: no
@@ -251,17 +264,19 @@ pub unsafe extern "C" fn mp_concurrent_retract(engine: *mut OpaqueConcurrent, me
 pub unsafe extern "C" fn mp_concurrent_readdress(
     engine: *mut OpaqueConcurrent,
     message: u64,
+    envelope: *const Envelope,
     source: u64,
     receive: *mut u64,
 ) -> i32 {
-    if receive.is_null() {
+    // SAFETY: the caller's promise.
+    let Some(queued) = (unsafe { arguments::message(message, envelope, receive) }) else {
         return MP_INVALID;
-    }
-    let (message, source) = (MsgId(message), Rank(source));
+    };
+    let source = Rank(source);
     // SAFETY: the caller's promise; `receive` is not NULL.
     unsafe {
         shared::with(engine, |shared| {
-            answers::readdressed(shared.engine().readdress(message, source), receive)
+            answers::readdressed(shared.engine().readdress(&queued, source), receive)
         })
     }
 }

@@ -34,7 +34,8 @@ mod tests {
         let _: symbols::ArriveBatch = matching::mp_engine_arrive_batch;
         let _: symbols::DeliverBatch = matching::mp_engine_deliver_batch;
         let _: [symbols::Probe; 2] = [matching::mp_engine_probe, matching::mp_engine_matched_probe];
-        let _: [symbols::Withdraw; 2] = [upkeep::mp_engine_cancel, upkeep::mp_engine_retract];
+        let _: symbols::Cancel = upkeep::mp_engine_cancel;
+        let _: symbols::Retract = upkeep::mp_engine_retract;
         let _: symbols::Readdress = upkeep::mp_engine_readdress;
         let _: symbols::SetHints = upkeep::mp_engine_set_hints;
         let _: symbols::HintsOf = upkeep::mp_engine_hints;

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_void};
 
 use matchpoint::offload::{self, Busy, Offload};
-use matchpoint::{ContextId, Drained, Engine, MsgId, Rank, Receive, RecvId};
+use matchpoint::{ContextId, Drained, Engine, Rank, Receive, RecvId};
 use matchpoint_abi::convert::{self, refusal_status};
 use matchpoint_abi::types::{
     Completion, DrainFn, Entry, Envelope, Footprint, MP_AGAIN, MP_COMPLETION_MATCHED,
@@ -211,9 +211,16 @@ unsafe fn directly<S: From<i32>>(
 /// # Safety
 /// As `mp_offload_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_offload_cancel(offload: *mut OpaqueOffload, receive: u64) -> i32 {
+pub unsafe extern "C" fn mp_offload_cancel(
+    offload: *mut OpaqueOffload,
+    receive: u64,
+    selector: *const Selector,
+) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { directly(offload, |engine| found(engine.cancel(RecvId(receive)))) }
+    let Some(asked) = (unsafe { arguments::asked(selector) }) else { return MP_INVALID };
+    let posted = Receive::new(RecvId(receive), asked);
+    // SAFETY: the caller's promise.
+    unsafe { directly(offload, |engine| found(engine.cancel(&posted))) }
 }
 
 /// As `mp_engine_retract`, of a message that has arrived.
@@ -221,9 +228,15 @@ pub unsafe extern "C" fn mp_offload_cancel(offload: *mut OpaqueOffload, receive:
 /// # Safety
 /// As `mp_offload_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_offload_retract(offload: *mut OpaqueOffload, message: u64) -> i32 {
+pub unsafe extern "C" fn mp_offload_retract(
+    offload: *mut OpaqueOffload,
+    message: u64,
+    envelope: *const Envelope,
+) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { directly(offload, |engine| found(engine.retract(MsgId(message)))) }
+    let Some(queued) = (unsafe { arguments::said(message, envelope) }) else { return MP_INVALID };
+    // SAFETY: the caller's promise.
+    unsafe { directly(offload, |engine| found(engine.retract(&queued))) }
 }
 
 /// As `mp_engine_probe`, of the messages that have arrived.
@@ -266,15 +279,17 @@ pub unsafe extern "C" fn mp_offload_matched_probe(
 pub unsafe extern "C" fn mp_offload_readdress(
     offload: *mut OpaqueOffload,
     message: u64,
+    envelope: *const Envelope,
     source: u64,
     receive: *mut u64,
 ) -> i32 {
-    if receive.is_null() {
+    // SAFETY: the caller's promise.
+    let Some(queued) = (unsafe { arguments::message(message, envelope, receive) }) else {
         return MP_INVALID;
-    }
-    let (message, source) = (MsgId(message), Rank(source));
+    };
+    let source = Rank(source);
     // SAFETY: the caller's promise; `receive` is not NULL.
-    unsafe { directly(offload, |engine| answers::readdressed(engine.readdress(message, source), receive)) }
+    unsafe { directly(offload, |engine| answers::readdressed(engine.readdress(&queued, source), receive)) }
 }
 
 /// As `mp_engine_set_hints`.

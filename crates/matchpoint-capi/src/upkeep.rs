@@ -3,55 +3,72 @@
 
 use std::ffi::c_void;
 
-use matchpoint::{ContextId, Drained, MsgId, Rank, RecvId};
+use matchpoint::{ContextId, Drained, Rank, Receive, RecvId};
 use matchpoint_abi::convert;
 use matchpoint_abi::types::{
-    DrainFn, HintsFn, MP_INVALID, MP_OK, MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Opaque,
+    DrainFn, Envelope, HintsFn, MP_INVALID, MP_OK, MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Opaque, Selector,
 };
 
 use crate::answers::{self, found};
+use crate::arguments;
 use crate::handle::{self, Held};
 
 /// Withdraws a receive (MPI_Cancel), by the name that it was posted under: for a caller that names receives by pointers
-/// to its requests, the request.
+/// to its requests, the request. `selector` is the one that the receive was posted with.
 ///
 /// A name may be used again once its receive was taken, withdrawn or drained; a caller that withdraws requests which
 /// may be another's by then puts a generation into the name.
 ///
 /// Returns MP_FOUND: it was still posted, and no longer is. MP_NONE: it is not posted. Else MP_INVALID, MP_PANICKED,
-/// MP_BUSY. Time: O(receives posted) unless the engine says better.
+/// MP_BUSY. A name that is posted with another selector is an error of the caller: the receive is withdrawn and MP_FOUND
+/// returned, or neither. Time: O(receives posted) unless the engine says better.
 ///
 /// # Safety
 /// As `mp_engine_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_engine_cancel(engine: *mut Opaque, receive: u64) -> i32 {
+pub unsafe extern "C" fn mp_engine_cancel(
+    engine: *mut Opaque,
+    receive: u64,
+    selector: *const Selector,
+) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { handle::with(engine, |held| found(held.engine.cancel(RecvId(receive)))) }
+    let Some(asked) = (unsafe { arguments::asked(selector) }) else { return MP_INVALID };
+    let posted = Receive::new(RecvId(receive), asked);
+    // SAFETY: the caller's promise.
+    unsafe { handle::with(engine, |held| found(held.engine.cancel(&posted))) }
 }
 
-/// Withdraws an unexpected message.
+/// Withdraws an unexpected message. `envelope` is the one that it is queued with: the one that it arrived with, and after
+/// MP_NAMED with the source that it was given. `hashes` is ignored.
 ///
 /// Returns MP_FOUND: it was still queued, and no longer is. MP_NONE: it is not queued. Else MP_INVALID, MP_PANICKED,
-/// MP_BUSY. Time: O(messages unexpected) unless the engine says better.
+/// MP_BUSY. A name that is queued with another envelope is an error of the caller: the message is withdrawn and MP_FOUND
+/// returned, or neither. Time: O(messages unexpected) unless the engine says better.
 ///
 /// # Safety
 /// As `mp_engine_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_engine_retract(engine: *mut Opaque, message: u64) -> i32 {
+pub unsafe extern "C" fn mp_engine_retract(
+    engine: *mut Opaque,
+    message: u64,
+    envelope: *const Envelope,
+) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { handle::with(engine, |held| found(held.engine.retract(MsgId(message)))) }
+    let Some(queued) = (unsafe { arguments::said(message, envelope) }) else { return MP_INVALID };
+    // SAFETY: the caller's promise.
+    unsafe { handle::with(engine, |held| found(held.engine.retract(&queued))) }
 }
 
 /// Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE: it takes the earliest posted receive that
-/// it matches under that name; if none, it waits on, at its age.
+/// it matches under that name; if none, it waits on, at its age. `envelope` is the one that it arrived with.
 ///
 /// Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an older
 /// one.
 ///
 /// Returns MP_NAMED: no receive that is posted accepts it; it has `source` now, and waits on. MP_MATCHED, and writes the
 /// receive that it took to `*receive`: neither is queued any more. MP_NONE, and nothing changed: no message of that name
-/// waits nameless (it was taken, withdrawn or named before, or never came), or `source` is MP_UNKNOWN_SOURCE, which is no
-/// name. MP_REFUSED_MEMORY or MP_REFUSED_FULL, and nothing changed: it waits, nameless, at its age, and the call may be
+/// waits nameless (it was taken, withdrawn or named before, or never came), or `envelope->source` is not
+/// MP_UNKNOWN_SOURCE, or `source` is, which is no name. MP_REFUSED_MEMORY or MP_REFUSED_FULL, and nothing changed: it waits, nameless, at its age, and the call may be
 /// tried again; let to arrive anew it would lose its place. Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued)
 /// unless the engine says better.
 ///
@@ -61,16 +78,18 @@ pub unsafe extern "C" fn mp_engine_retract(engine: *mut Opaque, message: u64) ->
 pub unsafe extern "C" fn mp_engine_readdress(
     engine: *mut Opaque,
     message: u64,
+    envelope: *const Envelope,
     source: u64,
     receive: *mut u64,
 ) -> i32 {
-    if receive.is_null() {
+    // SAFETY: the caller's promise.
+    let Some(queued) = (unsafe { arguments::message(message, envelope, receive) }) else {
         return MP_INVALID;
-    }
-    let (message, source) = (MsgId(message), Rank(source));
+    };
+    let source = Rank(source);
     // SAFETY: the caller's promise; `receive` is not NULL.
     unsafe {
-        handle::with(engine, |held| answers::readdressed(held.engine.readdress(message, source), receive))
+        handle::with(engine, |held| answers::readdressed(held.engine.readdress(&queued, source), receive))
     }
 }
 
@@ -238,7 +257,7 @@ fn empty(drained: &mut Drained) {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint::{Envelope, Message, Tag, Wild, engines};
+    use matchpoint::{Envelope, Message, MsgId, Tag, Wild, engines};
 
     use super::*;
 

@@ -65,15 +65,15 @@ fn tagged(tag: u64) -> Wild<Tag> {
 }
 
 impl Script {
-    fn post(&mut self, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> RecvId {
+    fn post(&mut self, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> Receive {
         self.receives += 1;
         self.post_as(self.receives, context, source, tag)
     }
 
-    fn post_as(&mut self, id: u64, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> RecvId {
-        let id = RecvId(id);
-        self.events.push(Event::Post(Receive::new(id, Selector::new(ContextId(context), source, tag))));
-        id
+    fn post_as(&mut self, id: u64, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> Receive {
+        let receive = Receive::new(RecvId(id), Selector::new(ContextId(context), source, tag));
+        self.events.push(Event::Post(receive));
+        receive
     }
 
     fn message(&mut self, context: u32, source: u64, tag: u64) -> Message {
@@ -82,16 +82,17 @@ impl Script {
         Message::new(MsgId(self.messages), envelope)
     }
 
-    fn arrive_as(&mut self, id: u64, context: u32, source: u64, tag: u64) -> MsgId {
+    fn arrive_as(&mut self, id: u64, context: u32, source: u64, tag: u64) -> Message {
         let envelope = Envelope::new(ContextId(context), Rank(source), Tag(tag));
-        self.events.push(Event::Arrive(Message::new(MsgId(id), envelope)));
-        MsgId(id)
+        let message = Message::new(MsgId(id), envelope);
+        self.events.push(Event::Arrive(message));
+        message
     }
 
-    fn arrive(&mut self, context: u32, source: u64, tag: u64) -> MsgId {
+    fn arrive(&mut self, context: u32, source: u64, tag: u64) -> Message {
         let message = self.message(context, source, tag);
         self.events.push(Event::Arrive(message));
-        message.id
+        message
     }
 
     fn set_hints(&mut self, context: u32, hints: Hints) {
@@ -156,22 +157,22 @@ fn directed_before_any_source(script: &mut Script, n: u64) {
 
 fn cancel_in_reverse(script: &mut Script, n: u64) {
     let any = |at: u64| if at % 5 == 0 { ANY_SOURCE } else { from(at % 3) };
-    let ids: Vec<_> = (0..n).map(|at| script.post(0, any(at), tagged(at % 2))).collect();
-    for &id in ids.iter().rev().step_by(2).chain(&ids) {
-        script.events.push(Event::Cancel(id));
+    let receives: Vec<_> = (0..n).map(|at| script.post(0, any(at), tagged(at % 2))).collect();
+    for &receive in receives.iter().rev().step_by(2).chain(&receives) {
+        script.events.push(Event::Cancel(receive));
     }
     script.arrive(0, 0, 0);
 }
 
 fn retract_in_reverse(script: &mut Script, n: u64) {
-    let ids: Vec<_> = (0..n).map(|at| script.arrive(0, at % 3, at % 2)).collect();
-    for &id in ids.iter().rev().step_by(2) {
-        script.events.push(Event::Retract(id));
+    let messages: Vec<_> = (0..n).map(|at| script.arrive(0, at % 3, at % 2)).collect();
+    for &message in messages.iter().rev().step_by(2) {
+        script.events.push(Event::Retract(message));
     }
     for _ in 0..n / 3 {
         script.post(0, ANY_SOURCE, ANY_TAG);
     }
-    ids.iter().for_each(|&id| script.events.push(Event::Retract(id)));
+    messages.iter().for_each(|&message| script.events.push(Event::Retract(message)));
 }
 
 fn wildcard_storm(script: &mut Script, n: u64) {
@@ -241,13 +242,13 @@ fn negative_tags(script: &mut Script, n: u64) {
 }
 
 fn sources_learned_late(script: &mut Script, n: u64) {
-    let ids: Vec<_> =
+    let messages: Vec<_> =
         (0..n).map(|at| script.arrive(0, if at % 3 == 0 { at % 2 } else { u64::MAX }, at % 2)).collect();
     for at in 0..=n / 8 {
         script.post(0, from(9), if at % 2 == 0 { ANY_TAG } else { tagged(at / 2 % 2) });
     }
-    for (at, &id) in ids.iter().enumerate().rev() {
-        script.events.push(Event::Readdress(id, Rank([0, 1, 9, u64::MAX][at % 4])));
+    for (at, &message) in messages.iter().enumerate().rev() {
+        script.events.push(Event::Readdress(message, Rank([0, 1, 9, u64::MAX][at % 4])));
     }
     for at in 0..n {
         script.post(0, if at % 4 == 0 { ANY_SOURCE } else { from(at % 2) }, tagged(at % 2));
@@ -359,9 +360,9 @@ fn nameless(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(0, ANY_SOURCE, if at % 2 == 0 { ANY_TAG } else { tagged(1) });
     }
-    let ids: Vec<_> = (0..n).map(|at| script.arrive(0, unknown, at % 2)).collect();
-    for &id in ids.iter().rev().step_by(3) {
-        script.events.push(Event::Readdress(id, Rank(7)));
+    let messages: Vec<_> = (0..n).map(|at| script.arrive(0, unknown, at % 2)).collect();
+    for &message in messages.iter().rev().step_by(3) {
+        script.events.push(Event::Readdress(message, Rank(7)));
     }
     for at in 0..n {
         script.post(0, if at % 3 == 0 { from(7) } else { ANY_SOURCE }, tagged(at % 2));

@@ -31,12 +31,20 @@ fn tagged(tag: u64) -> Wild<Tag> {
     Wild::Is(Tag(tag))
 }
 
+fn receive_of(id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Receive {
+    Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag))
+}
+
+fn message_of(id: u64, source: u64, tag: u64) -> Message {
+    Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))
+}
+
 fn post(id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Event {
-    Event::Post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag)))
+    Event::Post(receive_of(id, source, tag))
 }
 
 fn arrive(id: u64, source: u64, tag: u64) -> Event {
-    Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag))))
+    Event::Arrive(message_of(id, source, tag))
 }
 
 /// Each queue once to its full length and down to nothing, then up and down again some more.
@@ -86,7 +94,8 @@ fn posted(n: u64) -> Vec<Event> {
     events.extend(spread(n).map(|id| message(id % 64, 0xFF)));
     // From both ends inwards, and again: what is gone is not found.
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
-    events.extend(ends.chain(spread(n)).map(|id| Event::Cancel(RecvId(id))));
+    events
+        .extend(ends.chain(spread(n)).map(|id| Event::Cancel(receive_of(id, receive(id).0, receive(id).1))));
     events.extend([Event::FailSource(ContextId(0), Rank(3)), Event::Close(ContextId(0))]);
     events.extend([post(1, is(1), tagged(1)), message(1, 1)]);
     events
@@ -108,9 +117,11 @@ fn unexpected(n: u64) -> Vec<Event> {
     events.extend(spread(n).flat_map(|id| ask(is(id % 64), Wild::Any)));
     events.extend((0..LOOKS).flat_map(|_| ask(ANY_SOURCE, Wild::Any)));
     let nameless = (0..n).filter(|&id| source(id) == Rank::UNKNOWN.0);
-    events.extend(nameless.step_by(2).map(|id| Event::Readdress(MsgId(id), Rank(id % 64))));
+    events.extend(
+        nameless.step_by(2).map(|id| Event::Readdress(message_of(id, source(id), id / 64), Rank(id % 64))),
+    );
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
-    events.extend(ends.chain(spread(n)).map(|id| Event::Retract(MsgId(id))));
+    events.extend(ends.chain(spread(n)).map(|id| Event::Retract(message_of(id, source(id), id / 64))));
     // In order for a while: holes and all.
     events.extend((0..n / 8).flat_map(|_| ask(ANY_SOURCE, Wild::Any).into_iter().skip(1)));
     events.extend([Event::Close(ContextId(0)), arrive(1, 1, 1)]);

@@ -7,6 +7,7 @@ use matchpoint::{
 
 use crate::choices::Choices;
 use crate::disguise::Disguise;
+use crate::issued::Issued;
 
 /// What a random stream looks like. Weights are relative; the sum of all is what counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,7 +107,8 @@ pub const SHAPES: &[(&str, Shape)] = &[
 
 /// A stream of up to `events` events of this shape; fewer if the choices are used up.
 pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
-    let mut generator = Generator { shape, choices, receives: 0, messages: 0, probed: None };
+    let issued = Issued::default();
+    let mut generator = Generator { shape, choices, receives: 0, messages: 0, issued, probed: None };
     let mut stream = Vec::with_capacity(events.min(4096));
     while stream.len() < events && !generator.choices.is_exhausted() {
         let event = generator.event();
@@ -133,6 +135,7 @@ struct Generator<'a> {
     choices: Choices<'a>,
     receives: u64,
     messages: u64,
+    issued: Issued,
     probed: Option<Selector>,
 }
 
@@ -226,7 +229,9 @@ impl Generator<'_> {
     fn receive(&mut self, selector: Selector) -> Receive {
         let id = self.id(self.receives);
         self.receives = self.receives.max(id);
-        Receive::new(RecvId(id), selector)
+        let receive = Receive::new(RecvId(id), selector);
+        self.issued.note_receive(&receive);
+        receive
     }
 
     fn message(&mut self) -> Message {
@@ -235,6 +240,7 @@ impl Generator<'_> {
         let unknown = self.choices.chance(self.shape.unknown_percent);
         let source = if unknown { Rank::UNKNOWN } else { self.source() };
         let message = Message::new(MsgId(id), Envelope::new(self.context(), source, self.tag()));
+        self.issued.note_message(&message);
         let hashed = self.choices.below(4) == 3;
         if hashed { message.with_hashes(Hashes::of(&message.envelope)) } else { message }
     }
@@ -250,12 +256,16 @@ impl Generator<'_> {
 
     fn withdrawal(&mut self) -> Event {
         // One more than were issued: ids that nobody has are asked for, too.
-        let receive = RecvId(1 + self.choices.below(self.receives + 1));
-        let message = MsgId(1 + self.choices.below(self.messages + 1));
+        let receive = self.issued.receive(RecvId(1 + self.choices.below(self.receives + 1)));
+        let message = self.issued.message(MsgId(1 + self.choices.below(self.messages + 1)));
         match self.choices.below(4) {
             0 => Event::Cancel(receive),
             1 => Event::Retract(message),
-            _ => Event::Readdress(message, self.source()),
+            _ => {
+                let event = Event::Readdress(message, self.source());
+                self.issued.note(&event);
+                event
+            }
         }
     }
 

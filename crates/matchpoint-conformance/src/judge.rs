@@ -56,9 +56,31 @@ impl Judge {
         }
     }
 
-    /// Whether a caller may make this call: the engine has it and is for it, and no id is given to two things that
-    /// are queued at once.
-    pub fn admits(&self, event: &Event) -> bool {
+    /// The call as a caller may make it. None if no caller may make it: the engine lacks it or is not for it, or an id
+    /// is given to two things that are queued at once.
+    ///
+    /// The caller of a withdrawal passes what is queued. So a withdrawal of a queued id gets the selector or envelope
+    /// of the entry that has the id, whatever a stream that was generated or shrunk has there.
+    pub fn admit(&self, event: &Event) -> Option<Event> {
+        let event = self.completed(event);
+        self.admits(&event).then_some(event)
+    }
+
+    fn completed(&self, event: &Event) -> Event {
+        let posted = |receive: &Receive| self.posted.get(receive.id.0).copied().unwrap_or(*receive);
+        let queued = |message: &Message| {
+            let queued = self.unexpected.get(message.id.0).unwrap_or(message);
+            Message::new(message.id, queued.envelope)
+        };
+        match event {
+            Event::Cancel(receive) => Event::Cancel(posted(receive)),
+            Event::Retract(message) => Event::Retract(queued(message)),
+            Event::Readdress(message, source) => Event::Readdress(queued(message), *source),
+            other => other.clone(),
+        }
+    }
+
+    fn admits(&self, event: &Event) -> bool {
         if !self.terms.calls.include(event) || self.terms.mpi_only && !is_mpi(event) {
             return false;
         }
@@ -101,7 +123,7 @@ impl Judge {
         all
     }
 
-    /// Judges what `event`, which it [admits](Judge::admits), came to.
+    /// Judges what `event`, which it [admitted](Judge::admit), came to.
     ///
     /// # Errors
     /// The law that is broken. The judge is then of no further use.
@@ -114,10 +136,10 @@ impl Judge {
             (Event::MatchedProbe(selector), Outcome::Found(found)) => {
                 self.matched_probe(selector, *found, promise)
             }
-            (Event::Cancel(id), Outcome::Done(done)) => self.cancel(*id, *done),
-            (Event::Retract(id), Outcome::Done(done)) => self.retract(*id, *done),
-            (Event::Readdress(id, source), Outcome::Readdressed(result)) => {
-                self.readdress(*id, *source, *result)
+            (Event::Cancel(receive), Outcome::Done(done)) => self.cancel(receive.id, *done),
+            (Event::Retract(message), Outcome::Done(done)) => self.retract(message.id, *done),
+            (Event::Readdress(message, source), Outcome::Readdressed(result)) => {
+                self.readdress(message.id, *source, *result)
             }
             (Event::SetHints(context, hints), Outcome::Hinted(result)) => {
                 self.set_hints(*context, *hints, *result)

@@ -35,15 +35,13 @@ pub(crate) trait Numbers {
 /// The same event with other numbers. A sender that hashed hashes these.
 pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
     match event {
-        Event::Post(receive) => {
-            Event::Post(Receive::new(RecvId(to.receive(receive.id.0)), selector(&receive.selector, to)))
-        }
+        Event::Post(posted) => Event::Post(receive(posted, to)),
         Event::Arrive(sent) => Event::Arrive(message(sent, to)),
         Event::Probe(asked) => Event::Probe(selector(asked, to)),
         Event::MatchedProbe(asked) => Event::MatchedProbe(selector(asked, to)),
-        Event::Cancel(id) => Event::Cancel(RecvId(to.receive(id.0))),
-        Event::Retract(id) => Event::Retract(MsgId(to.message(id.0))),
-        Event::Readdress(id, of) => Event::Readdress(MsgId(to.message(id.0)), source(*of, to)),
+        Event::Cancel(posted) => Event::Cancel(receive(posted, to)),
+        Event::Retract(sent) => Event::Retract(message(sent, to)),
+        Event::Readdress(sent, of) => Event::Readdress(message(sent, to), source(*of, to)),
         Event::SetHints(context, hints) => Event::SetHints(to.context(*context), *hints),
         Event::Close(context) => Event::Close(to.context(*context)),
         Event::FailSource(context, of) => Event::FailSource(to.context(*context), source(*of, to)),
@@ -53,6 +51,10 @@ pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
 
 fn source(source: Rank, to: &mut impl Numbers) -> Rank {
     if source == Rank::UNKNOWN { source } else { to.source(source) }
+}
+
+fn receive(posted: &Receive, to: &mut impl Numbers) -> Receive {
+    Receive::new(RecvId(to.receive(posted.id.0)), selector(&posted.selector, to))
 }
 
 fn message(sent: &Message, to: &mut impl Numbers) -> Message {

@@ -12,7 +12,8 @@ use crate::terms::Terms;
 /// What came of a stream of events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
-    /// The events played. A call that no caller may make (an id given twice), or that the engine lacks, is left out.
+    /// The events played. A call that no caller may make (an id given twice), or that the engine lacks, is left out. A
+    /// withdrawal of a queued entry has the selector or envelope of that entry.
     pub played: Vec<Event>,
     /// Messages matched with receives.
     pub matches: u64,
@@ -39,9 +40,10 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
     let mut played = Vec::with_capacity(events.len());
     let mut broken = None;
     for event in events {
-        if watch.admits(event) {
-            played.push(event.clone());
-            if let Err(found) = watch.play(engine, event) {
+        if let Some(event) = watch.admit(event) {
+            let result = watch.play(engine, &event);
+            played.push(event);
+            if let Err(found) = result {
                 broken = Some(found);
                 break;
             }
@@ -70,9 +72,9 @@ impl Watch {
         Watch { judge: Judge::new(engine.order(), terms), since: 0 }
     }
 
-    /// Whether a caller may make this call.
-    pub(crate) fn admits(&self, event: &Event) -> bool {
-        self.judge.admits(event)
+    /// The call as a caller may make it, if any caller may.
+    pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
+        self.judge.admit(event)
     }
 
     /// Messages matched with receives so far.

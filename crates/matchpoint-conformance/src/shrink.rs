@@ -10,6 +10,7 @@ use matchpoint::Event;
 
 use self::numbers::plainer_numbers;
 use self::plainer::{Fails, LONG, leave_out, simpler};
+use crate::issued::Issued;
 
 /// Events played in all before it is content with what it has: about a minute.
 const BUDGET: usize = 40_000_000;
@@ -27,6 +28,7 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     }
     while events.len() <= LONG {
         let before = events.clone();
+        events = completed(events, &fails);
         events = leave_out(events, 1, &fails);
         events = simplify(events, &fails);
         events = plainer_numbers(events, &fails);
@@ -35,6 +37,18 @@ pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
         }
     }
     events
+}
+
+/// Withdrawals get the selectors and envelopes that are left: they may have those of posts and arrivals that became plainer.
+fn completed(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    let mut issued = Issued::default();
+    let complete = |event: &Event| {
+        let event = issued.completed(event.clone());
+        issued.note(&event);
+        event
+    };
+    let completed: Vec<_> = events.iter().map(complete).collect();
+    if completed != events && fails(&completed) { completed } else { events }
 }
 
 fn simplify(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {

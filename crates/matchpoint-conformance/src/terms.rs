@@ -35,11 +35,10 @@ pub fn is_mpi(event: &Event) -> bool {
         context(asked.context()) && source && tag
     };
     match event {
-        Event::Post(receive) => selector(&receive.selector),
-        Event::Arrive(sent) => message(sent),
+        Event::Post(receive) | Event::Cancel(receive) => selector(&receive.selector),
+        Event::Arrive(sent) | Event::Retract(sent) => message(sent),
         Event::ArriveBatch(sent) => sent.iter().all(message),
         Event::Probe(asked) | Event::MatchedProbe(asked) => selector(asked),
-        Event::Cancel(_) | Event::Retract(_) => true,
         Event::Readdress(..) => false,
         Event::SetHints(of, _) | Event::Close(of) => context(*of),
         Event::FailSource(of, source) => context(*of) && int(source.0),

@@ -22,9 +22,9 @@ fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut result = Ok(());
     for event in events {
         let turn = played.len() % 2;
-        if watches[turn].admits(event) {
-            played.push(event.clone());
-            result = watches[turn].play(&mut *engines[turn], event).map_err(|broken| (turn, broken));
+        if let Some(event) = watches[turn].admit(event) {
+            result = watches[turn].play(&mut *engines[turn], &event).map_err(|broken| (turn, broken));
+            played.push(event);
             if result.is_err() {
                 break;
             }

@@ -127,10 +127,10 @@ impl Program {
         let [posted, unexpected] = [self.posted.len(), self.unexpected.len()]
             .map(|length| self.choices.below(length as u64 + 1) as usize);
         if posted < self.posted.len() {
-            assert!(engine.cancel(self.posted.swap_remove(posted).id));
+            assert!(engine.cancel(&self.posted.swap_remove(posted)));
         }
         if unexpected < self.unexpected.len() {
-            assert!(engine.retract(self.unexpected.swap_remove(unexpected).id));
+            assert!(engine.retract(&self.unexpected.swap_remove(unexpected)));
         }
     }
 

@@ -91,9 +91,7 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     let mut judge = Judge::new(engine.order(), false);
     let mut refusals = 0;
     for event in events {
-        if !judge.admits(event) {
-            continue;
-        }
+        let Some(event) = &judge.admit(event) else { continue };
         let before = queued(engine);
         let mut outcome = starved(engine, event, 0);
         if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) = (event, &mut outcome)
@@ -154,9 +152,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
     let mut judge = Judge::new(engines[0].order(), false);
     let mut refusals = 0;
     for event in events {
-        if !judge.admits(event) {
-            continue;
-        }
+        let Some(event) = &judge.admit(event) else { continue };
         let (before, mut bytes) = (queued(&*engines[0]), 0);
         let right = event.play(&mut *engines[1]);
         let ours = loop {
@@ -248,11 +244,12 @@ fn moved_without_memory(name: &str) {
 fn named_once_there_is_memory() {
     let held = |bytes: Option<usize>| {
         let mut engine = engines::create("hybrid:seed=1").unwrap();
-        for at in 0..5000 {
+        let receive = |at: u64| {
             let selector = Selector::exactly(&Envelope::new(ContextId(0), Rank(at), Tag(at)));
-            assert_eq!(engine.post(Receive::new(RecvId(at), selector)), Ok(None));
-        }
-        let cancel = |at: u64| Event::Cancel(RecvId(at));
+            Receive::new(RecvId(at), selector)
+        };
+        (0..5000).for_each(|at| assert_eq!(engine.post(receive(at)), Ok(None)));
+        let cancel = |at: u64| Event::Cancel(receive(at));
         for at in 0..20 {
             let outcome = match bytes {
                 Some(bytes) => starved(&mut *engine, &cancel(at), bytes),
@@ -305,7 +302,8 @@ fn found_by_its_source_without_memory() {
     let mut named = 0;
     // Each is then the earliest of its source.
     for at in (100..3000).rev() {
-        let event = Event::Readdress(MsgId(at), Rank(2));
+        let nameless = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
+        let event = Event::Readdress(Message::new(MsgId(at), nameless), Rank(2));
         match starved(&mut *engine, &event, 0) {
             Outcome::Readdressed(Ok(Readdressed::Named)) => named += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
@@ -364,8 +362,8 @@ fn named_where_a_batch_left_it(name: &str) {
         assert_eq!(engine.post(posted), Ok(None));
         let batch = Event::ArriveBatch(messages.clone());
         let Outcome::ArrivedBatch(out, _) = starved(&mut *engine, &batch, bytes) else { unreachable!() };
-        for at in 0..out.len() as u64 {
-            let event = Event::Readdress(MsgId(at), Rank(3));
+        for &message in &messages[..out.len()] {
+            let event = Event::Readdress(message, Rank(3));
             if starved(&mut *engine, &event, 0) == Outcome::Readdressed(Err(Refused::Memory)) {
                 refusals += 1;
                 let named = Outcome::Readdressed(Ok(Readdressed::Named));

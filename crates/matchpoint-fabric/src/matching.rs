@@ -35,6 +35,10 @@ pub trait Remember {
     fn tag(&self, message: u64) -> u64;
     /// Who it is from, as far as that is known.
     fn source(&self, message: u64) -> Addr;
+    /// The source that it is queued with. An endpoint without directed receives does not name it when its source becomes known.
+    fn queued_source(&self, message: u64) -> Addr {
+        self.source(message)
+    }
 }
 
 /// An engine, and what is learned about the masks it is asked with.
@@ -191,8 +195,13 @@ impl Matching {
     }
 
     /// Withdraws a receive. True: it was still posted.
-    pub fn cancel(&mut self, id: u64) -> bool {
-        let was_posted = if self.is_short { self.short.cancel(id) } else { self.engine.cancel(RecvId(id)) };
+    pub fn cancel(&mut self, id: u64, known: &impl Remember) -> bool {
+        let was_posted = if self.is_short {
+            self.short.cancel(id)
+        } else {
+            let receive = Receive::new(RecvId(id), self.selector(known.asked(id)));
+            self.engine.cancel(&receive)
+        };
         if was_posted {
             self.observer.cancelled(id);
         }
@@ -200,30 +209,49 @@ impl Matching {
     }
 
     /// Withdraws a message. True: it was still unexpected.
-    pub fn retract(&mut self, id: u64) -> bool {
-        let was_queued = if self.is_short { self.short.retract(id) } else { self.engine.retract(MsgId(id)) };
+    pub fn retract(&mut self, id: u64, known: &impl Remember) -> bool {
+        let was_queued = if self.is_short {
+            self.short.retract(id)
+        } else {
+            let message = self.queued_message(id, known);
+            self.engine.retract(&message)
+        };
         if was_queued {
             self.observer.retracted(id);
         }
         was_queued
     }
 
+    /// A message as the engine has it.
+    fn queued_message(&self, id: u64, known: &impl Remember) -> Message {
+        let mut addr = known.queued_source(id);
+        if self.owes_names {
+            // The engine has some messages without the source that is known.
+            self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
+                Entry::Message(message) if message.id == MsgId(id) => addr = message.envelope.source.0,
+                _ => {}
+            });
+        }
+        self.message(id, addr, known.tag(id))
+    }
+
     /// The source of an unexpected message is known now: the receive that it takes, or `None` if it waits on, at its age.
     /// Without memory it is [owed](Matching::owes_names) its name, and so are all that are named after it.
-    pub fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
+    pub fn readdress(&mut self, id: u64, addr: Addr, known: &impl Remember) -> Option<u64> {
         if self.owes_names {
             return None;
         }
-        self.name(id, addr).unwrap_or_else(|_| {
+        self.name(id, addr, known).unwrap_or_else(|_| {
             self.owes_names = true;
             None
         })
     }
 
-    fn name(&mut self, id: u64, addr: Addr) -> Result<Option<u64>, Refused> {
+    fn name(&mut self, id: u64, addr: Addr, known: &impl Remember) -> Result<Option<u64>, Refused> {
+        let nameless = self.message(id, ADDR_UNSPEC, known.tag(id));
         let receive = match self.is_short {
             true => self.short.readdress(id, addr),
-            false => match self.engine.readdress(MsgId(id), Rank(addr))? {
+            false => match self.engine.readdress(&nameless, Rank(addr))? {
                 Readdressed::Matched(receive) => Some(receive.0),
                 Readdressed::Named | Readdressed::NotNameless => None,
             },
@@ -254,7 +282,7 @@ impl Matching {
                 self.owes_names = false;
                 break;
             };
-            match self.name(message, addr) {
+            match self.name(message, addr, known) {
                 Ok(None) => {}
                 Ok(Some(receive)) => return Some((message, receive)),
                 Err(_) => break,

@@ -235,7 +235,7 @@ mod tests {
         probe 0/1/3
         post r3 0/1/4
         matched_probe 0/1/3
-        cancel r1
+        cancel r1 0/1/1
         arrive m3 0/1/4
         arrive m4 0/1/5
         post r4 0/*/5

@@ -112,9 +112,9 @@ impl Core {
         message
     }
 
-    /// Withdraws a receive. False: the receive is not posted.
-    pub fn cancel(&mut self, id: u64) -> bool {
-        let was_posted = self.engine.cancel(RecvId(id));
+    /// Withdraws a receive that was posted with this envelope. False: the receive is not posted.
+    pub fn cancel(&mut self, id: u64, envelope: &CoreEnvelope) -> bool {
+        let was_posted = self.engine.cancel(&Receive::new(RecvId(id), selector(envelope)));
         if was_posted {
             self.observer.cancelled(id);
         }

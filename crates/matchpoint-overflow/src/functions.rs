@@ -134,9 +134,13 @@ unsafe extern "C" fn take(opened: *mut interface::Core, envelope: *const CoreEnv
     unsafe { core(opened).probe(&*envelope, true) }.unwrap_or(0)
 }
 
-unsafe extern "C" fn cancel(opened: *mut interface::Core, receive: u64) -> bool {
+unsafe extern "C" fn cancel(
+    opened: *mut interface::Core,
+    receive: u64,
+    envelope: *const CoreEnvelope,
+) -> bool {
     // SAFETY: as in `post`.
-    unsafe { core(opened).cancel(receive) }
+    unsafe { core(opened).cancel(receive, &*envelope) }
 }
 
 unsafe extern "C" fn visit(

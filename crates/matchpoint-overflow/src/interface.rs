@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_uint, c_void};
 
 /// [`CoreFunctions::version`].
-pub const CORE_VERSION: u32 = 1;
+pub const CORE_VERSION: u32 = 2;
 
 /// The call queued its receive or message.
 pub const CORE_QUEUED: CoreResult = 0;
@@ -108,8 +108,8 @@ structure! {
     probe: unsafe extern "C" fn(*mut Core, *const CoreEnvelope) -> u64,
     /// Removes and returns the first unexpected message that matches. 0: there is none.
     take: unsafe extern "C" fn(*mut Core, *const CoreEnvelope) -> u64,
-    /// Withdraws a posted receive. False: it is not posted.
-    cancel: unsafe extern "C" fn(*mut Core, u64) -> bool,
+    /// Withdraws a receive that was posted with this envelope. False: it is not posted.
+    cancel: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope) -> bool,
     /// Calls a function for every entry of a queue, oldest first.
     visit: unsafe extern "C" fn(*mut Core, CoreQueue, Each, *mut c_void),
     /// Removes every receive and message of a context.

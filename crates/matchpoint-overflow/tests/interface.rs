@@ -86,8 +86,8 @@ fn play() {
         assert_eq!((core.take)(opened, &envelope(-1, 4)), 0);
         assert_eq!((core.post)(opened, 65, &envelope(-1, -1), &mut id), CORE_MATCHED);
         assert_eq!(id, 102);
-        assert!((core.cancel)(opened, 2));
-        assert!(!(core.cancel)(opened, 2));
+        assert!((core.cancel)(opened, 2, &envelope(1, 2)));
+        assert!(!(core.cancel)(opened, 2, &envelope(1, 2)));
         (core.visit)(opened, CORE_POSTED, each, argument);
         (core.visit)(opened, CORE_UNEXPECTED, each, argument);
         (core.report)(opened);

@@ -313,6 +313,6 @@ impl<S: Sink> Alone<'_, S> {
         }
         self.tally.totals.cancelled += u64::from(was_posted);
         let receive = PostedReceive::of(asked, number).id(place);
-        self.sink.step(self.point(at_ns).cancel(receive, was_posted));
+        self.sink.step(self.point(at_ns).cancel(receive, asked, was_posted));
     }
 }

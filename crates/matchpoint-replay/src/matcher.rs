@@ -476,7 +476,9 @@ mod tests {
                 11..15 => {
                     let place = draw(300);
                     if receives.get(place).is_some() {
-                        assert!(list.cancel(receives[place].id(place)));
+                        let PostedReceive { asked, .. } = receives[place];
+                        let receive = Receive::new(receives[place].id(place), asked.selector());
+                        assert!(list.cancel(&receive));
                         assert!(matcher.cancel(&mut receives, place));
                         receives.remove(place);
                     }
@@ -489,7 +491,8 @@ mod tests {
                         None => matcher.recall(latest, &mut flights),
                     };
                     if let Some(place) = place {
-                        assert!(list.retract(flights[place].id()));
+                        let flight = &flights[place];
+                        assert!(list.retract(&Message::new(flight.id(), flight.label.envelope())));
                         assert!(matcher.retract(&mut flights, place));
                         flights.remove(place);
                         retracted += 1;

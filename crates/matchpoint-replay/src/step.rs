@@ -36,12 +36,12 @@ pub(crate) enum Kind {
         took: Option<MsgId>,
     },
     Cancel {
-        receive: RecvId,
+        receive: Receive,
         was_posted: bool,
     },
     /// Of a message that was unexpected.
     Retract {
-        message: MsgId,
+        message: Message,
     },
 }
 
@@ -119,12 +119,12 @@ impl Point {
         self.brief(What::MatchedProbe, asked, 0, took.map(|message| message.0))
     }
 
-    pub fn cancel(self, receive: RecvId, was_posted: bool) -> Brief {
-        self.brief(What::Cancel, Label::exact(0, 0, 0), receive.0, was_posted.then_some(0))
+    pub fn cancel(self, receive: RecvId, asked: Label, was_posted: bool) -> Brief {
+        self.brief(What::Cancel, asked, receive.0, was_posted.then_some(0))
     }
 
-    pub fn retract(self, message: MsgId) -> Brief {
-        self.brief(What::Retract, Label::exact(0, 0, 0), message.0, None)
+    pub fn retract(self, message: MsgId, label: Label) -> Brief {
+        self.brief(What::Retract, label, message.0, None)
     }
 }
 
@@ -150,23 +150,19 @@ impl Brief {
     #[inline]
     pub fn step(&self) -> Step {
         let Brief { label, .. } = *self;
+        let receive = || Receive::new(RecvId(self.id), label.selector());
+        let message = || Message::new(MsgId(self.id), label.envelope());
         let other = self.found.then_some(MsgId(self.other));
         let kind = match self.what {
-            What::Post => {
-                Kind::Post { receive: Receive::new(RecvId(self.id), label.selector()), took: other }
-            }
+            What::Post => Kind::Post { receive: receive(), took: other },
             What::Arrive => {
                 let taken = || Receive::new(RecvId(self.other), label.opened(self.taken_open).selector());
-                Kind::Arrive {
-                    message: Message::new(MsgId(self.id), label.envelope()),
-                    from: self.from,
-                    took: self.found.then(taken),
-                }
+                Kind::Arrive { message: message(), from: self.from, took: self.found.then(taken) }
             }
             What::Probe => Kind::Probe { selector: label.selector(), found: other },
             What::MatchedProbe => Kind::MatchedProbe { selector: label.selector(), took: other },
-            What::Cancel => Kind::Cancel { receive: RecvId(self.id), was_posted: self.found },
-            What::Retract => Kind::Retract { message: MsgId(self.id) },
+            What::Cancel => Kind::Cancel { receive: receive(), was_posted: self.found },
+            What::Retract => Kind::Retract { message: message() },
         };
         Step { at_ns: self.at_ns, kind, site: self.site }
     }

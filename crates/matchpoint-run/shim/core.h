@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Increases whenever a structure below changes: both halves must agree. */
-#define CORE_VERSION 1
+#define CORE_VERSION 2
 
 /* What a receive accepts, or a message carries. A wildcard is -1; a message has none. */
 struct core_envelope {
@@ -58,8 +58,8 @@ struct core_functions {
     /* The message that such a receive would take: left in the queue, or removed. 0: none. */
     uint64_t (*probe)(struct core *core, const struct core_envelope *envelope);
     uint64_t (*take)(struct core *core, const struct core_envelope *envelope);
-    /* Withdraws a posted receive. False: it is not posted. */
-    bool (*cancel)(struct core *core, uint64_t receive);
+    /* Withdraws a receive that was posted with this envelope. False: it is not posted. */
+    bool (*cancel)(struct core *core, uint64_t receive, const struct core_envelope *envelope);
     /* Calls `each` for every entry of a queue, oldest first. It must not call the core. */
     void (*visit)(struct core *core, enum core_queue queue, void (*each)(void *argument, uint64_t id), void *argument);
     /* Forgets every receive and message of a context. */

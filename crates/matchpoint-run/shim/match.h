@@ -235,6 +235,15 @@ static bool queue_receive(struct receive *receive)
     return true;
 }
 
+/* Takes a receive out of the engine. False: it is not there. */
+static bool withdraw(const struct receive *receive)
+{
+    if (receive->communicator == NULL)
+        return false;
+    struct core_envelope envelope = envelope_of(receive->communicator, receive->source, receive->tag);
+    return overflow.functions->cancel(overflow.core, (uint64_t)(uintptr_t)receive, &envelope);
+}
+
 static void append_receive(void *end, uint64_t id)
 {
     struct receive ***last = end, *receive = (struct receive *)(uintptr_t)id;
@@ -254,7 +263,7 @@ static void give_back_all(void)
     for (struct receive *receive = first, *next; receive != NULL; receive = next) {
         next = receive->next;
         MPI_Comm comm = receive->communicator->handle;
-        overflow.functions->cancel(overflow.core, (uint64_t)(uintptr_t)receive);
+        withdraw(receive);
         unqueue(receive);
         overflow.counts.given_back++;
         receive->error = library_irecv(receive->buffer, receive->count, receive->type, receive->source, receive->tag, comm,

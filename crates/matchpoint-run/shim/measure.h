@@ -36,7 +36,7 @@ static uint64_t time_overflow(struct search_link *link)
         overflow.functions->arrive(overflow.core, 2, &envelope, &id);
         REAL(Imrecv)(&link->in, 1, library.byte, &message, &request);
     } else {
-        overflow.functions->cancel(overflow.core, 1);
+        overflow.functions->cancel(overflow.core, 1, &envelope);
         REAL(Irecv)(&link->in, 1, library.byte, 0, 0, link->comm, &request);
     }
     REAL(Wait)(&request, MPI_STATUS_IGNORE);

@@ -79,18 +79,18 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::matched_probe`]: one thread gets the message.
     fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// As [`Engine::cancel`].
-    fn cancel(&self, receive: RecvId) -> bool;
+    /// As [`Engine::cancel`]: with the receive as it was posted.
+    fn cancel(&self, receive: &Receive) -> bool;
 
-    /// As [`Engine::retract`].
-    fn retract(&self, message: MsgId) -> bool;
+    /// As [`Engine::retract`]: with the message as it is queued.
+    fn retract(&self, message: &Message) -> bool;
 
     /// As [`Engine::readdress`]: the message is named, and matched if it is wanted, at one moment. No lock is needed around it;
     /// [`NotNameless`](Readdressed::NotNameless) may come before the thread whose call took the message is answered.
     ///
     /// # Errors
     /// As there.
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused>;
+    fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
     ///

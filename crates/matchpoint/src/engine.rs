@@ -22,6 +22,20 @@
 //!   context of their own, unseen by probes of the communicator's.
 //! * The length of a message never affects matching: truncation (§3.2.5) is the caller's to find.
 //! * The caller owns locking.
+//!
+//! # Withdrawals
+//!
+//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry, so that an engine finds it where
+//! it searches for matches, and needs no map of ids.
+//!
+//! * The caller passes what it posted, or what arrived: the selector or the envelope is the one that the entry was queued with.
+//! * After [`Readdressed::Named`] the envelope of a message has the named source.
+//! * [Hash values](Message::hashes) are ignored.
+//! * An engine returns true only if an entry with this id and this selector or envelope is queued. It may ignore everything
+//!   but the id, because the caller never passes a queued id with another selector or envelope. A call that does is an error
+//!   of the caller: the engine may withdraw the entry or not.
+//! * An id that is not queued may be passed with any selector or envelope. The answer is then false, or
+//!   [`Readdressed::NotNameless`].
 
 use crate::effort::Attempts;
 pub use crate::entry::{Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
@@ -37,7 +51,7 @@ pub enum Readdressed {
     /// This receive, the earliest posted that accepts it under its name, has taken it: neither is queued any more.
     Matched(RecvId),
     /// Nothing changed. No message of that id waits nameless: it was taken, withdrawn or named before, or never came; or
-    /// the name given is [`Rank::UNKNOWN`], which is none.
+    /// the envelope passed names a source; or the name given is [`Rank::UNKNOWN`], which is none.
     NotNameless,
 }
 
@@ -105,14 +119,19 @@ pub trait Engine: Send {
     /// (`MPI_Improbe`).
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
-    /// Withdraws a receive (`MPI_Cancel`). True: it was still posted, and no longer is.
-    fn cancel(&mut self, receive: RecvId) -> bool;
+    /// Withdraws a receive (`MPI_Cancel`). The caller passes the receive as it was posted: its id and its selector.
+    /// True: it was still posted, and no longer is. See [withdrawals](self#withdrawals).
+    fn cancel(&mut self, receive: &Receive) -> bool;
 
-    /// Withdraws an unexpected message. True: it was still queued, and no longer is.
-    fn retract(&mut self, message: MsgId) -> bool;
+    /// Withdraws an unexpected message. The caller passes the message as it is queued: its id and its envelope.
+    /// True: it was still queued, and no longer is. See [withdrawals](self#withdrawals).
+    fn retract(&mut self, message: &Message) -> bool;
 
     /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It takes the earliest posted receive
     /// that it matches under that name (rule 2); if none, it waits on, at its age.
+    ///
+    /// The caller passes the message as it is queued. Its `envelope.source` is therefore [`Rank::UNKNOWN`]; any other source
+    /// yields [`Readdressed::NotNameless`]. See [withdrawals](self#withdrawals).
     ///
     /// Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an
     /// older one.
@@ -120,7 +139,7 @@ pub trait Engine: Send {
     /// # Errors
     /// [`Refused::Memory`], or [`Refused::Full`] if the engine's own numbering of entries has come to its end. The message
     /// waits, nameless, at its age, and the call may be tried again: let to arrive anew it would lose its place.
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused>;
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// Replaces the assertions on a context.
     ///

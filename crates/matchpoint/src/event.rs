@@ -35,11 +35,11 @@ pub enum Event {
     /// [`Engine::matched_probe`].
     MatchedProbe(Selector),
     /// [`Engine::cancel`].
-    Cancel(RecvId),
+    Cancel(Receive),
     /// [`Engine::retract`].
-    Retract(MsgId),
+    Retract(Message),
     /// [`Engine::readdress`].
-    Readdress(MsgId, Rank),
+    Readdress(Message, Rank),
     /// [`Engine::set_hints`].
     SetHints(ContextId, Hints),
     /// [`Engine::close`].
@@ -79,9 +79,9 @@ macro_rules! outcome {
             Event::Arrive(message) => Outcome::Arrived($engine.arrive(message)),
             Event::Probe(selector) => Outcome::Found($engine.probe(&selector)),
             Event::MatchedProbe(selector) => Outcome::Found($engine.matched_probe(&selector)),
-            Event::Cancel(receive) => Outcome::Done($engine.cancel(receive)),
-            Event::Retract(message) => Outcome::Done($engine.retract(message)),
-            Event::Readdress(message, source) => Outcome::Readdressed($engine.readdress(message, source)),
+            Event::Cancel(receive) => Outcome::Done($engine.cancel(&receive)),
+            Event::Retract(message) => Outcome::Done($engine.retract(&message)),
+            Event::Readdress(message, source) => Outcome::Readdressed($engine.readdress(&message, source)),
             Event::SetHints(context, hints) => Outcome::Hinted($engine.set_hints(context, hints)),
             Event::Close(context) => drain(|drained| $engine.close(context, drained)),
             Event::FailSource(context, source) => {

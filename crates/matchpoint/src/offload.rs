@@ -496,15 +496,15 @@ impl Engine for Offloaded {
         self.offload.with_engine(|engine| engine.matched_probe(selector))
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.offload.with_engine(|engine| engine.cancel(receive))
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         self.offload.with_engine(|engine| engine.retract(message))
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.offload.with_engine(|engine| engine.readdress(message, source))
     }
 

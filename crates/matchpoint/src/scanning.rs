@@ -202,20 +202,20 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
 
     upkeep::provided!(probe matched_probe set_hints);
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         let readdressed = upkeep::readdress(self, message, source);
         self.posted.settle(&self.scheme);
         self.unexpected.settle(&self.scheme);
         readdressed
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         let cancelled = upkeep::cancel(self, receive);
         self.posted.settle(&self.scheme);
         cancelled
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         let retracted = upkeep::retract(self, message);
         self.unexpected.settle(&self.scheme);
         retracted

@@ -36,8 +36,8 @@ pub(crate) fn give_back(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let _ = each_queued(from, &mut |entry| {
         left = left.checked_sub(1).ok_or(Refused::Full)?;
         match entry {
-            Entry::Receive(receive) => into.cancel(receive.id),
-            Entry::Message(message) => into.retract(message.id),
+            Entry::Receive(receive) => into.cancel(&receive),
+            Entry::Message(message) => into.retract(&message),
         };
         Ok(())
     });

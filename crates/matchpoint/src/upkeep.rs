@@ -1,7 +1,7 @@
 //! The calls of the contract that nobody waits for, the same in every engine: all of them follow from what is queued,
 //! how old it is, and how to take it out. An engine that can do better does so in its own file.
 
-use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
@@ -71,19 +71,19 @@ macro_rules! provided {
         }
     };
     (@ cancel) => {
-        fn cancel(&mut self, receive: $crate::RecvId) -> bool {
+        fn cancel(&mut self, receive: &$crate::Receive) -> bool {
             $crate::upkeep::cancel(self, receive)
         }
     };
     (@ retract) => {
-        fn retract(&mut self, message: $crate::MsgId) -> bool {
+        fn retract(&mut self, message: &$crate::Message) -> bool {
             $crate::upkeep::retract(self, message)
         }
     };
     (@ readdress) => {
         fn readdress(
             &mut self,
-            message: $crate::MsgId,
+            message: &$crate::Message,
             source: $crate::Rank,
         ) -> Result<$crate::Readdressed, $crate::Refused> {
             $crate::upkeep::readdress(self, message, source)
@@ -163,27 +163,30 @@ impl<P: Copy> Oldest<P> {
 }
 
 /// [`Engine::cancel`](crate::Engine::cancel). O(receives posted).
-pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: RecvId) -> bool {
-    let found = queues.posted().map(|(_, at)| at).find(|&at| queues.receive(at).id == receive);
+pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
+    let found = queues.posted().map(|(_, at)| at).find(|&at| queues.receive(at).id == receive.id);
     found.map(|at| queues.take_posted(at)).is_some()
 }
 
 /// [`Engine::retract`](crate::Engine::retract). O(messages queued).
-pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: MsgId) -> bool {
-    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message);
+pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
+    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
     found.map(|at| queues.take_unexpected(at)).is_some()
 }
 
 /// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and what renaming costs.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
-    message: MsgId,
+    message: &Message,
     source: Rank,
 ) -> Result<Readdressed, Refused> {
-    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message);
+    if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+        return Ok(Readdressed::NotNameless);
+    }
+    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
     let Some(at) = found else { return Ok(Readdressed::NotNameless) };
     let nameless = queues.message(at).envelope;
-    if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+    if nameless.source != Rank::UNKNOWN {
         return Ok(Readdressed::NotNameless);
     }
     let named = Envelope { source, ..nameless };

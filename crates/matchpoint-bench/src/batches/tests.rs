@@ -94,7 +94,7 @@ impl Concurrent for Bent {
         match self.way {
             Way::Swaps | Way::Fills { swaps: true, .. } => out.swap(0, 1),
             Way::Short => drop(out.pop()),
-            Way::Loses(number) => assert!(self.inside.retract(messages[number].id)),
+            Way::Loses(number) => assert!(self.inside.retract(&messages[number])),
             Way::Leaves if batch == 0 => {
                 let stray = Selector::exactly(&Envelope::new(ContextId(1), Rank(0), Tag(0)));
                 assert_eq!(self.inside.post(Receive::new(RecvId(u64::MAX), stray)), Ok(None));
@@ -124,15 +124,15 @@ impl Concurrent for Bent {
         unreachable!("nobody probes")
     }
 
-    fn cancel(&self, _: RecvId) -> bool {
+    fn cancel(&self, _: &Receive) -> bool {
         unreachable!("nobody cancels")
     }
 
-    fn retract(&self, _: MsgId) -> bool {
+    fn retract(&self, _: &Message) -> bool {
         unreachable!("nobody retracts")
     }
 
-    fn readdress(&self, _: MsgId, _: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&self, _: &Message, _: Rank) -> Result<Readdressed, Refused> {
         unreachable!("all sources are known")
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use matchpoint::{Event, MsgId, Outcome, RecvId};
+use matchpoint::{Envelope, Event, MsgId, Outcome, RecvId, Selector};
 
 use crate::script::{Call, NONE, Part, Phase, Script};
 
@@ -20,9 +20,7 @@ pub fn script(ranks: &[Vec<(Event, Outcome)>]) -> Script {
                 answers.push(answer);
             }
         }
-        let (receives_left, messages_left) = numbers.left();
-        let round = vec![Phase::Calls(calls)];
-        script.parts.push(Part { standing: Vec::new(), round, receives_left, messages_left });
+        script.parts.push(numbers.part(vec![Phase::Calls(calls)]));
         script.answers.push(answers);
     }
     script
@@ -35,8 +33,8 @@ fn is_match(call: &Call) -> bool {
 /// Receives and messages are numbered as they come: ids of a trace may be those of others before.
 #[derive(Default)]
 struct Numbers {
-    receives: HashMap<RecvId, u32>,
-    messages: HashMap<MsgId, u32>,
+    receives: HashMap<RecvId, (u32, Selector)>,
+    messages: HashMap<MsgId, (u32, Envelope)>,
     posted: u32,
     arrived: u32,
 }
@@ -47,47 +45,51 @@ impl Numbers {
             (Event::Post(receive), Outcome::Posted(Ok(took))) => {
                 self.posted += 1;
                 if took.is_none() {
-                    self.receives.insert(receive.id, self.posted - 1);
+                    self.receives.insert(receive.id, (self.posted - 1, receive.selector));
                 }
                 (Call::Post(self.posted - 1, receive.selector), self.take_message(*took))
             }
             (Event::Arrive(message), Outcome::Arrived(Ok(took))) => {
                 self.arrived += 1;
                 if took.is_none() {
-                    self.messages.insert(message.id, self.arrived - 1);
+                    self.messages.insert(message.id, (self.arrived - 1, message.envelope));
                 }
-                let answer = took.and_then(|id| self.receives.remove(&id)).unwrap_or(NONE);
+                let taken = took.and_then(|id| self.receives.remove(&id));
+                let answer = taken.map_or(NONE, |(number, _)| number);
                 (Call::Arrive(self.arrived - 1, message.envelope), answer)
             }
             (Event::Probe(selector), Outcome::Found(found)) => {
-                let answer = found.and_then(|id| self.messages.get(&id).copied()).unwrap_or(NONE);
+                let answer = found.and_then(|id| self.messages.get(&id)).map_or(NONE, |(number, _)| *number);
                 (Call::Probe(*selector), answer)
             }
             (Event::MatchedProbe(selector), Outcome::Found(took)) => {
                 (Call::MatchedProbe(*selector), self.take_message(*took))
             }
-            (Event::Cancel(id), Outcome::Done(was_posted)) => {
+            (Event::Cancel(receive), Outcome::Done(was_posted)) => {
                 // A receive that is no longer posted has no number: one that nobody has stands for it.
-                let number = self.receives.remove(id).filter(|_| *was_posted).unwrap_or(NONE - 1);
-                (Call::Cancel(number), if *was_posted { 0 } else { NONE })
+                let posted = self.receives.remove(&receive.id).filter(|_| *was_posted);
+                let number = posted.map_or(NONE - 1, |(number, _)| number);
+                (Call::Cancel(number, receive.selector), if *was_posted { 0 } else { NONE })
             }
-            (Event::Retract(id), Outcome::Done(was_queued)) => {
-                let number = self.messages.remove(id).filter(|_| *was_queued).unwrap_or(NONE - 1);
-                (Call::Retract(number), if *was_queued { 0 } else { NONE })
+            (Event::Retract(message), Outcome::Done(was_queued)) => {
+                let queued = self.messages.remove(&message.id).filter(|_| *was_queued);
+                let number = queued.map_or(NONE - 1, |(number, _)| number);
+                (Call::Retract(number, message.envelope), if *was_queued { 0 } else { NONE })
             }
             _ => return None,
         })
     }
 
     fn take_message(&mut self, id: Option<MsgId>) -> u32 {
-        id.and_then(|id| self.messages.remove(&id)).unwrap_or(NONE)
+        id.and_then(|id| self.messages.remove(&id)).map_or(NONE, |(number, _)| number)
     }
 
-    fn left(self) -> (Vec<u32>, Vec<u32>) {
-        let mut left: (Vec<u32>, Vec<u32>) =
-            (self.receives.into_values().collect(), self.messages.into_values().collect());
-        left.0.sort_unstable();
-        left.1.sort_unstable();
-        left
+    /// The part of the script: this round, and what it leaves.
+    fn part(self, round: Vec<Phase>) -> Part {
+        let mut receives_left: Vec<_> = self.receives.into_values().collect();
+        let mut messages_left: Vec<_> = self.messages.into_values().collect();
+        receives_left.sort_unstable_by_key(|&(number, _)| number);
+        messages_left.sort_unstable_by_key(|&(number, _)| number);
+        Part { standing: Vec::new(), round, receives_left, messages_left }
     }
 }

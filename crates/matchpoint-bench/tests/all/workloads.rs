@@ -1,7 +1,10 @@
 //! Workloads do what `docs/bench.md` says, and never anything else.
 
 use matchpoint::event::script;
-use matchpoint::{Engine, Event, Message, MsgId, Outcome, Receive, RecvId, Wild, engines};
+use matchpoint::{
+    ContextId, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Receive, RecvId, Selector, Tag, Wild,
+    engines,
+};
 use matchpoint_bench::script::{ANY, Key, NONE, Part, Phase, Script};
 use matchpoint_bench::workloads::{self, Job, WORKLOADS, Workload, trace};
 
@@ -191,7 +194,7 @@ fn names_that_are_wrong_are_told_with_what_would_be_right() {
 fn a_trace_is_played_with_its_own_answers_and_cleaned_up() {
     let events = script::parse(
         "post r1 0/3/7\n arrive m1 0/3/7\n arrive m1 1/4/1\n probe 1/*/*\n matched_probe 1/*/*\n post r1 0/*/*\n \
-         cancel r1\n cancel r1\n post r2 0/1/1\n arrive m9 0/9/9\n arrive m8 0/8/8\n retract m8",
+         cancel r1 0/*/*\n cancel r1 0/*/*\n post r2 0/1/1\n arrive m9 0/9/9\n arrive m8 0/8/8\n retract m8 0/8/8",
     )
     .unwrap();
     let mut engine = engines::create("list").unwrap();
@@ -201,7 +204,9 @@ fn a_trace_is_played_with_its_own_answers_and_cleaned_up() {
     assert_eq!(script.matched, 2);
     assert_eq!(script.answers[0], [NONE, 0, NONE, 1, 1, NONE, 0, NONE, NONE, NONE, NONE, 0]);
     let part = &script.parts[0];
-    assert_eq!((&part.receives_left[..], &part.messages_left[..]), (&[2][..], &[2][..]));
+    let left = |id, source| (id, Envelope::new(ContextId(0), Rank(source), Tag(source)));
+    assert_eq!(part.receives_left, [left(2, 1)].map(|(id, of)| (id, Selector::exactly(&of))));
+    assert_eq!(part.messages_left, [left(2, 9)]);
     let job = Job::Recorded { name: "trace:here".to_owned(), script };
     let options = matchpoint_bench::Options {
         engines: vec!["list".to_owned(), "bins".to_owned()],

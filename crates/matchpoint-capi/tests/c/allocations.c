@@ -67,7 +67,7 @@ static void round_of_calls(mp_engine *engine) {
         batch[at].envelope.source = at % 5;
         batch[at].envelope.tag = at;
     }
-    must(mp_engine_cancel(engine, 0), MP_FOUND);
+    must(mp_engine_cancel(engine, 0, &any), MP_FOUND);
     must(mp_engine_arrive_batch(engine, batch, ENTRIES, outcomes, &done), MP_OK);
     while (mp_engine_posted_len(engine) > 0) must(mp_engine_arrive(engine, ENTRIES + at++, &batch[0].envelope, &found) < 0, 0);
     must(mp_engine_probe(engine, &any, &found), MP_FOUND);

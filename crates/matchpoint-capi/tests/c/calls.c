@@ -44,7 +44,7 @@ static void delivered(void *user, size_t number, uint64_t receive) {
     struct deliveries *deliveries = user;
     deliveries->times[number]++;
     deliveries->receive[number] = receive;
-    deliveries->busy[number] = mp_engine_cancel(deliveries->engine, receive) == MP_BUSY;
+    deliveries->busy[number] = mp_engine_cancel(deliveries->engine, receive, &ANY) == MP_BUSY;
 }
 
 static void null_is_refused(void) {
@@ -65,9 +65,9 @@ static void null_is_refused(void) {
     CHECK(mp_engine_deliver_batch(NULL, &message, 1, &outcome, &done, delivered, NULL) == MP_INVALID);
     CHECK(mp_engine_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_engine_matched_probe(NULL, &selector, &found) == MP_INVALID);
-    CHECK(mp_engine_cancel(NULL, 1) == MP_INVALID);
-    CHECK(mp_engine_retract(NULL, 1) == MP_INVALID);
-    CHECK(mp_engine_readdress(NULL, 1, 1, &found) == MP_INVALID);
+    CHECK(mp_engine_cancel(NULL, 1, &selector) == MP_INVALID);
+    CHECK(mp_engine_retract(NULL, 1, &envelope) == MP_INVALID);
+    CHECK(mp_engine_readdress(NULL, 1, &envelope, 1, &found) == MP_INVALID);
     CHECK(mp_engine_set_hints(NULL, 0, 0) == MP_INVALID);
     CHECK(mp_engine_hints(NULL, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_close(NULL, 0, NULL, NULL) == MP_INVALID);
@@ -112,10 +112,14 @@ static void bad_arguments_change_nothing(mp_engine *engine) {
     selector.reserved = 1;
     CHECK(mp_engine_post(engine, 1, &selector, &found) == MP_INVALID);
     CHECK(mp_engine_probe(engine, &selector, &found) == MP_INVALID);
+    CHECK(mp_engine_cancel(engine, 1, &selector) == MP_INVALID && mp_engine_cancel(engine, 1, NULL) == MP_INVALID);
     CHECK(mp_engine_arrive(engine, 1, NULL, &found) == MP_INVALID);
     CHECK(mp_engine_arrive(engine, 1, &envelope, NULL) == MP_INVALID);
     envelope.reserved = 1;
     CHECK(mp_engine_arrive(engine, 1, &envelope, &found) == MP_INVALID);
+    CHECK(mp_engine_retract(engine, 1, &envelope) == MP_INVALID && mp_engine_retract(engine, 1, NULL) == MP_INVALID);
+    CHECK(mp_engine_readdress(engine, 1, &envelope, 9, &found) == MP_INVALID);
+    CHECK(mp_engine_readdress(engine, 1, NULL, 9, &found) == MP_INVALID);
     memset(batch, 0, sizeof batch);
     batch[1].envelope.reserved = 1;
     CHECK(mp_engine_arrive_batch(engine, batch, 2, outcomes, &done) == MP_INVALID);
@@ -209,24 +213,26 @@ static void what_is_delivered_is_what_matched(mp_engine *engine) {
 }
 
 static void withdrawing_and_naming(mp_engine *engine) {
-    mp_envelope nameless = says(MP_UNKNOWN_SOURCE, 4);
+    mp_envelope nameless = says(MP_UNKNOWN_SOURCE, 4), named = says(9, 4);
     mp_selector selector = asks(9, 4);
     uint64_t found;
 
     CHECK(mp_engine_arrive(engine, 1, &nameless, &found) == MP_QUEUED);
     CHECK(mp_engine_probe(engine, &selector, &found) == MP_NONE);
-    CHECK(mp_engine_readdress(engine, 1, 9, NULL) == MP_INVALID);
-    CHECK(mp_engine_readdress(engine, 1, 9, &found) == MP_NAMED && mp_engine_readdress(engine, 1, 9, &found) == MP_NONE);
+    CHECK(mp_engine_readdress(engine, 1, &nameless, 9, NULL) == MP_INVALID);
+    CHECK(mp_engine_readdress(engine, 1, &nameless, 9, &found) == MP_NAMED);
+    CHECK(mp_engine_readdress(engine, 1, &nameless, 9, &found) == MP_NONE);
+    CHECK(mp_engine_readdress(engine, 1, &named, 9, &found) == MP_NONE);
     CHECK(mp_engine_probe(engine, &selector, &found) == MP_FOUND && found == 1);
-    CHECK(mp_engine_retract(engine, 1) == MP_FOUND && mp_engine_retract(engine, 1) == MP_NONE);
+    CHECK(mp_engine_retract(engine, 1, &named) == MP_FOUND && mp_engine_retract(engine, 1, &named) == MP_NONE);
     CHECK(mp_engine_arrive(engine, 1, &nameless, &found) == MP_QUEUED);
     CHECK(mp_engine_post(engine, 7, &selector, &found) == MP_QUEUED);
-    CHECK(mp_engine_readdress(engine, 1, 9, &found) == MP_MATCHED && found == 7);
-    CHECK(mp_engine_cancel(engine, 7) == MP_NONE && mp_engine_retract(engine, 1) == MP_NONE);
+    CHECK(mp_engine_readdress(engine, 1, &nameless, 9, &found) == MP_MATCHED && found == 7);
+    CHECK(mp_engine_cancel(engine, 7, &selector) == MP_NONE && mp_engine_retract(engine, 1, &nameless) == MP_NONE);
     CHECK(mp_engine_post(engine, 2, &selector, &found) == MP_QUEUED);
     CHECK(mp_engine_set_hints(engine, 0, MP_HINT_NO_ANY_SOURCE) == MP_OK);
     CHECK(mp_engine_post(engine, 3, &ANY, &found) == MP_REFUSED_HINT);
-    CHECK(mp_engine_cancel(engine, 2) == MP_FOUND && mp_engine_cancel(engine, 2) == MP_NONE);
+    CHECK(mp_engine_cancel(engine, 2, &selector) == MP_FOUND && mp_engine_cancel(engine, 2, &selector) == MP_NONE);
     CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
 }
 
@@ -239,7 +245,7 @@ struct seen {
 static void note(struct seen *seen, char kind, uint64_t id) {
     size_t length = strlen(seen->text);
     snprintf(seen->text + length, sizeof seen->text - length, "%c%u ", kind, (unsigned)id);
-    seen->busy = mp_engine_cancel(seen->engine, 1) == MP_BUSY && mp_engine_posted_len(seen->engine) == MP_BUSY
+    seen->busy = mp_engine_cancel(seen->engine, 1, &ANY) == MP_BUSY && mp_engine_posted_len(seen->engine) == MP_BUSY
         && mp_engine_destroy(seen->engine) == MP_BUSY;
 }
 
@@ -282,7 +288,7 @@ static void hints_are_told_again(mp_engine *engine) {
     selector.context = 4;
     CHECK(mp_engine_post(engine, 1, &selector, &found) == MP_QUEUED);
     CHECK(mp_engine_set_hints(engine, 4, MP_HINT_NO_ANY_TAG) == MP_REFUSED_HINT);
-    CHECK(mp_engine_cancel(engine, 1) == MP_FOUND);
+    CHECK(mp_engine_cancel(engine, 1, &selector) == MP_FOUND);
     CHECK(mp_engine_hints(engine, hinted, &seen) == MP_OK && seen.busy);
     CHECK(strcmp(seen.text, "c3 h4 c9 h3 ") == 0);
     CHECK(mp_engine_close(engine, 9, NULL, NULL) == MP_OK && mp_engine_close(engine, 3, NULL, NULL) == MP_OK);

@@ -24,23 +24,25 @@ static void delivered(void *user, size_t number, uint64_t receive) {
     struct told *told = user;
     told->ids[number] = receive;
     told->kinds[number]++;
-    told->busy[number] = mp_concurrent_cancel(told->engine, receive) == MP_BUSY &&
+    told->busy[number] = mp_concurrent_cancel(told->engine, receive, &ANY) == MP_BUSY &&
                          mp_concurrent_posted_len(told->engine) == MP_BUSY &&
                          mp_concurrent_destroy(told->engine) == MP_BUSY;
 }
+
+static const mp_envelope ZERO;
 
 static void drained(void *user, int32_t kind, uint64_t id) {
     struct told *told = user;
     told->ids[told->count] = id;
     told->kinds[told->count] = kind;
-    told->busy[told->count++] = mp_concurrent_retract(told->engine, id) == MP_BUSY;
+    told->busy[told->count++] = mp_concurrent_retract(told->engine, id, &ZERO) == MP_BUSY;
 }
 
 static void seen(void *user, const mp_entry *entry) {
     struct told *told = user;
     told->ids[told->count] = entry->id;
     told->kinds[told->count] = entry->queue;
-    told->busy[told->count++] = mp_concurrent_retract(told->engine, entry->id) == MP_BUSY;
+    told->busy[told->count++] = mp_concurrent_retract(told->engine, entry->id, &ZERO) == MP_BUSY;
 }
 
 static void null_is_refused(void) {
@@ -60,8 +62,9 @@ static void null_is_refused(void) {
     CHECK(mp_concurrent_deliver_batch(NULL, &message, 1, &outcome, &done, delivered, NULL) == MP_INVALID);
     CHECK(mp_concurrent_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_concurrent_matched_probe(NULL, &selector, &found) == MP_INVALID);
-    CHECK(mp_concurrent_cancel(NULL, 1) == MP_INVALID && mp_concurrent_retract(NULL, 1) == MP_INVALID);
-    CHECK(mp_concurrent_readdress(NULL, 1, 1, &found) == MP_INVALID);
+    CHECK(mp_concurrent_cancel(NULL, 1, &selector) == MP_INVALID);
+    CHECK(mp_concurrent_retract(NULL, 1, &envelope) == MP_INVALID);
+    CHECK(mp_concurrent_readdress(NULL, 1, &envelope, 1, &found) == MP_INVALID);
     CHECK(mp_concurrent_set_hints(NULL, 0, 0) == MP_INVALID);
     CHECK(mp_concurrent_close(NULL, 0, NULL, NULL) == MP_INVALID);
     CHECK(mp_concurrent_fail_source(NULL, 0, 1, NULL, NULL) == MP_INVALID);
@@ -137,7 +140,7 @@ static void bad_arguments_change_nothing(mp_concurrent *engine) {
 
 static void one_after_the_other(mp_concurrent *engine) {
     mp_selector selector = asks(1, 1), any_tag = asks(1, 0), named = asks(3, 5);
-    mp_envelope envelope = says(1, 1), other = says(2, 2), nobody = says(MP_UNKNOWN_SOURCE, 5);
+    mp_envelope envelope = says(1, 1), other = says(2, 2), nobody = says(MP_UNKNOWN_SOURCE, 5), third = says(3, 5);
     mp_footprint footprint = {0, 0, 0, 0};
     uint64_t found = 0;
 
@@ -152,21 +155,23 @@ static void one_after_the_other(mp_concurrent *engine) {
     CHECK(mp_concurrent_arrive(engine, 22, &other, &found) == MP_QUEUED);
     CHECK(mp_concurrent_matched_probe(engine, &ANY, &found) == MP_FOUND && found == 22);
     CHECK(mp_concurrent_post(engine, 12, &selector, &found) == MP_QUEUED && mp_concurrent_posted_len(engine) == 1);
-    CHECK(mp_concurrent_cancel(engine, 12) == MP_FOUND && mp_concurrent_cancel(engine, 12) == MP_NONE);
+    CHECK(mp_concurrent_cancel(engine, 12, &selector) == MP_FOUND);
+    CHECK(mp_concurrent_cancel(engine, 12, &selector) == MP_NONE);
     CHECK(mp_concurrent_arrive(engine, 23, &envelope, &found) == MP_QUEUED && mp_concurrent_unexpected_len(engine) == 1);
-    CHECK(mp_concurrent_retract(engine, 23) == MP_FOUND && mp_concurrent_retract(engine, 23) == MP_NONE);
+    CHECK(mp_concurrent_retract(engine, 23, &envelope) == MP_FOUND);
+    CHECK(mp_concurrent_retract(engine, 23, &envelope) == MP_NONE);
     CHECK(mp_concurrent_arrive(engine, 24, &nobody, &found) == MP_QUEUED);
-    CHECK(mp_concurrent_readdress(engine, 24, 3, NULL) == MP_INVALID);
-    CHECK(mp_concurrent_readdress(engine, 24, 3, &found) == MP_NAMED);
-    CHECK(mp_concurrent_readdress(engine, 24, 3, &found) == MP_NONE);
+    CHECK(mp_concurrent_readdress(engine, 24, &nobody, 3, NULL) == MP_INVALID);
+    CHECK(mp_concurrent_readdress(engine, 24, &nobody, 3, &found) == MP_NAMED);
+    CHECK(mp_concurrent_readdress(engine, 24, &nobody, 3, &found) == MP_NONE);
     CHECK(mp_concurrent_set_hints(engine, 0, MP_HINT_NO_UNEXPECTED) == MP_REFUSED_HINT);
-    CHECK(mp_concurrent_retract(engine, 24) == MP_FOUND);
+    CHECK(mp_concurrent_retract(engine, 24, &third) == MP_FOUND);
     CHECK(mp_concurrent_set_hints(engine, 0, MP_HINT_NO_ANY_SOURCE) == MP_OK);
     CHECK(mp_concurrent_post(engine, 13, &ANY, &found) == MP_REFUSED_HINT);
     CHECK(mp_concurrent_set_hints(engine, 0, 0) == MP_OK);
     CHECK(mp_concurrent_arrive(engine, 25, &nobody, &found) == MP_QUEUED);
     CHECK(mp_concurrent_post(engine, 14, &named, &found) == MP_QUEUED);
-    CHECK(mp_concurrent_readdress(engine, 25, 3, &found) == MP_MATCHED && found == 14);
+    CHECK(mp_concurrent_readdress(engine, 25, &nobody, 3, &found) == MP_MATCHED && found == 14);
     CHECK(mp_concurrent_posted_len(engine) == 0 && mp_concurrent_unexpected_len(engine) == 0);
     CHECK(mp_concurrent_footprint(engine, &footprint, sizeof footprint) == MP_OK);
     CHECK(footprint.fixed_bytes > 0 && footprint.peak_bytes >= footprint.fixed_bytes);
@@ -231,7 +236,7 @@ static void a_batch_stops_where_it_is_refused(mp_concurrent *engine) {
     CHECK(mp_concurrent_arrive_batch(engine, batch + done, 2, outcomes, &done) == MP_OK && done == 2);
     CHECK(outcomes[0].status == MP_QUEUED && outcomes[0].receive == 0);
     CHECK(outcomes[1].status == MP_MATCHED && outcomes[1].receive == 500 + TOLD - 1);
-    CHECK(mp_concurrent_retract(engine, TOLD - 2) == MP_FOUND);
+    CHECK(mp_concurrent_retract(engine, TOLD - 2, &batch[TOLD - 2].envelope) == MP_FOUND);
 }
 
 /* Each message is got by one of them. */

@@ -16,7 +16,7 @@ static int32_t kinds[8];
 static size_t count;
 
 static void drained(void *user, int32_t kind, uint64_t id) {
-    CHECK(user == told && mp_offload_cancel(offload, id) == MP_BUSY);
+    CHECK(user == told && mp_offload_cancel(offload, id, &ANY) == MP_BUSY);
     CHECK(mp_offload_destroy(offload) == MP_BUSY);
     kinds[count] = kind;
     told[count++] = id;
@@ -41,10 +41,11 @@ static void null_is_refused(void) {
     CHECK(mp_offload_post(NULL, 1, &selector) == MP_INVALID && mp_wire_arrive(NULL, 1, &envelope) == MP_INVALID);
     CHECK(mp_offload_poll(NULL, NULL, 0) == MP_INVALID);
     CHECK(mp_offload_poll(NULL, &news, 1) == MP_INVALID && mp_offload_fell_back(NULL) == MP_INVALID);
-    CHECK(mp_offload_cancel(NULL, 1) == MP_INVALID && mp_offload_retract(NULL, 1) == MP_INVALID);
+    CHECK(mp_offload_cancel(NULL, 1, &selector) == MP_INVALID);
+    CHECK(mp_offload_retract(NULL, 1, &envelope) == MP_INVALID);
     CHECK(mp_offload_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_offload_matched_probe(NULL, &selector, &found) == MP_INVALID);
-    CHECK(mp_offload_readdress(NULL, 1, 1, &found) == MP_INVALID);
+    CHECK(mp_offload_readdress(NULL, 1, &envelope, 1, &found) == MP_INVALID);
     CHECK(mp_offload_set_hints(NULL, 0, 0) == MP_INVALID);
     CHECK(mp_offload_close(NULL, 0, NULL, NULL) == MP_INVALID);
     CHECK(mp_offload_fail_source(NULL, 0, 1, NULL, NULL) == MP_INVALID);
@@ -81,13 +82,16 @@ static void bad_arguments_change_nothing(void) {
     CHECK(mp_offload_post(offload, 1, NULL) == MP_INVALID && mp_wire_arrive(wire, 1, NULL) == MP_INVALID);
     CHECK(mp_offload_probe(offload, &selector, NULL) == MP_INVALID);
     CHECK(mp_offload_matched_probe(offload, &selector, NULL) == MP_INVALID);
-    CHECK(mp_offload_readdress(offload, 1, 1, NULL) == MP_INVALID);
+    CHECK(mp_offload_readdress(offload, 1, &envelope, 1, NULL) == MP_INVALID);
     selector.reserved = 1;
     CHECK(mp_offload_post(offload, 1, &selector) == MP_INVALID);
     CHECK(mp_offload_probe(offload, &selector, &found) == MP_INVALID);
     CHECK(mp_offload_matched_probe(offload, &selector, &found) == MP_INVALID);
+    CHECK(mp_offload_cancel(offload, 1, &selector) == MP_INVALID);
     envelope.reserved = 1;
     CHECK(mp_wire_arrive(wire, 1, &envelope) == MP_INVALID);
+    CHECK(mp_offload_retract(offload, 1, &envelope) == MP_INVALID);
+    CHECK(mp_offload_readdress(offload, 1, &envelope, 1, &found) == MP_INVALID);
     CHECK(mp_offload_set_hints(offload, 0, 64) == MP_INVALID);
     CHECK(mp_offload_fail_source(offload, 0, MP_UNKNOWN_SOURCE, NULL, NULL) == MP_INVALID);
     CHECK(mp_offload_visit(offload, 7, seen, told) == MP_INVALID);
@@ -117,7 +121,7 @@ static void wait_for(int64_t messages) {
 
 static void calls(void) {
     mp_selector any = ANY, one = asks(1, 1);
-    mp_envelope hashed = says(1, 1);
+    mp_envelope hashed = says(1, 1), fifth = says(2, 7), nameless = says(MP_UNKNOWN_SOURCE, 1);
     mp_footprint footprint;
     mp_completion news;
     uint64_t found = 0;
@@ -130,22 +134,22 @@ static void calls(void) {
     CHECK(news.kind == MP_COMPLETION_MATCHED && news.status == MP_MATCHED && news.receive == 1 && news.message == 2);
     /* Taken back, whether or not it was come to. */
     post(3, any);
-    CHECK(mp_offload_cancel(offload, 3) == MP_FOUND && mp_offload_cancel(offload, 3) == MP_NONE);
+    CHECK(mp_offload_cancel(offload, 3, &any) == MP_FOUND && mp_offload_cancel(offload, 3, &any) == MP_NONE);
     arrive(4, says(1, 1));
-    arrive(5, says(2, 7));
+    arrive(5, fifth);
     wait_for(2);
     CHECK(mp_offload_probe(offload, &any, &found) == MP_FOUND && found == 4);
     CHECK(mp_offload_matched_probe(offload, &any, &found) == MP_FOUND && found == 4);
     CHECK(mp_offload_probe(offload, &one, &found) == MP_NONE);
     CHECK(mp_offload_visit(offload, MP_QUEUE_UNEXPECTED, seen, told) == MP_OK);
     CHECK(count == 1 && told[0] == 5 && kinds[0] == MP_QUEUE_UNEXPECTED);
-    CHECK(mp_offload_retract(offload, 5) == MP_FOUND && mp_offload_retract(offload, 5) == MP_NONE);
+    CHECK(mp_offload_retract(offload, 5, &fifth) == MP_FOUND && mp_offload_retract(offload, 5, &fifth) == MP_NONE);
     /* A source that is learned later, and somebody waits for. */
-    arrive(6, says(MP_UNKNOWN_SOURCE, 1));
+    arrive(6, nameless);
     wait_for(1);
     post(7, one);
-    CHECK(mp_offload_readdress(offload, 6, 1, &found) == MP_MATCHED && found == 7);
-    CHECK(mp_offload_readdress(offload, 6, 1, &found) == MP_NONE);
+    CHECK(mp_offload_readdress(offload, 6, &nameless, 1, &found) == MP_MATCHED && found == 7);
+    CHECK(mp_offload_readdress(offload, 6, &nameless, 1, &found) == MP_NONE);
     CHECK(mp_offload_footprint(offload, &footprint, sizeof footprint) == MP_OK);
     CHECK(mp_offload_posted_len(offload) == 0 && mp_offload_unexpected_len(offload) == 0);
     /* What breaks an assertion is told by a completion. */

@@ -152,7 +152,7 @@ fn mistakes_are_found_and_shown_by_the_shortest_script() {
             "takes the earliest unexpected message",
             "arrive m1 0/0/0\narrive m2 0/0/0\npost r1 0/0/0\n",
         ),
-        ("BUG_STALE_CANCEL", "Cancel is true if", "cancel r1\n"),
+        ("BUG_STALE_CANCEL", "Cancel is true if", "cancel r1 0/0/0\n"),
         ("BUG_STATUS", "mp_engine_probe answered 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
     ] {
         let Some(example) = example(&[mistake]) else { return };

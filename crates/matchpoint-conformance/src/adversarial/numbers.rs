@@ -48,17 +48,17 @@ pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
     }
     pairs(base(n), 64, &mut |one, other| {
         script.post_as(one, 0, from(1), tagged(1));
-        let id = script.post_as(other, 0, from(1), tagged(1));
-        script.events.extend([Event::Cancel(id), Event::Cancel(id)]);
+        let receive = script.post_as(other, 0, from(1), tagged(1));
+        script.events.extend([Event::Cancel(receive), Event::Cancel(receive)]);
         script.arrive(0, 1, 1);
         script.arrive_as(one, 0, u64::MAX, 1);
-        let id = script.arrive_as(other, 0, u64::MAX, 1);
-        script.events.push(Event::Readdress(id, Rank(3)));
+        let message = script.arrive_as(other, 0, u64::MAX, 1);
+        script.events.push(Event::Readdress(message, Rank(3)));
         script.post(0, from(3), tagged(1));
         script.post(0, ANY_SOURCE, tagged(1));
         script.arrive_as(one, 0, 1, 1);
-        let id = script.arrive_as(other, 0, 1, 1);
-        script.events.extend([Event::Retract(id), Event::Retract(id)]);
+        let message = script.arrive_as(other, 0, 1, 1);
+        script.events.extend([Event::Retract(message), Event::Retract(message)]);
         script.post(0, from(1), ANY_TAG);
     });
 }

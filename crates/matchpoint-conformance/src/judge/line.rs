@@ -183,8 +183,11 @@ mod tests {
                         unexpected.remove(message.id.0);
                         unexpected.push(message);
                     }
-                    Event::Cancel(id) => assert_eq!(posted.get(id.0).copied(), posted.remove(id.0)),
-                    Event::Readdress(id, source) => {
+                    Event::Cancel(receive) => {
+                        let id = receive.id.0;
+                        assert_eq!(posted.get(id).copied(), posted.remove(id));
+                    }
+                    Event::Readdress(Message { id, .. }, source) => {
                         if let Some(&message) = unexpected.get(id.0) {
                             let envelope = Envelope { source, ..message.envelope };
                             unexpected.replace(id.0, Message::new(message.id, envelope));

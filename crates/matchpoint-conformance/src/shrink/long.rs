@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use matchpoint::{ContextId, Envelope, Event, Message, Rank, Receive, Selector, Tag};
 
+use super::completed;
 use super::numbers::{Kind, all_alike, plainer_numbers};
 use super::plainer::{Fails, LONG, leave_out, simpler};
 
@@ -19,7 +20,7 @@ const FEW: usize = 8;
 pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     loop {
         let before = events.len();
-        events = alike(events, fails);
+        events = alike(completed(events, fails), fails);
         if runs(&events).len() > FEW {
             let all = 0..events.len();
             fill(&mut events, all, fails);
@@ -88,6 +89,7 @@ fn goes_on(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Post(one), Event::Post(other)) => one.selector == other.selector,
         (Event::Arrive(one), Event::Arrive(other)) => one.envelope == other.envelope,
+        // The rest of them follows from the id.
         (Event::Cancel(_), Event::Cancel(_)) | (Event::Retract(_), Event::Retract(_)) => true,
         (Event::Probe(one), Event::Probe(other)) => one == other,
         (Event::MatchedProbe(one), Event::MatchedProbe(other)) => one == other,

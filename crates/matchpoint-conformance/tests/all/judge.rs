@@ -32,7 +32,7 @@ fn per_source_a_probe_binds_the_next_call_alone() {
         let text = format!("{TWO_SOURCES} probe 0/*/7\n {then}");
         let law = verdict(Order::PerSource, &text, &[QUEUED, QUEUED, found(2), outcome.clone()]);
         assert_eq!(law, Some(Law::Probe), "{then}");
-        let text = format!("{TWO_SOURCES} probe 0/*/7\n cancel r9\n {then}");
+        let text = format!("{TWO_SOURCES} probe 0/*/7\n cancel r9 0/1/7\n {then}");
         let outcomes = [QUEUED, QUEUED, found(2), Outcome::Done(false), outcome];
         assert_eq!(verdict(Order::PerSource, &text, &outcomes), None, "{then}");
     }
@@ -55,7 +55,7 @@ fn nameless_messages_keep_their_order_among_themselves() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
     // Named, it is the earliest of its source: it kept its age.
-    let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 3\n post r1 0/*/7";
+    let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 0/?/7 3\n post r1 0/*/7";
     let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::Named)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
     assert_eq!([1, 2].map(taking), [None, Some(Law::Post)]);
@@ -63,7 +63,7 @@ fn nameless_messages_keep_their_order_among_themselves() {
 
 #[test]
 fn a_name_learned_late_takes_the_earliest_receive_that_asks_for_it() {
-    let text = "arrive m1 0/?/7\n post r1 0/3/*\n post r2 0/3/7\n readdress m1 3";
+    let text = "arrive m1 0/?/7\n post r1 0/3/*\n post r2 0/3/7\n readdress m1 0/?/7 3";
     let queued = Outcome::Posted(Ok(None));
     let saying = |said| {
         let outcomes = [QUEUED, queued.clone(), queued.clone(), Outcome::Readdressed(said)];

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
+    ContextId, Drained, Engine, Entry, Envelope, Event, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
     RecvId, Refused, Selector, Tag, TagMask, Wild, engines, event::script,
 };
-use matchpoint_conformance::{Choices, Options, check};
+use matchpoint_conformance::{Choices, Issued, Options, check};
 
 use crate::laws::streams;
 
@@ -369,6 +369,7 @@ struct Two {
     right: Box<dyn Engine>,
     choices: Choices<'static>,
     sort: Sort,
+    issued: Issued,
     next: u64,
 }
 
@@ -376,7 +377,7 @@ impl Two {
     fn new(name: &str, seed: u64) -> Self {
         let mut choices = Choices::Seed(seed);
         let sort = Sort::draw(&mut choices);
-        Two { ours: engine(name), right: engine("list"), choices, sort, next: 0 }
+        Two { ours: engine(name), right: engine("list"), choices, sort, issued: Issued::default(), next: 0 }
     }
 
     fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
@@ -424,6 +425,7 @@ impl Two {
             let selector = self.selector();
             for _ in 0..=self.choices.below(self.sort.receives_alike) {
                 let receive = Receive::new(RecvId(self.id()), selector);
+                self.issued.note(&Event::Post(receive));
                 self.same("post", |engine| engine.post(receive)).ok();
                 posted += 1;
             }
@@ -433,12 +435,14 @@ impl Two {
     fn call_something_else(&mut self) {
         match self.choices.below(6) {
             0 => {
-                let receive = RecvId(self.earlier_id());
-                self.same("cancel", |engine| engine.cancel(receive));
+                let id = RecvId(self.earlier_id());
+                let receive = self.issued.receive(id);
+                self.same("cancel", |engine| engine.cancel(&receive));
             }
             1 => {
-                let message = MsgId(self.earlier_id());
-                self.same("retract", |engine| engine.retract(message));
+                let id = MsgId(self.earlier_id());
+                let message = self.issued.message(id);
+                self.same("retract", |engine| engine.retract(&message));
             }
             2 => {
                 let any = Selector::new(self.context(), Wild::Any, Wild::Any);
@@ -455,8 +459,10 @@ impl Two {
                 self.same("set_hints", |engine| engine.set_hints(context, hints)).ok();
             }
             4 => {
-                let (message, source) = (MsgId(self.earlier_id()), self.source());
-                let _ = self.same("readdress", |engine| engine.readdress(message, source));
+                let (id, source) = (MsgId(self.earlier_id()), self.source());
+                let message = self.issued.message(id);
+                let _ = self.same("readdress", |engine| engine.readdress(&message, source));
+                self.issued.note(&Event::Readdress(message, source));
             }
             _ => {
                 let (context, source) = (self.context(), self.source());
@@ -493,6 +499,7 @@ impl Two {
             }
         }
         messages.truncate(count);
+        self.issued.note(&Event::ArriveBatch(messages.clone()));
         messages
     }
 

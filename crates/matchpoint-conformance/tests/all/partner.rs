@@ -181,7 +181,7 @@ fn searches_of_the_posted_queue_cost_what_the_equations_say() {
                 let posted = examined(&mut **engine, |engine| {
                     assert_eq!(engine.arrive(message(1, key, NO_TAG)), Ok(None));
                 });
-                assert!(engine.retract(MsgId(1)), "it is as if it had not come");
+                assert!(engine.retract(&message(1, key, NO_TAG)), "it is as if it had not come");
                 posted.posted
             };
             assert_eq!(count(&mut list), id + 1, "Equation 8");

@@ -207,7 +207,7 @@ fn optimistic_believes_the_hash_values_of_the_sender_only_if_told_to() {
         let mut engine = engine(name);
         post(&mut *engine, 1, Some(1), Some(1));
         assert_eq!(engine.arrive(untrue), Ok(found), "{name}");
-        assert_eq!(engine.retract(MsgId(1)), found.is_none(), "{name}: it leaves the bins it was filed in");
+        assert_eq!(engine.retract(&untrue), found.is_none(), "{name}: it leaves the bins it was filed in");
     }
 }
 

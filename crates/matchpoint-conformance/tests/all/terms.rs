@@ -26,15 +26,15 @@ impl Engine for Bare {
         self.0.matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.0.cancel(receive)
     }
 
-    fn retract(&mut self, _: MsgId) -> bool {
+    fn retract(&mut self, _: &Message) -> bool {
         panic!("no retract")
     }
 
-    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, _: &Message, _: Rank) -> Result<Readdressed, Refused> {
         panic!("no readdress")
     }
 

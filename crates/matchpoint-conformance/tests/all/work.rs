@@ -262,9 +262,9 @@ fn what_a_context_has_is_what_a_visit_shows() {
         let mut engine = engines::create(&variant.name).unwrap();
         let mut judge = Judge::new(engine.order(), false);
         for (number, event) in generate::stream(shape, Choices::Seed(3), 2000).iter().enumerate() {
-            if judge.admits(event) {
+            if let Some(event) = judge.admit(event) {
                 let outcome = event.play(&mut *engine);
-                judge.judge(event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
+                judge.judge(&event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
             }
             if number % 100 > 0 {
                 continue;

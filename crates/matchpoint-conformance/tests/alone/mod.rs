@@ -29,15 +29,15 @@ impl Engine for Alone {
         self.0.matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.0.cancel(receive)
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         self.0.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.0.readdress(message, source)
     }
 

@@ -31,15 +31,21 @@ impl Engine for Denied {
         self.engine.matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.engine.cancel(receive)
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
+        self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
+            Entry::Message(queued) if queued.id == message.id => {
+                assert_eq!(queued.envelope, message.envelope)
+            }
+            _ => {}
+        });
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         if self.is_denied.load(Ordering::Relaxed) {
             return Err(Refused::Memory);
         }
@@ -111,7 +117,7 @@ fn names_are_owed_until_there_is_memory_and_nothing_overtakes() {
     // The second stays a stranger's.
     for message in [1, 3] {
         known.0.insert(message, 5);
-        assert_eq!(matching.readdress(message, 5), None);
+        assert_eq!(matching.readdress(message, 5, &known), None);
         is_denied.store(false, Ordering::Relaxed);
     }
     assert!(matching.owes_names());
@@ -131,4 +137,24 @@ fn names_are_owed_until_there_is_memory_and_nothing_overtakes() {
     assert_eq!([12, 13].map(|id| matching.post(id, asked(5), &known)), [Ok(Some(3)), Ok(Some(4))]);
     assert_eq!(matching.post(14, asked(ADDR_UNSPEC), &known), Ok(Some(2)));
     assert_eq!((matching.tally().posted_now, matching.tally().unexpected_now), (0, 0));
+}
+
+#[test]
+fn retract_while_names_are_owed() {
+    let (mut matching, mut known) = (Matching::new("hybrid").expect("it is one"), Sources::default());
+    let engine = engines::create("list").expect("it is one");
+    matching.engine = Box::new(Denied { engine, is_denied: Arc::new(AtomicBool::new(true)) });
+    matching.lengthen().expect("nothing is queued");
+    known.0.insert(1, 5);
+    assert_eq!(matching.arrive(1, 5, 7, &known), Ok(None));
+    for message in [2, 3] {
+        assert_eq!(matching.arrive(message, ADDR_UNSPEC, 7, &known), Ok(None));
+    }
+    known.0.insert(2, 5);
+    assert_eq!(matching.readdress(2, 5, &known), None);
+    known.0.insert(4, 5);
+    assert_eq!(matching.arrive(4, 5, 7, &known), Ok(None));
+    assert!(matching.owes_names());
+    assert!((1..=4).all(|message| matching.retract(message, &known)));
+    assert!(!matching.retract(1, &known));
 }

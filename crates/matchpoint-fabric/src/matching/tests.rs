@@ -112,14 +112,15 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
         } else if dice.below(30) == 0 && !plain.posted.is_empty() {
             let at = dice.below(plain.posted.len() as u64) as usize;
             let (gone, _) = plain.posted.remove(at);
-            assert!(matching.cancel(gone), "{engine}, seed {seed}, event {id}");
-            assert!(!matching.cancel(gone), "a second time");
+            assert!(matching.cancel(gone, &book), "{engine}, seed {seed}, event {id}");
+            assert!(!matching.cancel(gone, &book), "a second time");
         } else if dice.below(20) == 0 {
             let nameless = |&&(_, from, _): &&(u64, Addr, u64)| from == ADDR_UNSPEC;
             let Some(&(message, _, tag)) = plain.unexpected.iter().find(nameless) else { continue };
             book.messages.insert(message, (addr, tag));
             let expected = plain.readdress(message, addr);
-            assert_eq!(matching.readdress(message, addr), expected, "{engine}, seed {seed}, event {id}");
+            let received = matching.readdress(message, addr, &book);
+            assert_eq!(received, expected, "{engine}, seed {seed}, event {id}");
         } else if dice.below(10) < leaning {
             let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
             let asked = Asked { addr, tag, ignore: mask(&mut dice) };
@@ -199,7 +200,7 @@ fn short_queues_come_back_after_a_burst() {
 fn a_burst_after_many_probes_is_kept() {
     let (mut matching, mut book) = long();
     for id in 0..100 {
-        assert!(matching.cancel(id));
+        assert!(matching.cancel(id, &book));
     }
     let nothing = Asked { addr: 0, tag: 7, ignore: 0 };
     for _ in 0..2 * PATIENCE {

@@ -8,7 +8,7 @@ use std::ptr;
 use libc::iovec;
 
 use crate::abi::peer::PeerRxEntry;
-use crate::abi::{Addr, errno};
+use crate::abi::{ADDR_UNSPEC, Addr, errno};
 use crate::asked::Asked;
 use crate::matching::Remember;
 use crate::pool::Slot;
@@ -49,6 +49,8 @@ pub struct Entry {
     pub state: State,
     /// It is for tagged messages.
     pub tagged: bool,
+    /// A message whose source became known while it waited, and that is queued without it.
+    pub is_unnamed: bool,
     /// Messages in this buffer that the core has not finished.
     pub users: usize,
     /// The buffer for several messages that this message is in.
@@ -145,6 +147,12 @@ impl Remember for ByAddress {
     fn source(&self, message: u64) -> Addr {
         // SAFETY: as above.
         unsafe { &*(message as *const Entry) }.peer.addr
+    }
+
+    fn queued_source(&self, message: u64) -> Addr {
+        // SAFETY: as above.
+        let is_unnamed = unsafe { &*(message as *const Entry) }.is_unnamed;
+        if is_unnamed { ADDR_UNSPEC } else { self.source(message) }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::lock;
 use crate::matching::Matching;
 use crate::object;
 use crate::patch::{Lock, Patch, owner, shared_lock};
-use crate::peer::entry::{Claims, State};
+use crate::peer::entry::{ByAddress, Claims, State};
 use crate::peer::owner::{Next, Owner, Untagged};
 use crate::peer::unused::Supplies;
 use crate::pool::Pool;
@@ -276,7 +276,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         report::closed(&(*this).report, &(*this).owner.matching);
         for entry in (*this).owner.leftovers() {
             if (*entry).state == State::Unexpected && (*entry).tagged {
-                (*this).owner.matching.retract(entry as u64);
+                (*this).owner.matching.retract(entry as u64, &ByAddress);
             }
             Owner::proceed(&raw mut (*this).owner, Next::Discard(entry));
         }

@@ -40,12 +40,13 @@ impl Owner {
         entry.peer.addr = addr;
         let is_directed = if entry.tagged { self.terms.directed } else { self.terms.untagged_directed };
         if !is_directed {
+            entry.is_unnamed = true;
             return Next::Done;
         }
         if !entry.tagged {
             return self.name_untagged(message, addr);
         }
-        match self.matching.readdress(message as u64, addr) {
+        match self.matching.readdress(message as u64, addr, &ByAddress) {
             Some(receive) => self.hand_over(receive as *mut Entry, message),
             None => Next::Done,
         }

@@ -151,6 +151,7 @@ impl Owner {
         let entry = unsafe { &mut *message };
         entry.state = State::Unexpected;
         entry.tagged = flags & flags::TAGGED != 0;
+        entry.is_unnamed = false;
         entry.within = ptr::null_mut();
         entry.peer.srx = self.srx;
         entry.peer.msg_size = bytes;
@@ -185,7 +186,7 @@ impl Owner {
         let (state, tagged, within) = unsafe { ((*entry).state, (*entry).tagged, (*entry).within) };
         if state == State::Unexpected {
             if tagged {
-                self.matching.retract(entry as u64);
+                self.matching.retract(entry as u64, &ByAddress);
             } else {
                 self.untagged.retract(entry);
             }
@@ -224,7 +225,7 @@ impl Owner {
         // SAFETY: as above, and nobody else refers to it.
         let entry = unsafe { &mut *receive };
         if entry.tagged {
-            self.matching.cancel(receive as u64);
+            self.matching.cancel(receive as u64, &ByAddress);
         } else {
             self.untagged.withdraw(receive);
         }

@@ -239,17 +239,18 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
         self.look_for(selector).map(|place| self.unexpected.take(place).id)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        self.posted.drain(|posted| posted.id == receive).next().is_some()
+    fn cancel(&mut self, receive: &Receive) -> bool {
+        self.posted.drain(|posted| posted.id == receive.id).next().is_some()
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
-        self.unexpected.drain(|unexpected| unexpected.id == message).next().is_some()
+    fn retract(&mut self, message: &Message) -> bool {
+        self.unexpected.drain(|unexpected| unexpected.id == message.id).next().is_some()
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         let is_it = |unexpected: &Message| {
-            unexpected.id == message && unexpected.envelope.source == Rank::UNKNOWN && source != Rank::UNKNOWN
+            let is_nameless = [message, unexpected].iter().all(|of| of.envelope.source == Rank::UNKNOWN);
+            unexpected.id == message.id && is_nameless && source != Rank::UNKNOWN
         };
         let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| is_it(unexpected)) else {
             return Ok(Readdressed::NotNameless);
@@ -260,7 +261,7 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
             waiting.envelope = named;
             return Ok(Readdressed::Named);
         };
-        self.unexpected.drain(|unexpected| unexpected.id == message).next();
+        self.unexpected.drain(|unexpected| unexpected.id == message.id).next();
         Ok(Readdressed::Matched(self.posted.take(place).id))
     }
 

@@ -436,7 +436,7 @@ fn without_another_what_would_be_matched_is_refused_and_nothing_is_lost() {
     let selector = receive(0, Wild::Any, 8).selector;
     assert_eq!(engine.probe(&selector), Some(MsgId(1)));
     assert_eq!(engine.matched_probe(&selector), Some(MsgId(1)));
-    assert!(engine.cancel(RecvId(1)));
+    assert!(engine.cancel(&receive(1, Wild::Any, 7)));
     assert_eq!((engine.posted_len(), engine.unexpected_len()), (0, 0));
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full), "not even what needs no machine");
 }
@@ -540,13 +540,15 @@ fn a_batch_is_one_kernel_and_its_messages_are_delivered() {
 fn batches_of_an_application_are_matched_as_it_had_them() {
     let Some(emulation) = Emulation::built() else { return };
     let rng = &mut fastrand::Rng::with_seed(5);
+    let mut posted = Vec::new();
     let events: Vec<Event> = (0..600)
         .map(|id| {
             let (source, tag) = (Rank(rng.u64(..6)), rng.u64(..5));
+            posted.push(receive(id, Wild::Is(source), tag));
             match rng.u32(..20) {
-                0 => Event::Probe(receive(id, Wild::Is(source), tag).selector),
-                1 => Event::Cancel(RecvId(rng.u64(..id + 1))),
-                2..11 => Event::Post(receive(id, Wild::Is(source), tag)),
+                0 => Event::Probe(posted[id as usize].selector),
+                1 => Event::Cancel(posted[rng.u64(..id + 1) as usize]),
+                2..11 => Event::Post(posted[id as usize]),
                 _ => Event::Arrive(Message::new(MsgId(id), Envelope::new(HERE, source, Tag(tag)))),
             }
         })

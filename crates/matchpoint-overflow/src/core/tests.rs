@@ -89,10 +89,10 @@ fn cancel_after_match_returns_false() {
     let mut core = core("hybrid");
     assert_eq!(core.post(10, &envelope(0, 2, 3)), Ok(None));
     assert_eq!(core.post(11, &envelope(0, 2, 3)), Ok(None));
-    assert!(core.cancel(10));
-    assert!(!core.cancel(10));
+    assert!(core.cancel(10, &envelope(0, 2, 3)));
+    assert!(!core.cancel(10, &envelope(0, 2, 3)));
     assert_eq!(core.arrive(1, &envelope(0, 2, 3)), Ok(Some(11)));
-    assert!(!core.cancel(11));
+    assert!(!core.cancel(11, &envelope(0, 2, 3)));
     assert_eq!(core.tally().posted_now, 0);
 }
 
@@ -176,6 +176,7 @@ fn full_or_unsuitable_engine_is_replaced() {
 /// Plays one random stream on an engine and on `list`, and compares all results.
 fn compare_with_list(engine: &str, seed: u64, events: u64) {
     let (mut core, mut list, mut random) = (core(engine), core("list"), Random(seed));
+    let mut asked = vec![envelope(0, 0, 0)];
     for id in 1..=events {
         let at = format!("{engine}, seed {seed}, event {id}");
         let context = random.below(2) as u32;
@@ -187,6 +188,7 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             if wild & 3 == 0 { ANY } else { source },
             if wild & 4 == 0 { tag } else { ANY },
         );
+        asked.push(receive);
         // Phases in which receives or messages prevail, so that both queues grow.
         let receives = if (id / 300) % 2 == 0 { 70 } else { 25 };
         match random.below(110) {
@@ -198,7 +200,8 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             }
             100..109 => {
                 let other = id - random.below(id.min(200));
-                assert_eq!(core.cancel(other), list.cancel(other), "{at}");
+                let of = &asked[other as usize];
+                assert_eq!(core.cancel(other, of), list.cancel(other, of), "{at}");
             }
             _ if random.below(10) == 0 => {
                 core.close_context(context);

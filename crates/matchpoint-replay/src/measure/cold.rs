@@ -133,10 +133,11 @@ fn median(mut values: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
     use crate::step::Kind;
-    use matchpoint::MsgId;
+    use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Tag};
 
     fn at(at_ns: i64) -> Step {
-        Step { at_ns, kind: Kind::Retract { message: MsgId(0) }, site: 0 }
+        let message = Message::new(MsgId(0), Envelope::new(ContextId(0), Rank(0), Tag(0)));
+        Step { at_ns, kind: Kind::Retract { message }, site: 0 }
     }
 
     #[test]

@@ -88,8 +88,8 @@ pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>
         Kind::Arrive { message, .. } => engine.arrive(*message)?.map(|receive| receive.0),
         Kind::Probe { selector, .. } => engine.probe(selector).map(|message| message.0),
         Kind::MatchedProbe { selector, .. } => engine.matched_probe(selector).map(|message| message.0),
-        Kind::Cancel { receive, .. } => engine.cancel(*receive).then_some(1),
-        Kind::Retract { message } => engine.retract(*message).then_some(1),
+        Kind::Cancel { receive, .. } => engine.cancel(receive).then_some(1),
+        Kind::Retract { message } => engine.retract(message).then_some(1),
     })
 }
 

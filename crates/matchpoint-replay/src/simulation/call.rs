@@ -347,9 +347,10 @@ impl<S: Sink> Simulation<'_, S> {
     fn cancel(&mut self, at: At, id: RequestId) {
         let process = &mut self.processes[at.index];
         let Some(place) = process.requests.get(id).and_then(Request::receive) else { return };
-        let Some(receive) = process.receives.get(place).map(|receive| receive.id(place)) else { return };
+        let posted = process.receives.get(place).map(|receive| (receive.id(place), receive.asked));
+        let Some((receive, asked)) = posted else { return };
         let was_posted = process.matcher.cancel(&mut process.receives, place);
-        self.sink.step(Point { at_ns: at.now_ns, process: at.index }.cancel(receive, was_posted));
+        self.sink.step(Point { at_ns: at.now_ns, process: at.index }.cancel(receive, asked, was_posted));
         if was_posted {
             self.tally.totals.cancelled += 1;
             self.processes[at.index].receives.remove(place);

@@ -77,12 +77,12 @@ impl<S: Sink> Simulation<'_, S> {
         let Some(place) = place else { return };
         let flight = &mut self.flights[place];
         flight.withdrawn = true;
-        let message = flight.id();
+        let (message, label) = (flight.id(), flight.label);
         let process = &mut self.processes[to];
         if process.matcher.retract(&mut self.flights, place) {
             let at_ns = now_ns.max(process.clock_ns);
             self.forget_flight(place);
-            self.sink.step(Point { at_ns, process: to }.retract(message));
+            self.sink.step(Point { at_ns, process: to }.retract(message, label));
         }
     }
 

@@ -526,8 +526,7 @@ CALL(Cancel, (MPI_Request * request), (request))
         result = REAL(Cancel)(request);
     else if (receive->pair != NULL)
         result = MPI_ERR_REQUEST; /* a combined request cannot be cancelled (MPI-4.1 §3.10) */
-    else if (receive->state == RECEIVE_QUEUED &&
-             overflow.functions->cancel(overflow.core, (uint64_t)(uintptr_t)receive))
+    else if (receive->state == RECEIVE_QUEUED && withdraw(receive))
         result = cancel_queued(receive);
     else if (receive->is_counted) /* given back: it may still be unmatched */
         result = REAL(Cancel)(&receive->inner);

@@ -55,15 +55,15 @@ impl Concurrent for Locked {
         self.lock().matched_probe(selector)
     }
 
-    fn cancel(&self, receive: RecvId) -> bool {
+    fn cancel(&self, receive: &Receive) -> bool {
         self.lock().cancel(receive)
     }
 
-    fn retract(&self, message: MsgId) -> bool {
+    fn retract(&self, message: &Message) -> bool {
         self.lock().retract(message)
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.lock().readdress(message, source)
     }
 

@@ -19,10 +19,9 @@
 //! *Where a call finds its shard.* It reads the table of spread contexts and an epoch, takes the lock, and reads the epoch
 //! again: who changes the table has all locks, and changes the epoch. So nothing is written that all threads share.
 //!
-//! Post, arrive and probes: those of the engine inside, and a lock. Cancel, retract and readdress, which name no context,
-//! take one lock after the other. Some hundred contexts are spread at once.
+//! Post, arrive, probes, cancel, retract and readdress: those of the engine inside, and a lock. Some hundred contexts are
+//! spread at once.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -150,19 +149,6 @@ impl Sharded {
             let mut inside = self.lock(at);
             if self.epoch.load(Ordering::Relaxed) == epoch {
                 return act(&mut inside, is_spread);
-            }
-        }
-    }
-
-    /// Calls `act` with one shard after the other until it is done, which a change of places in between must not hide.
-    fn anywhere(&self, act: impl Fn(&mut Inside) -> bool) -> bool {
-        loop {
-            let epoch = self.epoch.load(Ordering::Acquire);
-            if (0..self.shards.len()).any(|at| act(&mut self.lock(at))) {
-                return true;
-            }
-            if self.epoch.load(Ordering::Acquire) == epoch {
-                return false;
             }
         }
     }
@@ -325,30 +311,26 @@ impl Concurrent for Sharded {
         })
     }
 
-    fn cancel(&self, receive: RecvId) -> bool {
-        self.anywhere(|inside| inside.engines().any(|engine| engine.cancel(receive)))
+    fn cancel(&self, receive: &Receive) -> bool {
+        let context = receive.selector.context();
+        self.at(context, named(&receive.selector), |inside, _| inside.engine(context).cancel(receive))
     }
 
-    fn retract(&self, message: MsgId) -> bool {
-        self.anywhere(|inside| {
-            let is_done = inside.engines().any(|engine| engine.retract(message));
-            if is_done {
-                inside.stamps.remove(&message);
+    fn retract(&self, message: &Message) -> bool {
+        let Envelope { context, source, .. } = message.envelope;
+        self.at(context, Some(source), |inside, is_spread| {
+            let is_done = inside.engine(context).retract(message);
+            if is_done && is_spread {
+                inside.stamps.remove(&message.id);
             }
             is_done
         })
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
-        // What is nameless waits in a context that is not spread.
-        let result = Cell::new(Ok(Readdressed::NotNameless));
-        self.anywhere(|inside| {
-            inside.engines().any(|engine| {
-                result.set(engine.readdress(message, source));
-                result.get() != Ok(Readdressed::NotNameless)
-            })
-        });
-        result.get()
+    fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
+        // A message without a source is never in a spread context.
+        let context = message.envelope.context;
+        self.at(context, None, |inside, _| inside.engine(context).readdress(message, source))
     }
 
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -33,9 +33,8 @@
 //!   were posted before the batch began, and before all that is posted after it; others that are pended are in the order in
 //!   which they had the lock. No message but the batch's arrives before it is posted.
 //! * *A cancelled receive was pended*: it accepts no message of the batch, and is in no queue but that list. One that is in `posted`
-//!   may have been taken by a message of the batch already, which may even be delivered: only the end of the batch tells. To know
-//!   at once which receives accept no message of the batch, every post would have to write down its selector by its id, for the
-//!   sake of a call that hardly anybody makes.
+//!   may have been taken by a message of the batch already, which may even be delivered. A receive that accepts no message of the
+//!   batch was not taken, but the engine that has it is lent. So the cancel waits for the end of the batch.
 //! * *A message that a batch leaves* is in neither engine while the batch goes on. Who could find it, waits: of two messages of one
 //!   envelope, one in the batch and one that would come after it, no receive can take the second while the first is not filed, as
 //!   no other message arrives and who accepts the first waits. A matched probe that accepts it waits as a post does.
@@ -277,15 +276,15 @@ impl<R: Rules> Concurrent for Split<R> {
         self.beside(|kept| kept.matched_probe(selector), |home| home.matched_probe(selector))
     }
 
-    fn cancel(&self, receive: RecvId) -> bool {
+    fn cancel(&self, receive: &Receive) -> bool {
         self.beside(|kept| kept.cancel(receive), |home| home.cancel(receive))
     }
 
-    fn retract(&self, message: MsgId) -> bool {
+    fn retract(&self, message: &Message) -> bool {
         self.beside(|kept| kept.retract(message), |home| home.retract(message))
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.beside(|kept| kept.readdress(message, source), |home| home.readdress(message, source))
     }
 

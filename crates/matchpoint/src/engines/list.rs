@@ -99,22 +99,25 @@ impl<E: Effort> Engine for List<E> {
         take(&mut self.unexpected, at).map(|message| message.id)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        let at = self.posted.iter().position(|posted| posted.id == receive);
+    fn cancel(&mut self, receive: &Receive) -> bool {
+        let at = self.posted.iter().position(|posted| posted.id == receive.id);
         at.and_then(|at| self.posted.remove(at)).is_some()
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
-        let at = self.unexpected.iter().position(|unexpected| unexpected.id == message);
+    fn retract(&mut self, message: &Message) -> bool {
+        let at = self.unexpected.iter().position(|unexpected| unexpected.id == message.id);
         at.and_then(|at| self.unexpected.remove(at)).is_some()
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
-        let Some(at) = self.unexpected.iter().position(|unexpected| unexpected.id == message) else {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
+        if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+            return Ok(Readdressed::NotNameless);
+        }
+        let Some(at) = self.unexpected.iter().position(|unexpected| unexpected.id == message.id) else {
             return Ok(Readdressed::NotNameless);
         };
         let nameless = self.unexpected[at].envelope;
-        if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+        if nameless.source != Rank::UNKNOWN {
             return Ok(Readdressed::NotNameless);
         }
         let named = Envelope { source, ..nameless };

@@ -296,6 +296,7 @@ mod tests {
             (spec.build)(&arguments, true).unwrap()
         };
         let (mut list, mut template) = (made(&list::SPEC), made(&template::SPEC));
+        let (mut selectors, mut envelopes) = (Vec::new(), Vec::new());
         let mut matches = 0;
         for id in 0..20_000 {
             let tag = Tag(draw(4));
@@ -308,17 +309,17 @@ mod tests {
             };
             let selector =
                 Selector::new(ContextId(0), if draw(4) == 0 { Wild::Any } else { Wild::Is(source) }, asked);
-            let other = draw(id + 1);
+            let envelope = Envelope::new(ContextId(0), source, tag);
+            let other = draw(id + 1) as usize;
+            selectors.push(selector);
+            envelopes.push(envelope);
             let answers = |engine: &mut dyn Engine, call: u64| match call {
                 0..4 => format!("{:?}", engine.post(Receive::new(RecvId(id), selector))),
-                4..8 => {
-                    let envelope = Envelope::new(ContextId(0), source, tag);
-                    format!("{:?}", engine.arrive(Message::new(MsgId(id), envelope)))
-                }
+                4..8 => format!("{:?}", engine.arrive(Message::new(MsgId(id), envelope))),
                 8 => format!("{:?}", engine.probe(&selector)),
                 9 => format!("{:?}", engine.matched_probe(&selector)),
-                10 => format!("{}", engine.cancel(RecvId(other))),
-                _ => format!("{}", engine.retract(MsgId(other))),
+                10 => format!("{}", engine.cancel(&Receive::new(RecvId(other as u64), selectors[other]))),
+                _ => format!("{}", engine.retract(&Message::new(MsgId(other as u64), envelopes[other]))),
             };
             let call = draw(12);
             let right = answers(&mut *list, call);

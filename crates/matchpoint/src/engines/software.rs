@@ -182,15 +182,15 @@ impl<E: Tables> Engine for Backed<E> {
         self.call(|engine| engine.matched_probe(selector))
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.call(|engine| engine.cancel(receive))
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         self.call(|engine| engine.retract(message))
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.call(|engine| engine.readdress(message, source))
     }
 

@@ -8,9 +8,9 @@
 //! arrive_batch m2=0/3/7 m3=0/4/7
 //! probe 0/*/*
 //! matched_probe 0/3/*
-//! cancel r1
-//! retract m1
-//! readdress m1 3
+//! cancel r1 0/3/7               receive 1, with the selector that it was posted with
+//! retract m4 0/3/7              message 4, with its envelope as it is now
+//! readdress m1 0/?/7 3          message 1: its source is 3
 //! set_hints 0 no_any_tag,no_unexpected
 //! set_hints 0                   back to MPI's full semantics
 //! close 0
@@ -75,10 +75,8 @@ const LONGEST: u64 = 1 << 22;
 /// The name of a receive or a message in an event that can be one of a run.
 fn name(event: &mut Event) -> Option<&mut u64> {
     match event {
-        Event::Post(receive) => Some(&mut receive.id.0),
-        Event::Arrive(message) => Some(&mut message.id.0),
-        Event::Cancel(receive) => Some(&mut receive.0),
-        Event::Retract(message) => Some(&mut message.0),
+        Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
+        Event::Arrive(message) | Event::Retract(message) => Some(&mut message.id.0),
         _ => None,
     }
 }
@@ -163,10 +161,14 @@ impl Display for Event {
             Event::Arrive(message) => write!(f, "arrive m{} {}", message.id.0, Sent(message)),
             Event::Probe(selector) => write!(f, "probe {selector}"),
             Event::MatchedProbe(selector) => write!(f, "matched_probe {selector}"),
-            Event::Cancel(receive) => write!(f, "cancel r{}", receive.0),
-            Event::Retract(message) => write!(f, "retract m{}", message.0),
-            Event::Readdress(message, Rank::UNKNOWN) => write!(f, "readdress m{} ?", message.0),
-            Event::Readdress(message, source) => write!(f, "readdress m{} {}", message.0, source.0),
+            Event::Cancel(receive) => write!(f, "cancel r{} {}", receive.id.0, receive.selector),
+            Event::Retract(message) => write!(f, "retract m{} {}", message.id.0, Sent(message)),
+            Event::Readdress(message, Rank::UNKNOWN) => {
+                write!(f, "readdress m{} {} ?", message.id.0, Sent(message))
+            }
+            Event::Readdress(message, source) => {
+                write!(f, "readdress m{} {} {}", message.id.0, Sent(message), source.0)
+            }
             Event::SetHints(context, hints) => write_hints(f, *context, *hints),
             Event::Close(context) => write!(f, "close {}", context.0),
             Event::FailSource(context, Rank::UNKNOWN) => write!(f, "fail_source {} ?", context.0),
@@ -233,8 +235,8 @@ const SOURCE: &str = "a source, `?` for one not known";
 fn event(line: &str) -> Result<Event, ScriptError> {
     let mut words = Words(line.split_whitespace());
     let event = match words.next(EVENT)? {
-        "post" => Event::Post(Receive::new(receive(&mut words)?, selector(&mut words)?)),
-        "arrive" => Event::Arrive(sent(message(&mut words)?, words.next(ENVELOPE)?)?),
+        "post" => Event::Post(receive(&mut words)?),
+        "arrive" => Event::Arrive(message(&mut words)?),
         "arrive_batch" => Event::ArriveBatch(words.0.by_ref().map(batched).collect::<Result<_, _>>()?),
         "probe" => Event::Probe(selector(&mut words)?),
         "matched_probe" => Event::MatchedProbe(selector(&mut words)?),
@@ -261,14 +263,16 @@ fn named(word: &str, letter: char, expected: &'static str) -> Result<u64, Script
     number(word.strip_prefix(letter).ok_or(error(word, expected))?, expected)
 }
 
-fn receive(words: &mut Words<'_>) -> Result<RecvId, ScriptError> {
+fn receive(words: &mut Words<'_>) -> Result<Receive, ScriptError> {
     const EXPECTED: &str = "a receive's id (r1)";
-    named(words.next(EXPECTED)?, 'r', EXPECTED).map(RecvId)
+    let id = named(words.next(EXPECTED)?, 'r', EXPECTED)?;
+    Ok(Receive::new(RecvId(id), selector(words)?))
 }
 
-fn message(words: &mut Words<'_>) -> Result<MsgId, ScriptError> {
+fn message(words: &mut Words<'_>) -> Result<Message, ScriptError> {
     const EXPECTED: &str = "a message's id (m1)";
-    named(words.next(EXPECTED)?, 'm', EXPECTED).map(MsgId)
+    let id = named(words.next(EXPECTED)?, 'm', EXPECTED)?;
+    sent(MsgId(id), words.next(ENVELOPE)?)
 }
 
 fn batched(word: &str) -> Result<Message, ScriptError> {
@@ -351,10 +355,10 @@ arrive_batch m2=0/3/7 m3=0/4/7^
 arrive_batch
 probe 0/*/*
 matched_probe 0/3/*
-cancel r1
-retract m1
-readdress m1 3
-readdress m1 ?
+cancel r1 0/3/0x10~0xf
+retract m1 0/3/7^
+readdress m1 0/?/7 3
+readdress m1 0/?/7^ ?
 set_hints 0 no_any_source,no_any_tag,exact_length,allow_overtaking,no_unexpected
 set_hints 1
 close 0
@@ -369,9 +373,9 @@ fail_source 0 ?
         let text = "\
 post r1..r70000 0/*/0x10~0xf
 arrive m18446744073709551600..m18446744073709551615 0/3/7^
-cancel r9..r2
-retract m10..m17
-retract m17
+cancel r9..r2 0/*/7
+retract m10..m17 0/3/7
+retract m17 0/3/7
 post r1 0/0/0
 post r2 0/0/1
 ";
@@ -388,13 +392,17 @@ post r2 0/0/1
             ("\n# fine\npost r1 0/1/2\nreceive r1", "line 4: read `receive`, expected post, arrive,"),
             ("post m1 0/1/2", "line 1: read `m1`, expected a receive's id (r1)"),
             ("post r1", "line 1: read `nothing more`, expected context/source/tag"),
+            ("cancel r1", "line 1: read `nothing more`, expected context/source/tag, `*`"),
+            ("retract m1", "line 1: read `nothing more`, expected context/source/tag, `?`"),
+            ("readdress m1 3", "line 1: read `3`, expected context/source/tag, `?`"),
+            ("readdress m1 0/?/2", "line 1: read `nothing more`, expected a source"),
             ("post r1 0/1", "line 1: read `0/1`, expected context/source/tag"),
             ("arrive m1 0/*/2", "line 1: read `*`, expected context/source/tag, `?`"),
             ("close 4294967296", "line 1: read `4294967296`, expected a context id of 32 bits"),
             ("close 0 1", "line 1: read `1`, expected the end of the line"),
             ("close 0..1", "line 1: read `0..1`, expected two names of one kind"),
             ("arrive m1..r2 0/1/2", "line 1: read `r2`, expected a message's id (m1)"),
-            ("cancel r0..r4194304", "line 1: read `r0..r4194304`, expected a run of no more than"),
+            ("cancel r0..r4194304 0/1/2", "line 1: read `r0..r4194304`, expected a run of no more than"),
             ("set_hints 0 fast", "line 1: read `fast`, expected no_any_source,"),
         ] {
             let error = parse(text).unwrap_err().to_string();

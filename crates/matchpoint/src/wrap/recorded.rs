@@ -53,18 +53,18 @@ impl Engine for Recorded {
         self.engine.matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        self.events.push(Event::Cancel(receive));
+    fn cancel(&mut self, receive: &Receive) -> bool {
+        self.events.push(Event::Cancel(*receive));
         self.engine.cancel(receive)
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
-        self.events.push(Event::Retract(message));
+    fn retract(&mut self, message: &Message) -> bool {
+        self.events.push(Event::Retract(*message));
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
-        self.events.push(Event::Readdress(message, source));
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
+        self.events.push(Event::Readdress(*message, source));
         self.engine.readdress(message, source)
     }
 
@@ -153,9 +153,9 @@ arrive m1 0/?/7
 arrive_batch m2=0/3/7 m3=0/4/7
 probe 0/*/*
 matched_probe 0/3/*
-cancel r1
-retract m1
-readdress m1 3
+cancel r1 0/3/7
+retract m1 0/?/7
+readdress m1 0/?/7 3
 set_hints 0 no_any_tag
 fail_source 0 3
 close 0

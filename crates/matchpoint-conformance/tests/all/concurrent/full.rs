@@ -97,7 +97,7 @@ fn a_context_that_does_not_fit_into_one_table_stays_spread() {
         assert_eq!(engine.arrive(nameless), Err(Refused::Full));
         assert_eq!(engine.set_hints(context, Hints::default()), Err(Refused::Full));
         assert_eq!(waiting(&*engine), before, "nothing has changed");
-        assert!(!engine.retract(MsgId(1)), "it has not arrived");
+        assert!(!engine.retract(&nameless), "it has not arrived");
     }
     // Its assertion still holds, and it is matched where it was.
     let any = Receive::new(RecvId(99), Selector::new(context, Wild::Any, Wild::Any));
@@ -114,7 +114,7 @@ fn a_context_that_does_not_fit_into_one_table_stays_spread() {
     // Now it fits.
     assert_eq!(engine.arrive(nameless), Ok(None));
     assert_eq!(engine.post(receive(50)), Err(Refused::Full), "there is one table now");
-    assert_eq!(engine.readdress(MsgId(1), Rank(kept[2])), Ok(Readdressed::Matched(RecvId(kept[2]))));
+    assert_eq!(engine.readdress(&nameless, Rank(kept[2])), Ok(Readdressed::Matched(RecvId(kept[2]))));
     assert_eq!(engine.post(receive(50)), Ok(None));
     assert_eq!((engine.posted_len(), engine.unexpected_len()), (4, 0));
 }

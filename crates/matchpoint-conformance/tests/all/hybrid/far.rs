@@ -77,6 +77,7 @@ fn who_looks_far_finds_what_the_list_does() {
     for seed in 1..=6 {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
+        let mut issued = Issued::default();
         let mut next = 0;
         for round in 0..6 {
             // Some are equal, some from sources beyond 2^32, some nameless.
@@ -84,7 +85,8 @@ fn who_looks_far_finds_what_the_list_does() {
                 next += 1;
                 let source = [3, 1 << 40, choices.below(2_000), Rank::UNKNOWN.0][choices.below(4) as usize];
                 let tag = choices.below(3) * choices.below(2_000);
-                _ = engines.each_mut().map(|engine| arrive(&mut **engine, next, source, tag));
+                let arrival = Event::Arrive(message(next, source, tag));
+                play_both(&mut engines, &mut issued, arrival, seed);
             }
             for _ in 0..60 {
                 let source = Rank([3, 1 << 40, choices.below(2_000)][choices.below(3) as usize]);
@@ -103,19 +105,19 @@ fn who_looks_far_finds_what_the_list_does() {
                 for event in [
                     [Event::Probe(selector), Event::MatchedProbe(selector)][choices.below(2) as usize]
                         .clone(),
-                    Event::Retract(MsgId(old)),
-                    Event::Readdress(MsgId(choices.below(next) + 1), source),
+                    retract(old),
+                    readdress(choices.below(next) + 1, source),
                 ] {
-                    play_both(&mut engines, event, seed);
+                    play_both(&mut engines, &mut issued, event, seed);
                 }
                 most_ahead = f64::max(most_ahead, statistic(&*engines[0], "hashes_to_index"));
             }
             // Nearly all go, so that what was kept is mostly of the dead.
             if round == 3 {
-                (next / 2..next).for_each(|id| play_both(&mut engines, Event::Retract(MsgId(id)), seed));
+                (next / 2..next).for_each(|id| play_both(&mut engines, &mut issued, retract(id), seed));
             }
         }
-        play_both(&mut engines, Event::Close(ContextId(0)), seed);
+        play_both(&mut engines, &mut issued, Event::Close(ContextId(0)), seed);
     }
     assert!(most_ahead > 8_000.0, "{most_ahead} hashes were kept: no search went far");
 }

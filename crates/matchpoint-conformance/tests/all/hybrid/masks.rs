@@ -143,6 +143,7 @@ fn masks_that_share_come_to_what_the_list_says() {
     for (seed, bits, tags) in [(1, 10, 64), (2, 4, 16), (3, 10, 8), (4, 2, 4), (5, 16, 1024)] {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
+        let mut issued = Issued::default();
         for id in 1..=20_000 {
             let tag = Tag(choices.below(tags) << (choices.below(2) * 20) | choices.below(4));
             let source = Rank([0, 1, 1 << 40, Rank::UNKNOWN.0][choices.below(4) as usize]);
@@ -156,12 +157,14 @@ fn masks_that_share_come_to_what_the_list_says() {
                 (7..=9, 0) | (3..=9, 1) => {
                     Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), source, tag)))
                 }
-                (10, _) => Event::Cancel(RecvId(old)),
-                (11, _) => Event::Retract(MsgId(old)),
-                (12, _) => Event::Readdress(MsgId(old), Rank(choices.below(2))),
+                (10, _) => cancel(old),
+                (11, _) => retract(old),
+                (12, _) => readdress(old, Rank(choices.below(2))),
                 (13, _) => Event::MatchedProbe(selector),
                 _ => Event::Probe(selector),
             };
+            let event = issued.completed(event);
+            issued.note(&event);
             let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
             assert_eq!(ours, right, "seed {seed}: event {id}, {event}");
         }
@@ -280,6 +283,7 @@ fn masks_without_an_index_come_to_what_the_list_says() {
     for (seed, bits) in [(1, 12), (2, 20), (3, 64), (4, 40)] {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
+        let mut issued = Issued::default();
         for id in 1..=30_000 {
             let tag =
                 Tag(choices.below(1 << 16).wrapping_mul(0x0001_0003_0005_0007) & (u64::MAX >> (64 - bits)));
@@ -295,11 +299,13 @@ fn masks_without_an_index_come_to_what_the_list_says() {
                 }
                 (22..=24, 0) | (3..=9, 1) => Event::Post(Receive::new(RecvId(id), selector)),
                 (25, 0) | (10..=15, 1) => Event::MatchedProbe(selector),
-                (26, 0) | (16..=22, 1) => Event::Retract(MsgId(old)),
-                (27, _) => Event::Readdress(MsgId(old), Rank(choices.below(2) << 40)),
-                (28, _) => Event::Cancel(RecvId(old)),
+                (26, 0) | (16..=22, 1) => retract(old),
+                (27, _) => readdress(old, Rank(choices.below(2) << 40)),
+                (28, _) => cancel(old),
                 _ => Event::Probe(selector),
             };
+            let event = issued.completed(event);
+            issued.note(&event);
             let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
             assert_eq!(ours, right, "seed {seed}: event {id}, {event}");
             most_copied = f64::max(most_copied, statistic(&*engines[0], "unexpected_copied"));
@@ -414,6 +420,7 @@ fn a_receive_is_found_by_its_name_behind_places_that_are_free() {
     for k in [7, 4] {
         assert_eq!(arrive(&mut *engine, k, 0, (100 + k) << 8), Some(RecvId(name(k))));
     }
-    assert!(engine.cancel(RecvId(5)));
-    assert!(!engine.cancel(RecvId(5)));
+    let fifth = receive(5, from(0), under(0, 130));
+    assert!(engine.cancel(&fifth));
+    assert!(!engine.cancel(&fifth));
 }

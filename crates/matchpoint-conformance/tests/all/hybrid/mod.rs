@@ -4,13 +4,16 @@ use matchpoint::{
     ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Readdressed, Receive, RecvId,
     Selector, Tag, TagMask, Wild, engines,
 };
-use matchpoint_conformance::{Choices, generate};
+use matchpoint_conformance::{Choices, Issued, generate};
 
+mod entries;
 mod far;
 mod masks;
 mod pools;
 mod short;
 mod tables;
+
+use self::entries::{cancel, message, readdress, receive, retract};
 
 const ANY_SOURCE: Wild<Rank> = Wild::Any;
 const ANY_TAG: Wild<Tag> = Wild::Any;
@@ -24,11 +27,11 @@ fn tagged(tag: u64) -> Wild<Tag> {
 }
 
 fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Option<MsgId> {
-    engine.post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag))).unwrap()
+    engine.post(receive(id, source, tag)).unwrap()
 }
 
 fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) -> Option<RecvId> {
-    engine.arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))).unwrap()
+    engine.arrive(message(id, source, tag)).unwrap()
 }
 
 /// Queues with about so many entries, all of them matched in the end.
@@ -71,8 +74,9 @@ fn unexpected_any(engine: &mut dyn Engine, n: u64) {
 }
 
 fn cancelled_in_reverse(engine: &mut dyn Engine, n: u64) {
-    (0..n).for_each(|id| _ = post(engine, id, if id % 2 == 0 { ANY_SOURCE } else { from(1) }, tagged(1)));
-    (1..n).rev().for_each(|id| assert!(engine.cancel(RecvId(id))));
+    let source = |id: u64| if id % 2 == 0 { ANY_SOURCE } else { from(1) };
+    (0..n).for_each(|id| _ = post(engine, id, source(id), tagged(1)));
+    (1..n).rev().for_each(|id| assert!(engine.cancel(&receive(id, source(id), tagged(1)))));
     assert_eq!(arrive(engine, 0, 1, 1), Some(RecvId(0)));
 }
 
@@ -157,9 +161,7 @@ fn beside_list(name: &str, events: &[Event], seed: u64) -> usize {
     let mut judge = matchpoint_conformance::Judge::new(engines[1].order(), false);
     let mut longest = 0;
     for (number, event) in events.iter().enumerate() {
-        if !judge.admits(event) {
-            continue;
-        }
+        let Some(event) = &judge.admit(event) else { continue };
         let [ours, right]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
         assert_eq!(ours, right, "{name}, seed {seed}: event {number}, {event}");
         judge.judge(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
@@ -209,16 +211,23 @@ fn entries_are_found_by_name_while_their_names_are_noted() {
         for step in 0..n {
             // 7919 is prime: an order in which everything is cancelled once.
             let id = step * 7919 % n;
-            assert!(engine.cancel(RecvId(id)), "{id} of {n}");
-            assert!(!engine.cancel(RecvId(id)), "{id} of {n} was cancelled twice");
+            let old = receive(id, open(id).0, open(id).1);
+            assert!(engine.cancel(&old), "{id} of {n}");
+            assert!(!engine.cancel(&old), "{id} of {n} was cancelled twice");
             assert_eq!(post(&mut *engine, n + step, from(3), tagged(step)), None);
             if step % 2 == 0 {
                 assert_eq!(arrive(&mut *engine, step, 3, step), Some(RecvId(n + step)));
-                assert!(!engine.cancel(RecvId(n + step)), "{} was matched", n + step);
+                assert!(
+                    !engine.cancel(&receive(n + step, from(3), tagged(step))),
+                    "{} was matched",
+                    n + step
+                );
             }
         }
         assert_eq!(engine.posted_len() as u64, n / 2);
-        (0..n).for_each(|step| assert_eq!(engine.cancel(RecvId(n + step)), step % 2 == 1));
+        (0..n).for_each(|step| {
+            assert_eq!(engine.cancel(&receive(n + step, from(3), tagged(step))), step % 2 == 1)
+        });
         assert_eq!(engine.posted_len(), 0);
     }
 }
@@ -231,9 +240,10 @@ fn a_message_that_was_readdressed_keeps_its_name() {
             assert_eq!(arrive(&mut *engine, id, Rank::UNKNOWN.0, id), None);
         }
         (0..n).for_each(|id| {
-            assert_eq!(engine.readdress(MsgId(id), Rank(id % 9)), Ok(Readdressed::Named), "{id} of {n}")
+            let nameless = message(id, Rank::UNKNOWN.0, id);
+            assert_eq!(engine.readdress(&nameless, Rank(id % 9)), Ok(Readdressed::Named), "{id} of {n}")
         });
-        (0..n).for_each(|id| assert!(engine.retract(MsgId(id)), "{id} of {n}"));
+        (0..n).for_each(|id| assert!(engine.retract(&message(id, id % 9, id)), "{id} of {n}"));
         assert_eq!(engine.unexpected_len(), 0);
     }
 }
@@ -271,7 +281,9 @@ fn long_lines_of_dead_messages_are_swept() {
 }
 
 /// Both answer the same.
-fn play_both(engines: &mut [Box<dyn Engine>; 2], event: Event, seed: u64) {
+fn play_both(engines: &mut [Box<dyn Engine>; 2], issued: &mut Issued, event: Event, seed: u64) {
+    let event = issued.completed(event);
+    issued.note(&event);
     let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
     assert_eq!(ours, right, "seed {seed}: {event}");
 }
@@ -283,9 +295,10 @@ fn no_search_by_a_wildcard_examines_more_than_a_list_would() {
     for seed in 1..=3 {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid:seed=5", "list"].map(|name| engines::create_counting(name).unwrap());
+        let mut issued = Issued::default();
         let mut play = |event: Event| {
             let before = engines.each_ref().map(|engine| engine.attempts().unexpected);
-            play_both(&mut engines, event, seed);
+            play_both(&mut engines, &mut issued, event, seed);
             let after = engines.each_ref().map(|engine| engine.attempts().unexpected);
             let ahead = statistic(&*engines[0], "hashes_to_index") as u64;
             [after[0] - before[0], after[1] - before[1], ahead]
@@ -327,7 +340,7 @@ fn no_search_by_a_wildcard_examines_more_than_a_list_would() {
             let goes = choices.below(id);
             let Message { envelope, .. } = message(goes);
             play(match choices.below(3) {
-                0 => Event::Retract(MsgId(goes)),
+                0 => retract(goes),
                 _ => Event::MatchedProbe(Selector::exactly(&envelope)),
             });
             gone += 2;
@@ -360,8 +373,9 @@ fn what_an_index_has_is_found_in_a_log_that_was_swept() {
     for seed in 1..=4 {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
+        let mut issued = Issued::default();
         let mut play = |event: Event| {
-            play_both(&mut engines, event, seed);
+            play_both(&mut engines, &mut issued, event, seed);
             statistic(&*engines[0], "log_bytes")
         };
         let message = |id: u64| {
@@ -375,13 +389,13 @@ fn what_an_index_has_is_found_in_a_log_that_was_swept() {
             let sought = tagged(choices.below(512));
             let found = Selector::new(ContextId(0), ANY_SOURCE, sought);
             let not_there = Selector::new(ContextId(0), ANY_SOURCE, tagged(1 << 40));
-            let old = MsgId(choices.below(id + 1) & !31);
+            let old = choices.below(id + 1) & !31;
             bytes = match choices.below(64) {
                 0 => play(Event::Probe(not_there)),
                 1 | 2 => play(Event::Probe(found)),
                 3 => play(Event::MatchedProbe(found)),
-                4 => play(Event::Readdress(old, Rank(3))),
-                5 => play(Event::Retract(old)),
+                4 => play(readdress(old, Rank(3))),
+                5 => play(retract(old)),
                 _ => bytes,
             };
             let Message { envelope, .. } = message(id - id.min(3));
@@ -424,7 +438,7 @@ fn classes_without_receives_are_not_looked_at() {
     (0..1000).for_each(|at| _ = post(&mut *engine, at, from(1), masked(at + 1)));
     // Two masks by themselves, and one class for each bit that the others have beyond those before them.
     assert!((3.0..=12.0).contains(&classes(&*engine)), "{} classes", classes(&*engine));
-    (0..1000).for_each(|at| assert!(engine.cancel(RecvId(at))));
+    (0..1000).for_each(|at| assert!(engine.cancel(&receive(at, from(1), masked(at + 1)))));
     assert_eq!(classes(&*engine), 0.0);
     let before = engine.attempts().posted;
     for id in 0..100 {
@@ -506,7 +520,8 @@ fn what_is_left_in_tables_that_become_small_is_what_the_list_says() {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
         let mut next = 0;
-        let mut play = |event: Event| play_both(&mut engines, event, seed);
+        let mut issued = Issued::default();
+        let mut play = |event: Event| play_both(&mut engines, &mut issued, event, seed);
         for round in 0..4 {
             let first = next;
             // Many of one context and few of another, some of them equal, some from sources beyond 2^32.
@@ -530,11 +545,11 @@ fn what_is_left_in_tables_that_become_small_is_what_the_list_says() {
             // Makes indexes, and names.
             let nowhere = Selector::new(ContextId(1), ANY_SOURCE, tagged(1 << 50));
             play(Event::Probe(nowhere));
-            (0..20).for_each(|_| play(Event::Retract(MsgId(first + 1 + choices.below(6_000)))));
-            (0..20).for_each(|_| play(Event::Cancel(RecvId(first + 1 + choices.below(6_000)))));
+            (0..20).for_each(|_| play(retract(first + 1 + choices.below(6_000))));
+            (0..20).for_each(|_| play(cancel(first + 1 + choices.below(6_000))));
             if seed % 2 == 0 {
                 // Until all are noted.
-                (0..2_000).for_each(|_| play(Event::Cancel(RecvId(1 << 50))));
+                (0..2_000).for_each(|_| play(cancel(1 << 50)));
             }
             play(Event::Close(ContextId(0)));
             for _ in 0..300 {
@@ -551,9 +566,9 @@ fn what_is_left_in_tables_that_become_small_is_what_the_list_says() {
                     2 | 3 => {
                         Event::Arrive(Message::new(MsgId(next), Envelope::new(ContextId(1), source, tag)))
                     }
-                    4 => Event::Cancel(RecvId(first + 100 * choices.below(60) + 1)),
-                    5 => Event::Retract(MsgId(first + 100 * choices.below(60) + 1)),
-                    6 => Event::Readdress(MsgId(first + 100 * choices.below(60) + 1), source),
+                    4 => cancel(first + 100 * choices.below(60) + 1),
+                    5 => retract(first + 100 * choices.below(60) + 1),
+                    6 => readdress(first + 100 * choices.below(60) + 1, source),
                     _ => Event::Post(Receive::new(
                         RecvId(next),
                         Selector::new(ContextId(1), ANY_SOURCE, ANY_TAG),

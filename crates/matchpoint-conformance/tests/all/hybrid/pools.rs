@@ -3,7 +3,7 @@
 use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, engines};
 use matchpoint_conformance::Choices;
 
-use super::{ANY_SOURCE, ANY_TAG, arrive, beside_list, from, post, tagged};
+use super::{ANY_SOURCE, ANY_TAG, arrive, beside_list, cancel, from, post, retract, tagged};
 
 /// The last two are equal in their lower half.
 const SOURCES: [u64; 3] = [1, 3, 1 << 32 | 3];
@@ -42,7 +42,7 @@ fn pools_are_taken_in_turn_with_others() {
             if choices.chance(10) && !events.is_empty() {
                 for _ in 0..choices.below(4) {
                     let id = choices.below(events.len() as u64);
-                    events.extend([Event::Cancel(RecvId(id)), Event::Retract(MsgId(id))]);
+                    events.extend([cancel(id), retract(id)]);
                 }
             }
         }

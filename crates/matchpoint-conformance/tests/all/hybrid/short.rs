@@ -2,7 +2,7 @@
 
 use matchpoint::{Engine, Entry, MsgId, Queue, RecvId, engines};
 
-use super::{ANY_SOURCE, arrive, from, post, statistic, tagged};
+use super::{ANY_SOURCE, arrive, from, message, post, receive, statistic, tagged};
 
 /// Receives from any source wait in a list up to its last place; one more takes all of them to the tables, in order.
 #[test]
@@ -16,7 +16,8 @@ fn short_queues_have_no_tables() {
             assert_eq!(post(&mut *engine, id, ANY_SOURCE, tagged(id % 5)), None);
             assert_eq!(engine.posted_len() as u64, id + 1);
         }
-        assert!(!engine.cancel(RecvId(1000)) && engine.cancel(RecvId(places + 5)));
+        let of = |id: u64| receive(id, ANY_SOURCE, tagged(id % 5));
+        assert!(!engine.cancel(&of(1000)) && engine.cancel(&of(places + 5)));
         let mut waiting: Vec<u64> = (0..places + 7).filter(|&id| id != places + 5).collect();
         let mut queued = Vec::new();
         engine.visit(Queue::Posted, &mut |entry| match entry {
@@ -82,8 +83,8 @@ impl Waiting {
     fn comes_and_is_taken_back(self, engine: &mut dyn Engine) {
         self.comes(engine, 500, 500);
         assert!(match self {
-            Receives => engine.cancel(RecvId(500)),
-            Messages => engine.retract(MsgId(500)),
+            Receives => engine.cancel(&receive(500, from(1), tagged(500))),
+            Messages => engine.retract(&message(500, 1, 500)),
         });
     }
 

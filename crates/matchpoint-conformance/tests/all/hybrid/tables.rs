@@ -2,7 +2,7 @@
 
 use matchpoint::{ContextId, Drained, Hints, RecvId, engines};
 
-use super::{arrive, from, post, tagged};
+use super::{arrive, from, post, receive, tagged};
 
 /// A table that is nearly empty is not made smaller while what it holds is learned by name: all of it is found.
 #[test]
@@ -16,7 +16,7 @@ fn names_are_learned_whole_where_a_table_is_found_nearly_empty() {
         if number == 4 {
             engine.set_hints(ContextId(0), Hints::default()).unwrap();
         }
-        assert!(engine.cancel(RecvId(id)), "{id}");
+        assert!(engine.cancel(&receive(id, from(1), tagged(id))), "{id}");
     }
     assert_eq!(engine.posted_len(), 0);
 }

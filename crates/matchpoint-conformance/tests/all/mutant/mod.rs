@@ -294,11 +294,15 @@ impl Engine for Mutant {
         Some(id)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        let receive = RecvId(self.kept(receive.0));
+    fn cancel(&mut self, receive: &Receive) -> bool {
+        let (receive, asked) = (RecvId(self.kept(receive.id.0)), receive.selector);
         let Some(mut at) = self.posted.iter().position(|posted| posted.id == receive) else {
             return self.has(Fault::CancelOfAStaleIdIsTrue);
         };
+        assert!(
+            self.fault.is_some() || self.posted[at].selector == asked,
+            "the caller passes what it posted"
+        );
         match self.fault {
             Some(Fault::CancelLooksAt65536) if at >= ROOM => return false,
             Some(Fault::RecycledHandleIsStale) if !self.memory.cancelled.insert(receive) => return false,
@@ -313,11 +317,15 @@ impl Engine for Mutant {
         true
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
-        let message = MsgId(self.kept(message.0));
+    fn retract(&mut self, message: &Message) -> bool {
+        let (message, said) = (MsgId(self.kept(message.id.0)), message.envelope);
         let Some(mut at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
             return self.has(Fault::RetractOfAMatchedIdIsTrue);
         };
+        assert!(
+            self.fault.is_some() || self.unexpected[at].envelope == said,
+            "the caller passes what is queued"
+        );
         if self.has(Fault::RetractTakesTheLast) {
             at = self.unexpected.len() - 1;
         }
@@ -329,12 +337,13 @@ impl Engine for Mutant {
         true
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
-        let message = MsgId(self.kept(message.0));
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
+        let (message, said) = (MsgId(self.kept(message.id.0)), message.envelope);
         let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
             return Ok(Readdressed::NotNameless);
         };
         let old = self.unexpected[at].envelope;
+        assert!(self.fault.is_some() || old == said, "the caller passes what is queued");
         let named = Envelope { source, ..old };
         let nameless = old.source == Rank::UNKNOWN || self.has(Fault::ReaddressRenamesTheNamed);
         if !nameless || source == Rank::UNKNOWN {

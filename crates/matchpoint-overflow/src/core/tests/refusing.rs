@@ -27,15 +27,15 @@ impl Engine for Refusing {
         self.engine.matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.engine.cancel(receive)
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.engine.readdress(message, source)
     }
 

@@ -154,7 +154,7 @@ impl<R: Rules> Inside<R> {
         let mut outcomes = outcomes.iter();
         // Those behind had not arrived when one was refused.
         kept.batch.messages.retain(|message| {
-            outcomes.next().is_some_and(Option::is_none) && (!R::FILES_LEFT || posted.retract(message.id))
+            outcomes.next().is_some_and(Option::is_none) && (!R::FILES_LEFT || posted.retract(message))
         });
         if !R::FILES_LEFT {
             kept.batch.messages.clear();
@@ -196,24 +196,28 @@ impl<R: Rules> Kept<R> {
         if has_to_wait { Poll::Pending } else { Poll::Ready(found) }
     }
 
-    pub(super) fn cancel(&mut self, receive: RecvId) -> Poll<bool> {
+    pub(super) fn cancel(&mut self, receive: &Receive) -> Poll<bool> {
         let was_pended = self.forget(receive);
         if was_pended || !R::WAITS_TO_CANCEL { Poll::Ready(was_pended) } else { Poll::Pending }
     }
 
-    pub(super) fn retract(&mut self, message: MsgId) -> Poll<bool> {
+    pub(super) fn retract(&mut self, message: &Message) -> Poll<bool> {
         let was_there = self.withdraw(message);
-        if was_there || !self.batch.has(message) { Poll::Ready(was_there) } else { Poll::Pending }
+        if was_there || !self.batch.has(message.id) { Poll::Ready(was_there) } else { Poll::Pending }
     }
 
-    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> Poll<Result<Readdressed, Refused>> {
+    pub(super) fn readdress(
+        &mut self,
+        message: &Message,
+        source: Rank,
+    ) -> Poll<Result<Readdressed, Refused>> {
         if R::WAITS_TO_NAME { Poll::Pending } else { Poll::Ready(self.name(message, source)) }
     }
 
     /// Names a message that is filed, and that no receive accepts under that name.
-    fn name(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn name(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         let readdressed = self.unexpected.readdress(message, source)?;
-        self.has_left(message);
+        self.has_left(message.id);
         Ok(readdressed)
     }
 
@@ -224,8 +228,8 @@ impl<R: Rules> Kept<R> {
     }
 
     /// Takes a receive out of those pended.
-    fn forget(&mut self, receive: RecvId) -> bool {
-        let at = self.pended.iter().position(|pended| pended.id == receive);
+    fn forget(&mut self, receive: &Receive) -> bool {
+        let at = self.pended.iter().position(|pended| pended.id == receive.id);
         at.map(|at| self.pended.remove(at)).is_some()
     }
 
@@ -256,11 +260,11 @@ impl<R: Rules> Kept<R> {
         taken
     }
 
-    /// Takes it by its name, if it is there.
-    fn withdraw(&mut self, message: MsgId) -> bool {
+    /// Takes this message, if it is there.
+    fn withdraw(&mut self, message: &Message) -> bool {
         let was_there = self.unexpected.retract(message);
         if was_there {
-            self.has_left(message);
+            self.has_left(message.id);
         }
         was_there
     }
@@ -325,7 +329,7 @@ impl<R: Rules> Home<'_, R> {
     pub(super) fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         if self.posted.posted_len() > 0 {
             match self.posted.arrive(message) {
-                Ok(None) => _ = self.posted.retract(message.id),
+                Ok(None) => _ = self.posted.retract(&message),
                 // It may not wait; but it need not if a receive is pended for it.
                 Err(Refused::Hint) if !self.kept.pended.is_empty() => {}
                 found => return found,
@@ -353,33 +357,35 @@ impl<R: Rules> Home<'_, R> {
         })
     }
 
-    pub(super) fn cancel(&mut self, receive: RecvId) -> bool {
+    pub(super) fn cancel(&mut self, receive: &Receive) -> bool {
         self.posted.cancel(receive) || self.kept.forget(receive)
     }
 
-    pub(super) fn retract(&mut self, message: MsgId) -> bool {
+    pub(super) fn retract(&mut self, message: &Message) -> bool {
         self.kept.withdraw(message) || {
             let left = &mut self.kept.batch.messages;
-            let at = left.iter().position(|of| of.id == message);
+            let at = left.iter().position(|of| of.id == message.id);
             at.map(|at| left.remove(at)).is_some()
         }
     }
 
-    pub(super) fn readdress(&mut self, id: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    pub(super) fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         // The message may be one that a batch left and that has no place yet.
         self.settle().map_err(|_| Refused::Memory)?;
-        let Some(&nameless) = self.kept.nameless.get(&id).filter(|_| source != Rank::UNKNOWN) else {
+        let is_meant = message.envelope.source == Rank::UNKNOWN && source != Rank::UNKNOWN;
+        let Some(&nameless) = self.kept.nameless.get(&message.id).filter(|_| is_meant) else {
             return Ok(Readdressed::NotNameless);
         };
         // Which receive accepts it only the engine that has them can tell, of a message that arrives there.
         if self.posted.posted_len() > 0 {
-            if let Some(receive) = self.posted.arrive(Message::new(id, Envelope { source, ..nameless }))? {
-                self.kept.withdraw(id);
+            let named = Message::new(message.id, Envelope { source, ..nameless });
+            if let Some(receive) = self.posted.arrive(named)? {
+                self.kept.withdraw(message);
                 return Ok(Readdressed::Matched(receive));
             }
-            self.posted.retract(id);
+            self.posted.retract(&named);
         }
-        self.kept.name(id, source)
+        self.kept.name(message, source)
     }
 
     pub(super) fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -136,7 +136,11 @@ const ARRIVE_AND_POST: Scene = Scene {
 
 const POST_AND_CANCEL: Scene = Scene {
     before: TWO_POSTED,
-    threads: &["arrive_batch m1=0/1/1 m2=0/2/2", "post r3 0/3/3 \n cancel r1", "cancel r3 \n cancel r8"],
+    threads: &[
+        "arrive_batch m1=0/1/1 m2=0/2/2",
+        "post r3 0/3/3 \n cancel r1 0/1/1",
+        "cancel r3 0/3/3 \n cancel r8 0/8/8",
+    ],
     preemptions: None,
 };
 
@@ -184,21 +188,21 @@ const TWO_BATCHES: Scene = Scene {
 
 const RETRACT: Scene = Scene {
     before: "arrive m9 0/2/2 \n post r1 0/1/1 \n post r8 0/8/8",
-    threads: &["arrive_batch m1=0/1/1 m2=0/2/2", "retract m2 \n retract m9", "post r2 0/2/2"],
+    threads: &["arrive_batch m1=0/1/1 m2=0/2/2", "retract m2 0/2/2 \n retract m9 0/2/2", "post r2 0/2/2"],
     preemptions: None,
 };
 
 /// Who sent `m9` is learned while another thread posts the receive that asks for it.
 const NAME_AND_POST: Scene = Scene {
     before: "arrive m9 0/?/3 \n post r1 0/1/1 \n post r8 0/8/8",
-    threads: &["arrive_batch m1=0/1/1 m2=0/2/2", "readdress m9 3", "post r3 0/3/3 \n probe 0/3/3"],
+    threads: &["arrive_batch m1=0/1/1 m2=0/2/2", "readdress m9 0/?/3 3", "post r3 0/3/3 \n probe 0/3/3"],
     preemptions: None,
 };
 
 /// The same, of two receives, one of which the batch has.
 const NAME_AND_RECEIVES: Scene = Scene {
     before: "arrive m9 0/?/3 \n post r1 0/1/1 \n post r3 0/3/3",
-    threads: &["arrive_batch m1=0/1/1 m3=0/3/3", "readdress m9 3", "post r4 0/3/*"],
+    threads: &["arrive_batch m1=0/1/1 m3=0/3/3", "readdress m9 0/?/3 3", "post r4 0/3/*"],
     preemptions: None,
 };
 

@@ -78,9 +78,9 @@ fn what_cannot_tell_whether_there_is_a_batch_goes_on() {
         assert_eq!(split.matched_probe(&asks(5)), Some(MsgId(9)));
         assert_eq!(split.matched_probe(&asks(5)), None);
         assert_eq!(split.post(receive(4, 2)), Ok(Some(MsgId(10))), "before those of the batch");
-        assert!(split.cancel(RecvId(3)), "it is pended");
-        assert!(split.retract(MsgId(11)));
-        assert!(!split.retract(MsgId(11)));
+        assert!(split.cancel(&receive(3, 3)), "it is pended");
+        assert!(split.retract(&message(11, 6)));
+        assert!(!split.retract(&message(11, 6)));
     });
     assert_eq!(out, [Some(RecvId(1)), None, None]);
     assert_eq!((all(&split, Queue::Posted), all(&split, Queue::Unexpected)), (vec![2], vec![2, 3]));
@@ -105,8 +105,8 @@ fn what_accepts_a_message_of_the_batch_waits_until_it_is_over() {
         scope.spawn(|| assert_eq!(split.post(receive(3, 2)), Ok(Some(MsgId(2)))));
         scope.spawn(|| assert_eq!(split.matched_probe(&asks(3)), Some(MsgId(3))));
         scope.spawn(|| assert_eq!(split.probe(&any_tag), Some(MsgId(4))));
-        scope.spawn(|| assert!(split.cancel(RecvId(2)), "it is posted"));
-        scope.spawn(|| assert!(split.retract(MsgId(5))));
+        scope.spawn(|| assert!(split.cancel(&receive(2, 1)), "it is posted"));
+        scope.spawn(|| assert!(split.retract(&message(5, 5))));
         scope.spawn(|| assert_eq!(split.arrive(message(6, 6)), Ok(None)));
         assert_eq!(batch.join().unwrap(), Ok(()));
     });
@@ -243,7 +243,7 @@ impl Engine for Crowded {
         if found.is_none()
             && let Err(refused) = self.room(Queue::Unexpected)
         {
-            self.list.retract(message.id);
+            self.list.retract(&message);
             return Err(refused);
         }
         Ok(found)
@@ -257,15 +257,15 @@ impl Engine for Crowded {
         self.list.matched_probe(selector)
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         self.list.cancel(receive)
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         self.list.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.room(Queue::Unexpected)?;
         self.list.readdress(message, source)
     }
@@ -334,7 +334,7 @@ fn receives_that_there_is_no_room_for_stay_pended() {
         split.set_hints(ContextId(0), Hints { no_any_source: true, ..Hints::default() }),
         Err(Refused::Memory)
     );
-    assert!(split.cancel(RecvId(4)));
+    assert!(split.cancel(&receive(4, 3)));
     let mut out = Vec::new();
     let nothing = |_, _| {};
     split.deliver_batch(&[message(3, 3), message(4, 3), message(5, 7)], &mut out, &nothing).unwrap();
@@ -363,8 +363,8 @@ fn messages_that_there_is_no_room_for_are_found_where_they_are() {
     assert_eq!(split.post(receive(2, 2)), Ok(Some(MsgId(9))));
     assert_eq!(split.probe(&asks(2)), Some(MsgId(2)));
     assert_eq!(split.matched_probe(&asks(2)), Some(MsgId(2)));
-    assert!(split.retract(MsgId(3)));
-    assert!(!split.retract(MsgId(3)));
+    assert!(split.retract(&message(3, 2)));
+    assert!(!split.retract(&message(3, 2)));
     assert_eq!(split.post(receive(3, 2)), Ok(Some(MsgId(4))));
     unexpected_is_full.store(false, Ordering::Relaxed);
     assert_eq!(split.arrive(message(13, 2)), Ok(None));
@@ -382,16 +382,17 @@ fn a_message_that_there_is_no_room_for_is_named_once_there_is() {
         unexpected_is_full.store(true, Ordering::Relaxed);
     });
     assert_eq!(out, [Some(RecvId(1)), None, None]);
-    assert_eq!(split.readdress(MsgId(2), Rank(2)), Err(Refused::Memory), "it has no place yet");
+    assert_eq!(split.readdress(&nameless, Rank(2)), Err(Refused::Memory), "it has no place yet");
     assert_eq!(all(&split, Queue::Unexpected), [2, 3]);
     unexpected_is_full.store(false, Ordering::Relaxed);
     assert_eq!(split.arrive(message(4, 5)), Ok(None), "and now it has");
     unexpected_is_full.store(true, Ordering::Relaxed);
-    assert_eq!(split.readdress(MsgId(2), Rank(2)), Err(Refused::Full), "as the engine says");
+    assert_eq!(split.readdress(&nameless, Rank(2)), Err(Refused::Full), "as the engine says");
     assert_eq!((all(&split, Queue::Unexpected), split.posted_len()), (vec![2, 3, 4], 0));
     unexpected_is_full.store(false, Ordering::Relaxed);
-    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(Readdressed::Named));
-    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(Readdressed::NotNameless));
+    assert_eq!(split.readdress(&nameless, Rank(2)), Ok(Readdressed::Named));
+    assert_eq!(split.readdress(&nameless, Rank(2)), Ok(Readdressed::NotNameless));
+    assert_eq!(split.readdress(&message(2, 2), Rank(2)), Ok(Readdressed::NotNameless));
     assert_eq!(split.post(receive(2, 2)), Ok(Some(MsgId(2))), "at its age");
 }
 
@@ -400,14 +401,14 @@ fn a_message_is_nameless_until_it_is_named_or_gone() {
     let split = split();
     let nameless = |id| message(id, Rank::UNKNOWN.0);
     let any = |id| Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Any, Wild::Any));
-    let name = |id| split.readdress(MsgId(id), Rank(3));
+    let name = |id| split.readdress(&nameless(id), Rank(3));
     for id in 1..=7 {
         assert_eq!(split.arrive(nameless(id)), Ok(None));
     }
-    assert_eq!(split.readdress(MsgId(7), Rank::UNKNOWN), Ok(Readdressed::NotNameless));
+    assert_eq!(split.readdress(&nameless(7), Rank::UNKNOWN), Ok(Readdressed::NotNameless));
     assert_eq!(split.post(any(1)), Ok(Some(MsgId(1))));
     assert_eq!(split.matched_probe(&any(2).selector), Some(MsgId(2)));
-    assert!(split.retract(MsgId(3)));
+    assert!(split.retract(&nameless(3)));
     assert_eq!(name(4), Ok(Readdressed::Named));
     assert_eq!(split.post(receive(5, 3)), Ok(Some(MsgId(4))));
     assert_eq!((split.post(receive(6, 3)), split.post(receive(7, 3))), (Ok(None), Ok(None)));

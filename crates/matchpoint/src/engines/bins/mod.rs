@@ -282,8 +282,8 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
     }
 
     /// The age of a message is where it stands in the list of arrivals; its name is found sooner in the order of memory.
-    fn retract(&mut self, message: MsgId) -> bool {
-        self.unexpected.named(message).map(|found| self.take_unexpected(found)).is_some()
+    fn retract(&mut self, message: &Message) -> bool {
+        self.unexpected.named(message.id).map(|found| self.take_unexpected(found)).is_some()
     }
 
     upkeep::provided!(probe matched_probe cancel readdress set_hints close fail_source visit);

@@ -273,8 +273,10 @@ mod tests {
         let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 0, Kernel::fastest());
         let mut post = |id: u64, selector| engine.post(Receive::new(RecvId(id), selector)).unwrap();
         (0..DEPTH).for_each(|id| assert_eq!(post(id, selector(id)), None));
+        let receive = |id| Receive::new(RecvId(id), selector(id));
         // A look or two are cheaper.
-        let begun = (0..10).take_while(|&id| engine.cancel(RecvId(id)) && engine.receives.is_none()).count();
+        let begun =
+            (0..10).take_while(|&id| engine.cancel(&receive(id)) && engine.receives.is_none()).count();
         assert!(begun < 10);
         for id in DEPTH..DEPTH + calls {
             let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));
@@ -292,7 +294,7 @@ mod tests {
         for id in 0..DEPTH {
             assert_eq!(engine.post(Receive::new(RecvId(id), of(id))), Ok(None));
         }
-        (0..100).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        (0..100).for_each(|id| assert!(engine.cancel(&Receive::new(RecvId(id), of(id)))));
         let open = Selector::new(ContextId(0), Wild::Any, Wild::Is(Tag(DEPTH)));
         assert_eq!(engine.post(Receive::new(RecvId(DEPTH), open)), Ok(None));
         let Hybrid { receives, table, classes, hashing, .. } = &mut engine;

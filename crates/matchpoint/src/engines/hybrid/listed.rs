@@ -268,9 +268,12 @@ mod tests {
         Envelope::new(ContextId(0), Rank(0), Tag(tag))
     }
 
+    fn receive(id: u64) -> Receive {
+        Receive::new(RecvId(id), Selector::exactly(&envelope(id)))
+    }
+
     fn post(engine: &mut Hybrid<()>, id: u64) {
-        let receive = Receive::new(RecvId(id), Selector::exactly(&envelope(id)));
-        assert_eq!(engine.post(receive), Ok(None));
+        assert_eq!(engine.post(receive(id)), Ok(None));
     }
 
     fn arrive(engine: &mut Hybrid<()>, id: u64) {
@@ -284,7 +287,7 @@ mod tests {
         let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 32, Kernel::fastest());
         let most = 4000;
         (0..most).for_each(|id| post(&mut engine, id));
-        (0..20).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        (0..20).for_each(|id| assert!(engine.cancel(&receive(id))));
         assert!(engine.receives.is_some() && engine.gate & BUSY != 0, "names were learned");
         (20..most).for_each(|id| arrive(&mut engine, id));
         while engine.gate & SHORT == 0 {
@@ -302,7 +305,7 @@ mod tests {
         assert!(!engine.is_tended() && engine.gate == SHORT);
         (2000..2040).for_each(|id| post(&mut engine, id));
         assert_eq!(engine.gate, BUSY);
-        (2000..2040).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        (2000..2040).for_each(|id| assert!(engine.cancel(&receive(id))));
         [0, 999].into_iter().for_each(|id| arrive(&mut engine, id));
         let mut lists = 0;
         while engine.receives.is_some() {
@@ -321,13 +324,13 @@ mod tests {
         for round in 0..100 {
             (0..40).for_each(|id| post(&mut engine, id));
             post(&mut engine, 50);
-            assert!(engine.cancel(RecvId(50)) && !engine.cancel(RecvId(50)));
+            assert!(engine.cancel(&receive(50)) && !engine.cancel(&receive(50)));
             (0..40).for_each(|id| arrive(&mut engine, id));
-            assert!(!engine.cancel(RecvId(0)));
+            assert!(!engine.cancel(&receive(0)));
             assert!(engine.receives.is_none(), "names after {round} rounds");
         }
         (0..1000).for_each(|id| post(&mut engine, id));
-        (0..100).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        (0..100).for_each(|id| assert!(engine.cancel(&receive(id))));
         assert!(engine.receives.is_some());
     }
 }

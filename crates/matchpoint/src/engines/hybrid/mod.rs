@@ -405,35 +405,36 @@ impl<E: Effort> Engine for Hybrid<E> {
         self.find_unexpected(selector, true).map(|found| self.take_message(found))
     }
 
-    fn cancel(&mut self, receive: RecvId) -> bool {
+    fn cancel(&mut self, receive: &Receive) -> bool {
         if self.posted_len() == 0 {
             return false;
         }
         let is_short = self.gate & SHORT != 0;
-        let cancelled = if is_short { self.front.cancel(receive) } else { self.cancel_named(receive) };
+        let cancelled = if is_short { self.front.cancel(receive.id) } else { self.cancel_named(receive.id) };
         self.set_gate();
         cancelled
     }
 
-    fn retract(&mut self, message: MsgId) -> bool {
+    fn retract(&mut self, message: &Message) -> bool {
         if self.unexpected_len() == 0 {
             return false;
         }
         let is_short = self.gate & SHORT != 0;
-        let retracted = if is_short { self.front.retract(message) } else { self.retract_named(message) };
+        let retracted =
+            if is_short { self.front.retract(message.id) } else { self.retract_named(message.id) };
         self.set_gate();
         retracted
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
-        if self.unexpected_len() == 0 {
+    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
+        if self.unexpected_len() == 0 || message.envelope.source != Rank::UNKNOWN {
             return Ok(Readdressed::NotNameless);
         }
         let is_short = self.gate & SHORT != 0;
         let readdressed = if is_short {
-            self.front.readdress(message, source)
+            self.front.readdress(message.id, source)
         } else {
-            self.readdress_named(message, source)
+            self.readdress_named(message.id, source)
         };
         self.set_gate();
         readdressed

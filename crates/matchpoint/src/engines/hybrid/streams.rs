@@ -75,24 +75,23 @@ fn stream(first: u64) -> u64 {
                 );
                 let _ = same(pair, &what, |engine| engine.arrive(Message::new(MsgId(step), envelope)));
                 if is_nameless {
-                    nameless.push(MsgId(step));
+                    nameless.push(Message::new(MsgId(step), envelope));
                 }
                 if is_left {
-                    left.push(MsgId(step));
+                    left.push(Message::new(MsgId(step), envelope));
                 }
             }
             0..=15 => {
-                let selector = selector(&mut random);
-                let found =
-                    same(pair, &what, |engine| engine.post(Receive::new(RecvId(step), selector)).unwrap());
+                let receive = Receive::new(RecvId(step), selector(&mut random));
+                let found = same(pair, &what, |engine| engine.post(receive).unwrap());
                 if found.is_none() {
-                    assert!(same(pair, &what, |engine| engine.cancel(RecvId(step))), "{what}");
+                    assert!(same(pair, &what, |engine| engine.cancel(&receive)), "{what}");
                 }
             }
             16 if !nameless.is_empty() => {
                 let message = nameless.swap_remove(random.below(nameless.len() as u64) as usize);
                 let source = Rank(random.below(SOURCES));
-                let _ = same(pair, &what, |engine| engine.readdress(message, source));
+                let _ = same(pair, &what, |engine| engine.readdress(&message, source));
             }
             _ => {
                 let selector = selector(&mut random);
@@ -110,7 +109,7 @@ fn stream(first: u64) -> u64 {
         entries
     });
     for message in left {
-        assert!(same(pair, "left", |engine| engine.retract(message)), "{message:?}");
+        assert!(same(pair, "left", |engine| engine.retract(&message)), "{message:?}");
     }
     hybrid.arrivals
 }

@@ -1,0 +1,92 @@
+//! Withdrawals, and sources that are learned, while other threads call.
+
+use matchpoint_conformance::Issued;
+
+use super::*;
+
+/// Gives each withdrawal the selector or envelope that its id is posted or arrives with, in whichever thread.
+pub(super) fn complete(before: &[Asked], of_threads: &mut [Vec<Asked>]) {
+    let mut issued = Issued::default();
+    for asked in before.iter().chain(of_threads.iter().flatten()) {
+        // A message is named while others call: it is retracted by the envelope that it arrived with.
+        if let Asked::Event(event) = asked
+            && !matches!(event, Event::Readdress(..))
+        {
+            issued.note(event);
+        }
+    }
+    for asked in of_threads.iter_mut().flatten() {
+        if let Asked::Event(event) = asked {
+            *event = issued.completed(event.clone());
+        }
+    }
+}
+
+/// Whether a retraction was answered false although its message is queued, because the message was named: the engine may leave it.
+pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
+    let Asked::Event(Event::Retract(message)) = &call.asked else { return false };
+    let mut is_named = false;
+    list.visit(Queue::Unexpected, &mut |entry| {
+        let Entry::Message(queued) = entry else { return };
+        is_named |= queued.id == message.id && queued.envelope != message.envelope;
+    });
+    is_named && call.answer == Answer::Outcome(Outcome::Done(false))
+}
+
+/// Calls of one thread where sources are learned late: names, and what comes and goes of the receives that ask for them.
+fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Asked> {
+    let call = |number| {
+        let (id, some) = (100 * (thread + 1) + number, 1 + choices.below(4));
+        let source = Rank(choices.below(2));
+        Asked::Event(match choices.below(8) {
+            0..4 => Event::Readdress(nameless(some), source),
+            4 => Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), source, Tag(0)))),
+            5 => Event::Post(asks_for(id, source)),
+            6 => Event::Cancel(asks_for(some, source)),
+            _ => Event::Retract(nameless(some)),
+        })
+    };
+    (0..4).map(call).collect()
+}
+
+fn asks_for(id: u64, source: Rank) -> Receive {
+    Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Is(source), Wild::Any))
+}
+
+fn nameless(id: u64) -> Message {
+    Message::new(MsgId(id), Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(0)))
+}
+
+#[test]
+fn a_name_is_given_and_a_receive_taken_at_one_moment() {
+    let seeds = if cfg!(miri) { 2 } else { 600 };
+    let messages = (1..=4).map(|id| Asked::Event(Event::Arrive(nameless(id))));
+    let receives = (1..=4).map(|id| Asked::Event(Event::Post(asks_for(id, Rank(id % 2)))));
+    let before: Vec<Asked> = messages.chain(receives).collect();
+    for name in NAMES {
+        for seed in 0..seeds {
+            let mut choices = Choices::Seed(seed);
+            let of_threads = (0..3).map(|thread| names(&mut choices, thread)).collect();
+            assert!(is_searched(name, seed, &before, of_threads, 1_000_000), "{name}: it is short enough");
+        }
+    }
+}
+
+#[test]
+fn stale_retract_may_leave_named_message() {
+    let call = |began, event, outcome| {
+        let (asked, answer) = (Asked::Event(event), Answer::Outcome(outcome));
+        Call { began, ended: began + 1, asked, answer, follows: false }
+    };
+    let named = Message::new(MsgId(1), Envelope::new(ContextId(0), Rank(3), Tag(0)));
+    let is_linearizable = |retracted, done| {
+        let calls = [
+            call(0, Event::Arrive(nameless(1)), Outcome::Arrived(Ok(None))),
+            call(2, Event::Readdress(nameless(1), Rank(3)), Outcome::Readdressed(Ok(Readdressed::Named))),
+            call(4, Event::Retract(retracted), Outcome::Done(done)),
+        ];
+        Search::new("locked", &[], &calls, 1000).run().expect("it is short")
+    };
+    assert!(is_linearizable(nameless(1), true) && is_linearizable(nameless(1), false));
+    assert!(is_linearizable(named, true) && !is_linearizable(named, false));
+}
