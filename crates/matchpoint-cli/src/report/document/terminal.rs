@@ -100,7 +100,7 @@ impl Page {
     /// each of them.
     fn table(&mut self, header: &[String], rows: &[Vec<String>]) {
         let widths = widths(header, rows, self.width);
-        let first = widths.first().map_or(0, |&width| width.max(LABEL - 2));
+        let first = widths.first().copied().unwrap_or_default();
         let mut from = 1;
         while from < header.len() {
             let mut used = first;
@@ -124,7 +124,7 @@ impl Page {
         self.line(&format!("{BOLD}{}{BOLD:#}", aligned(header, &widths)));
         for row in rows {
             // A name that is too long has a line of its own.
-            if row[0].chars().count() > widths[0].max(LABEL - 2) {
+            if row[0].chars().count() > widths[0] {
                 wrap(&row[0], self.width).iter().for_each(|line| self.line(line));
                 let unnamed: Vec<String> =
                     [String::new()].into_iter().chain(row[1..].iter().cloned()).collect();
@@ -146,9 +146,10 @@ fn widths(header: &[String], rows: &[Vec<String>], page: usize) -> Vec<usize> {
         cells.map(|cell| first_line(cell).chars().count()).max().unwrap_or(0)
     };
     let mut widths: Vec<usize> = (0..header.len()).map(of).collect();
+    // The first column is as wide as labels, if the page has room; long names get lines of their own.
     let others: usize = widths[1..].iter().map(|width| width + 2).sum();
-    let shortest = header[0].chars().count().max(LABEL - 2);
-    widths[0] = widths[0].min(page.saturating_sub(others).max(shortest));
+    let room = page.saturating_sub(others).max(widths[0].min(LABEL - 2));
+    widths[0] = widths[0].max(LABEL - 2).min(room).max(header[0].chars().count());
     widths
 }
 
@@ -156,7 +157,7 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     let mut line = String::new();
     for (index, (cell, &width)) in row.iter().zip(widths).enumerate() {
         let _ = match index {
-            0 => write!(line, "{cell:<width$}", width = width.max(LABEL - 2)),
+            0 => write!(line, "{cell:<width$}"),
             _ => write!(line, "  {cell:>width$}"),
         };
     }
@@ -177,5 +178,16 @@ mod tests {
             text.lines().all(|line| anstream::adapter::strip_str(line).to_string().chars().count() <= 60)
         );
         assert_eq!(text.lines().skip(1).take(2).collect::<String>(), name);
+    }
+
+    /// As the table of `matchpoint run --stats`.
+    #[test]
+    fn nine_columns_fit_eighty() {
+        let header =
+            ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
+        let mut document = Document::default();
+        document.table(&header, vec![header.map(str::to_owned).to_vec()]);
+        let text = document.text(80);
+        assert_eq!(text.lines().count(), 2, "{text}");
     }
 }
