@@ -66,7 +66,8 @@ fn core_without_ownership_is_refused() {
 fn missing_library_is_refused() {
     let Some(mpi) = mpi::first() else { return };
     for (options, name) in [(&[][..], "MATCHPOINT_CORE_FILE"), (&["--below"], "MATCHPOINT_PROVIDER_FILE")] {
-        if !options.is_empty() && mpi.name == "debian-mpich" {
+        // Those of the distribution have no libfabric, or an old one, which is refused first.
+        if !options.is_empty() && mpi.name.starts_with("debian-") {
             continue;
         }
         let job = Job::new(options).env(name, Path::new("/nowhere/x.so"));
