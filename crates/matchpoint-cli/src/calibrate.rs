@@ -72,7 +72,7 @@ fn prepare(arguments: &Calibrate) -> Result<(Files, Place), Failure> {
     let mut files = Files::reserve(arguments.json.as_deref(), arguments.html.as_deref())?;
     let machine = files.outputs.reserve(&arguments.output)?;
     if arguments.from.is_none() {
-        // Written as it is measured, by others, once ranks have started: told before.
+        // The ranks write this file while they measure: an error is reported before they start.
         files.outputs.try_out(&raw)?;
     }
     Ok((files, machine))

@@ -41,7 +41,7 @@ impl<F: FnMut()> Watcher for F {
 pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
     // `run` answers SIGUSR1. Under the other commands it must not end the command, and leave the job.
     signalled(&[SIGINT, SIGUSR1])?;
-    // SIGHUP is a lost terminal: without us the job would go on, and nobody would end what was begun for it.
+    // SIGHUP is a lost terminal. Without the command the job would go on, and its helpers would not end.
     let stop = signalled(&[SIGTERM, SIGHUP])?;
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))

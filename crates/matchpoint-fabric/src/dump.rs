@@ -55,7 +55,7 @@ pub fn listen() {
     append("");
 }
 
-/// Writes that beside this process's report. Only a process with this file gets the signal.
+/// Writes that next to this process's report. Only a process with this file gets the signal.
 pub fn append(text: &str) {
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));

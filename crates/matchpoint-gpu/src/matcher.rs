@@ -16,7 +16,7 @@ use crate::partition::Partition;
 /// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
 
-/// Matches a batch that lies on the host, by memory of the machine that is given back. Whoever has many keeps a [`Matcher`].
+/// Matches a batch in memory of the host, by memory of the machine that is given back. For many batches, keep a [`Matcher`].
 ///
 /// # Errors
 /// As of [`Matcher::match_batch`].
@@ -49,7 +49,7 @@ impl<M: Machine> Default for Matcher<M> {
 }
 
 impl<M: Machine> Matcher<M> {
-    /// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`](crate::batch::NONE).
+    /// Matches a batch in memory of the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`](crate::batch::NONE).
     /// What [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
     /// The machine is the same each time.
     ///
@@ -67,7 +67,7 @@ impl<M: Machine> Matcher<M> {
         seed: u64,
     ) -> Result<Vec<u32>, M::Error> {
         let matched = self.matched(machine, algorithm, batch, seed);
-        // Buffers grow one after the other: whoever came to none has no more than before.
+        // Buffers grow one after the other. After a refusal, the later ones have not grown.
         self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
         let is_refused = matched.is_err();
         self.buffers_mut()

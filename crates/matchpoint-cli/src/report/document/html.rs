@@ -141,7 +141,7 @@ mod tests {
     use super::captioned;
 
     #[test]
-    fn words_begin_at_the_left_whatever_figures_are_missing() {
+    fn column_of_words_is_left_aligned() {
         let rows = [["list", "a<b", "1.5", "1.4"], ["bins", "c", "≈ 7", "6"], ["four_d", "d", "full", ""]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         let html = captioned("", &["engine", "what", "rate", "p25"], &rows);

@@ -169,7 +169,7 @@ mod tests {
     use crate::report::document::Document;
 
     #[test]
-    fn a_name_beyond_the_page_is_cut_behind_commas() {
+    fn long_name_is_cut_behind_commas() {
         let name = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
         let mut document = Document::default();
         document.table(&["", "calls"], vec![vec![name.to_owned(), "7".to_owned()]]);

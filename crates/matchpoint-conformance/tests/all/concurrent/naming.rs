@@ -58,7 +58,7 @@ fn nameless(id: u64) -> Message {
 }
 
 #[test]
-fn a_name_is_given_and_a_receive_taken_at_one_moment() {
+fn naming_takes_receive_at_one_moment() {
     let seeds = if cfg!(miri) { 2 } else { 600 };
     let messages = (1..=4).map(|id| Asked::Event(Event::Arrive(nameless(id))));
     let receives = (1..=4).map(|id| Asked::Event(Event::Post(asks_for(id, Rank(id % 2)))));
