@@ -240,55 +240,6 @@ fn moved_without_memory(name: &str) {
     assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
 }
 
-/// Names that could not be noted for want of memory are noted once there is some.
-fn named_once_there_is_memory() {
-    let held = |bytes: Option<usize>| {
-        let mut engine = engines::create("hybrid:seed=1").unwrap();
-        let receive = |at: u64| {
-            let selector = Selector::exactly(&Envelope::new(ContextId(0), Rank(at), Tag(at)));
-            Receive::new(RecvId(at), selector)
-        };
-        (0..5000).for_each(|at| assert_eq!(engine.post(receive(at)), Ok(None)));
-        let cancel = |at: u64| Event::Cancel(receive(at));
-        for at in 0..20 {
-            let outcome = match bytes {
-                Some(bytes) => starved(&mut *engine, &cancel(at), bytes),
-                None => cancel(at).play(&mut *engine),
-            };
-            assert_eq!(outcome, Outcome::Done(true));
-        }
-        let before = engine.footprint().now_bytes();
-        (20..1000).for_each(|at| assert_eq!(cancel(at).play(&mut *engine), Outcome::Done(true)));
-        (before, engine.footprint().now_bytes())
-    };
-    let (_, noted) = held(None);
-    for bytes in [0, 100, 1000, 3000] {
-        let (before, after) = held(Some(bytes));
-        assert!(before + 4096 < noted, "with {bytes} bytes nearly nothing is noted: {before}, not {noted}");
-        assert!(after >= noted, "after {bytes} bytes: {after}, not {noted}");
-    }
-}
-
-/// Lists have places beyond those that they usually have: without memory for tables these are used, up to the last.
-fn listed_without_memory() {
-    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(1), Tag(at));
-    for is_posted in [true, false] {
-        let event = |at: u64| match is_posted {
-            true => Event::Post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))),
-            false => Event::Arrive(Message::new(MsgId(at), envelope(at))),
-        };
-        let mut engine = engines::create("hybrid:seed=1").unwrap();
-        for at in 0..2 {
-            assert!(!is_refused(&event(at).play(&mut *engine)));
-        }
-        let kept = (2..100).take_while(|&at| !is_refused(&starved(&mut *engine, &event(at), 0))).count();
-        assert_eq!(2 + kept, 32, "receives: {is_posted}");
-        assert_eq!(queued(&*engine).len(), 32);
-        assert!(!is_refused(&event(100).play(&mut *engine)), "there is memory again");
-        assert_eq!(queued(&*engine).len(), 33);
-    }
-}
-
 /// A message gets its source while an index of messages by their sources has no room for it: it is found all the same.
 fn found_by_its_source_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -382,8 +333,6 @@ fn main() {
     for name in ["split:engine=list", "split:engine=hybrid"] {
         named_where_a_batch_left_it(name);
     }
-    named_once_there_is_memory();
-    listed_without_memory();
     found_by_its_source_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
         moved_without_memory(name);

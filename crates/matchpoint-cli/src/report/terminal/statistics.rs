@@ -61,13 +61,9 @@ const WORDS: &[(&str, &str)] = &[
     ("jobs_stood_in", "jobs that the caller took back"),
     ("jobs_woken", "sleeping threads woken"),
     // hybrid
-    ("buckets", "slots of the table"),
-    ("wildcard_classes", "kinds of wildcards with receives in tables"),
+    ("slots", "slots of the table"),
+    ("wildcard_classes", "wildcard classes with posted receives"),
     ("unexpected_indexes", "indexes of unexpected messages"),
-    ("index_bytes", "memory of indexes"),
-    ("unexpected_copied", "unexpected messages in the copy"),
-    ("hashes_to_index", "hashes that wait to be indexed"),
-    ("log_bytes", "log of arrivals"),
     // vector, fuzzy
     ("posted_false_positives", "receives hit in vain"),
     ("unexpected_false_positives", "messages hit in vain"),

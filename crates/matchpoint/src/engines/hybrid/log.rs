@@ -1,371 +1,392 @@
-//! The order of arrival: every unexpected message in one line, those that were taken since included until a sweep
-//! passes. Taking a message does not look here, so that a program without wildcards pays for one store.
+//! The log of unexpected messages in the order of arrival, which wildcard searches scan.
 //!
 //! ```text
-//! full   [ 256 lines ][ 97 lines, swept ][ … ]   oldest first, swept a few lines at a time
-//! tail   [ 37 lines ]                            where the next one goes
+//!   blocks   [ waiting | columns ][ waiting | columns ]…     a ring: message n is in block n / 64, lane n % 64
+//!                 │         └─▶ tags, lower half  [ 64 × 4 bytes ]
+//!                 │             tags, upper half  [ 64 × 4 bytes ]     a SIMD kernel compares 64 at once
+//!                 │             source numbers    [ 64 × 4 bytes ]
+//!                 │             contexts          [ 64 × 4 bytes ]
+//!                 └─ a bit for each message that waits
 //! ```
 
-use std::collections::VecDeque;
-
-use super::chunk::{Chunk, DEAD, LINES, Lines, Word, entry, word};
-use super::entry::Ref;
-use super::grave::Dropped;
+use super::key::{Class, Key, Pattern};
+use super::row::{NEXT, NUMBER, UNEXPECTED};
 use crate::engine::Refused;
+use crate::scan::{Kernel, LANES, Lanes, Search};
 
-/// Lines that the tail begins with.
-const FIRST: usize = 32;
+const BLOCK: u64 = LANES as u64;
+/// Blocks that a call visits to free memory.
+const SWEEP: usize = 32;
 
-/// Dead lines that are not worth a sweep.
-const SLACK: usize = 1024;
+/// Aligned: a kernel loads whole cache lines.
+#[repr(align(64))]
+struct Columns {
+    lows: [u32; LANES],
+    highs: [u32; LANES],
+    sources: [u32; LANES],
+    contexts: [u32; LANES],
+}
 
-/// Lines looked at with each arrival while a sweep is on.
-const SWEEP: usize = 4;
+/// A box that can be allocated without aborting for want of memory.
+type OneColumns = Box<[Columns; 1]>;
+
+impl Columns {
+    fn allocate() -> Result<OneColumns, Refused> {
+        let mut one = Vec::new();
+        one.try_reserve_exact(1).map_err(|_| Refused::Memory)?;
+        let none = [0; LANES];
+        one.push(Columns { lows: none, highs: none, sources: none, contexts: none });
+        one.into_boxed_slice().try_into().map_err(|_| Refused::Memory)
+    }
+
+    #[inline(always)]
+    fn set(&mut self, lane: usize, key: Key) {
+        (self.lows[lane], self.highs[lane]) = (key.tag as u32, (key.tag >> 32) as u32);
+        (self.sources[lane], self.contexts[lane]) = (key.pair as u32, (key.pair >> 32) as u32);
+    }
+
+    #[inline(always)]
+    fn key(&self, lane: usize) -> Key {
+        Key {
+            pair: u64::from(self.contexts[lane]) << 32 | u64::from(self.sources[lane]),
+            tag: u64::from(self.highs[lane]) << 32 | u64::from(self.lows[lane]),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Block {
+    /// Bits of the messages that wait. Bits of messages that have not arrived yet are set, too.
+    waiting: u64,
+    columns: Option<OneColumns>,
+}
 
 /// See the [module's documentation](self).
-#[derive(Default)]
 pub(super) struct Log {
-    /// All of it is initialised, so that adding a line is a store behind one comparison.
-    tail: Vec<Word>,
+    /// A power of two, or none.
+    blocks: Vec<Block>,
+    /// The number of the first block with a message that waits, or of the last block.
+    first: u64,
+    /// The mark of the next message: its number, and the flag of its queue.
+    pub(super) mark: u64,
+    /// The first number without a place in a block.
+    end: u64,
+    /// How many messages were taken.
+    gone: u64,
+    /// Blocks below this number have been visited by [`sweep`](Self::sweep).
+    swept: u64,
+    /// Columns in blocks, and those for the next blocks.
     used: usize,
-    /// The number of the tail's first message.
-    base: u64,
-    full: VecDeque<Chunk>,
-    spare: VecDeque<Chunk>,
-    /// Where the sweep stands: a full chunk and a line of it.
-    sweep: Option<(usize, usize)>,
-    /// Lines in full chunks.
-    settled: usize,
+    spare: Vec<OneColumns>,
+    /// The fewest spare columns since the last call of [`give_back`](Self::give_back).
+    least_spare: usize,
+    /// Spare columns that are to be freed.
+    unneeded: usize,
+    kernel: Kernel,
 }
 
 impl Log {
-    /// One whose first message has the number `seq`.
-    pub(super) fn from(seq: u64) -> Self {
-        Log { base: seq, ..Log::default() }
+    pub(super) fn new(kernel: Kernel) -> Self {
+        Log {
+            blocks: Vec::new(),
+            first: 0,
+            mark: UNEXPECTED,
+            end: 0,
+            gone: 0,
+            swept: 0,
+            used: 0,
+            spare: Vec::new(),
+            least_spare: 0,
+            unneeded: 0,
+            kernel,
+        }
     }
 
-    /// Lines kept, dead or alive.
-    #[inline]
+    /// Number of messages that wait.
+    #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.settled + self.used
+        (self.next() - self.gone) as usize
     }
 
-    /// Whether there are lines to sweep.
-    #[inline]
-    pub(super) fn is_sweeping(&self) -> bool {
-        self.sweep.is_some()
+    /// The number of the next message.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.mark >> NUMBER
     }
 
-    /// Whether a line can be added without allocating.
-    #[inline]
+    /// No message before this number waits.
+    pub(super) fn first(&self) -> u64 {
+        self.first * BLOCK
+    }
+
+    #[inline(always)]
+    fn place(&self, block: u64) -> usize {
+        block as usize & self.blocks.len().wrapping_sub(1)
+    }
+
+    fn block(&self, number: u64) -> &Block {
+        &self.blocks[self.place(number)]
+    }
+
+    /// Whether the next message has a place in a block.
+    #[inline(always)]
     pub(super) fn has_room(&self) -> bool {
-        self.used < self.tail.len()
+        self.next() < self.end
     }
 
-    /// Makes room for one line; `live` of those that are there are wanted still.
-    #[cold]
-    pub(super) fn make_room(&mut self, live: usize) -> Result<(), Refused> {
-        if self.tail.len() < LINES {
-            let lines = usize::clamp(2 * self.tail.len(), FIRST, LINES);
-            self.tail.try_reserve_exact(lines - self.tail.len()).map_err(|_| Refused::Memory)?;
-            self.tail.resize(lines, 0);
+    /// Appends a message; the log [has room](Self::has_room). Returns whether it has room for another.
+    #[inline(always)]
+    pub(super) fn push(&mut self, key: Key) -> bool {
+        let number = self.next();
+        let (at, lane) = (self.place(number / BLOCK), (number % BLOCK) as usize);
+        self.mark += NEXT;
+        if let Some(Block { columns: Some(columns), .. }) = self.blocks.get_mut(at) {
+            columns[0].set(lane, key);
+        }
+        self.has_room()
+    }
+
+    /// Makes room for the next message.
+    #[inline(never)]
+    pub(super) fn make_room(&mut self) -> Result<(), Refused> {
+        if self.has_room() {
             return Ok(());
         }
-        self.full.try_reserve(1).map_err(|_| Refused::Memory)?;
-        let next = match self.spare.pop_front() {
-            Some(chunk) => chunk.into_words(),
+        let number = self.next() / BLOCK;
+        self.advance();
+        if number - self.first >= self.blocks.len() as u64 {
+            self.widen()?;
+        }
+        self.sweep(2);
+        let columns = match self.spare.pop() {
+            Some(columns) => columns,
             None => {
-                let mut words = Vec::new();
-                words.try_reserve_exact(LINES).map_err(|_| Refused::Memory)?;
-                words.resize(LINES, 0);
-                words
+                // So that a block can be emptied without memory.
+                self.spare.try_reserve(self.used + 1).map_err(|_| Refused::Memory)?;
+                Columns::allocate()?
             }
         };
-        if let Some(chunk) = Chunk::new(self.base, std::mem::replace(&mut self.tail, next)) {
-            self.full.push_back(chunk);
-        }
-        self.settled += LINES;
-        self.base += 2 * LINES as u64;
-        self.used = 0;
-        if self.sweep.is_none() && self.len() > 2 * live + SLACK {
-            self.sweep = Some((0, 0));
-        }
+        self.least_spare = self.least_spare.min(self.spare.len());
+        let at = self.place(number);
+        self.blocks[at] = Block { waiting: u64::MAX, columns: Some(columns) };
+        self.used += 1;
+        self.end = (number + 1) * BLOCK;
         Ok(())
     }
 
-    /// Adds the line of the next message; false: there is no [room](Self::make_room).
-    #[inline]
-    pub(super) fn push(&mut self, entry: Ref) -> bool {
-        let Some(line) = self.tail.get_mut(self.used) else { return false };
-        *line = word(entry);
-        self.used += 1;
-        true
-    }
-
-    /// Forgets all lines, none of which is alive: the next message has the number `seq`. False, and nothing done: there
-    /// are full chunks to put away.
-    #[inline]
-    pub(super) fn restart(&mut self, seq: u64) -> bool {
-        if self.settled == 0 {
-            (self.used, self.base) = (0, seq);
+    /// Leaves some of the first blocks, if no message waits there.
+    fn advance(&mut self) {
+        for _ in 0..SWEEP {
+            if self.first >= self.next() / BLOCK || self.block(self.first).waiting != 0 {
+                break;
+            }
+            self.empty(self.first);
+            self.first += 1;
         }
-        self.settled == 0
+        self.swept = self.swept.max(self.first);
     }
 
-    /// Forgets all lines: none is alive, and the next message has the number `seq`.
-    #[inline]
-    pub(super) fn clear(&mut self, seq: u64) {
-        (self.used, self.base) = (0, seq);
-        if !self.full.is_empty() {
-            self.clear_full();
+    /// Takes the columns from some blocks further on, if no message waits there.
+    fn sweep(&mut self, blocks: usize) {
+        for _ in 0..blocks {
+            if self.swept >= self.next() / BLOCK {
+                self.swept = self.first;
+            } else {
+                if self.block(self.swept).waiting == 0 {
+                    self.empty(self.swept);
+                }
+                self.swept += 1;
+            }
         }
     }
 
+    /// Empties blocks in which no message waits, and frees some columns that are not needed.
     #[cold]
-    fn clear_full(&mut self) {
-        self.sweep = None;
-        self.settled = 0;
-        // Without memory to remember them by, the chunks are given back.
-        if self.spare.try_reserve(self.full.len()).is_ok() {
-            self.spare.append(&mut self.full);
-        } else {
-            self.full.clear();
+    pub(super) fn tidy(&mut self) {
+        self.sweep(SWEEP);
+        self.advance();
+        let freed = self.unneeded.min(self.spare.len()).min(SWEEP);
+        self.spare.truncate(self.spare.len() - freed);
+        self.unneeded -= self.unneeded.min(SWEEP);
+    }
+
+    /// Columns that were not needed since the last call are not needed any more. Frees the ring if it holds nothing.
+    #[cold]
+    pub(super) fn give_back(&mut self) {
+        let is_idle = self.least_spare > 0 && self.len() == 0 && self.first >= self.next() / BLOCK;
+        if is_idle && self.unneeded == 0 && self.spare.len() <= 1 {
+            // The numbers of its last block stay unused, so that messages keep their order.
+            self.gone += self.end - self.next();
+            self.mark += (self.end - self.next()) << NUMBER;
+            (self.first, self.swept) = (self.end / BLOCK, self.end / BLOCK);
+            (self.blocks, self.spare, self.used) = (Vec::new(), Vec::new(), 0);
+        }
+        (self.unneeded, self.least_spare) = (self.least_spare.saturating_sub(1), self.spare.len());
+    }
+
+    /// Takes the columns from a block, for the next blocks.
+    fn empty(&mut self, block: u64) {
+        let at = self.place(block);
+        if let Some(columns) = self.blocks[at].columns.take() {
+            self.used -= 1;
+            self.spare.push(columns);
         }
     }
 
-    fn tail(&self) -> Lines<'_> {
-        Lines::new(self.base, &self.tail[..self.used])
+    /// Doubles the ring.
+    fn widen(&mut self) -> Result<(), Refused> {
+        let (old, new) = (self.blocks.len(), (2 * self.blocks.len()).max(4));
+        let mut blocks = Vec::new();
+        blocks.try_reserve_exact(new).map_err(|_| Refused::Memory)?;
+        blocks.resize_with(new, Block::default);
+        for number in self.first..self.first + old as u64 {
+            let at = self.place(number);
+            blocks[number as usize & (new - 1)] = std::mem::take(&mut self.blocks[at]);
+        }
+        self.blocks = blocks;
+        Ok(())
     }
 
-    /// The full chunk that a message has its line in, or would have; the number of them, if that is the tail.
-    fn chunk_of(&self, seq: u64) -> usize {
-        self.full.partition_point(|chunk| chunk.lines().last() < seq)
+    /// Whether the message of that number waits.
+    #[inline(always)]
+    pub(super) fn waits(&self, number: u64) -> bool {
+        number / BLOCK >= self.first && self.block(number / BLOCK).waiting >> (number % BLOCK) & 1 != 0
     }
 
-    /// The lines from the oldest on that is no older than `seq`.
+    /// The message of that number was taken.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, number: u64) {
+        let at = self.place(number / BLOCK);
+        if let Some(block) = self.blocks.get_mut(at) {
+            block.waiting &= !(1 << (number % BLOCK));
+        }
+        self.gone += 1;
+    }
+
+    /// The key of a message that waits.
     #[inline]
-    pub(super) fn since(&self, seq: u64) -> Since<'_> {
-        let chunk =
-            if self.full.is_empty() || seq >= self.base { self.full.len() } else { self.chunk_of(seq) };
-        let line = self.full.get(chunk).map_or(self.tail(), Chunk::lines).place(seq);
-        let mut since = Since { log: self, row: &[], seq: 0, lines: Lines::new(0, &[]), line: 0, chunk };
-        since.enter(line);
-        since
+    pub(super) fn key(&self, number: u64) -> Key {
+        let columns = self.block(number / BLOCK).columns.as_ref();
+        columns.expect("a block with waiting messages has columns")[0].key((number % BLOCK) as usize)
     }
 
-    /// What a message is found by. O(log lines), O(1) among lines that no sweep has come to.
+    /// Changes the key of a message that waits.
+    pub(super) fn set_key(&mut self, number: u64, key: Key) {
+        let at = self.place(number / BLOCK);
+        if let Some(columns) = &mut self.blocks[at].columns {
+            columns[0].set((number % BLOCK) as usize, key);
+        }
+    }
+
+    /// The first message from number `from` on that a pattern accepts, and how many were compared.
     #[inline]
-    pub(super) fn find(&self, seq: u64) -> Option<Ref> {
-        // Of what is no message's number this makes a line that there is not.
-        let line = seq.wrapping_sub(self.base).rotate_right(1) as usize;
-        if line < self.used {
-            return Some(entry(self.tail[line]));
-        }
-        // Chunks in a row, unless some were swept.
-        let number = (self.base.wrapping_sub(seq) as usize).div_ceil(2 * LINES);
-        let chunk = self.full.len().checked_sub(number).and_then(|number| self.full.get(number));
-        match chunk.and_then(|chunk| chunk.whole(seq)) {
-            None => self.find_among(seq),
-            found => found,
+    pub(super) fn search(&self, pattern: &Pattern, from: u64) -> (Option<u64>, u64) {
+        let mut scan = Scan { log: self, pattern, from: from.max(self.first()), compared: 0 };
+        let found = if scan.from < self.next() { self.kernel.run(&mut scan) } else { None };
+        (found, scan.compared)
+    }
+
+    /// Gives back memory, if no message waits.
+    pub(super) fn release(&mut self) {
+        self.tidy();
+        self.least_spare = self.spare.len();
+        self.give_back();
+    }
+
+    /// Whether the log has far more blocks, or numbers, than the messages that wait need.
+    pub(super) fn is_sparse(&self) -> bool {
+        let waiting = self.len() as u64;
+        self.used as u64 * BLOCK > 8 * waiting + 4096 || self.next() - self.first() > 256 * waiting + 65_536
+    }
+
+    /// Numbers the messages that wait anew, without gaps, from the next number on, and calls `renumbered` with the key, the old and the
+    /// new number of each, the oldest first. O(blocks + messages that wait). Without memory it stops early; the order stays right.
+    pub(super) fn compact(&mut self, mut renumbered: impl FnMut(Key, u64, u64)) {
+        let end = self.next();
+        for block in self.first..=(end - 1) / BLOCK {
+            let mut waiting = self.block(block).waiting;
+            if block == (end - 1) / BLOCK {
+                waiting &= u64::MAX >> (BLOCK - 1 - (end - 1) % BLOCK);
+            }
+            while waiting != 0 {
+                if self.make_room().is_err() {
+                    return;
+                }
+                let old = block * BLOCK + u64::from(waiting.trailing_zeros());
+                let (key, new) = (self.key(old), self.next());
+                self.remove(old);
+                self.push(key);
+                renumbered(key, old, new);
+                waiting &= waiting - 1;
+            }
         }
     }
 
-    #[inline(never)]
-    fn find_among(&self, seq: u64) -> Option<Ref> {
-        self.full.get(self.chunk_of(seq)).map_or(self.tail(), Chunk::lines).find(seq)
-    }
-
-    /// Changes what a message is found by. O(log lines).
-    pub(super) fn replace(&mut self, seq: u64, entry: Ref) {
-        let chunk = self.chunk_of(seq);
-        let at = self.full.get(chunk).map_or(self.tail(), Chunk::lines).word_of(seq);
-        let Some(at) = at else { return };
-        match self.full.get_mut(chunk) {
-            Some(chunk) => chunk.set(at, entry),
-            None => self.tail[at] = word(entry),
-        }
-    }
-
-    /// Looks at some lines, and drops those of which `is_live` says no.
-    pub(super) fn tend(&mut self, is_live: impl Fn(u64, Ref) -> bool) {
-        let Some((number, at)) = self.sweep else { return };
-        let Some(chunk) = self.full.get_mut(number) else {
-            self.sweep = None;
-            return;
-        };
-        let end = chunk.len().min(at + SWEEP);
-        for line in at..end {
-            chunk.drop_unless(line, &is_live);
-        }
-        self.sweep = Some((number, end));
-        if end == chunk.len() {
-            self.close_up(number);
-        }
-    }
-
-    /// Drops the dead lines of a chunk, and joins it with the one before if there is room.
-    fn close_up(&mut self, number: usize) {
-        let chunk = &mut self.full[number];
-        self.settled -= chunk.len();
-        let here = chunk.close_up();
-        self.settled += here;
-        let before = number.checked_sub(1).filter(|&before| self.full[before].has_room(&self.full[number]));
-        if here > 0 && before.is_none() {
-            self.sweep = Some((number + 1, 0));
-            return;
-        }
-        self.sweep = Some((number, 0));
-        let Some(emptied) = self.full.remove(number) else { return };
-        if let (Some(before), 1..) = (before, here) {
-            self.full[before].append(&emptied);
-        }
-        // A spare chunk that there is no room to remember is given back.
-        if self.spare.try_reserve(1).is_ok() {
-            self.spare.push_back(emptied);
-        }
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.blocks.capacity() * size_of::<Block>()
+            + (self.used + self.spare.len()) * size_of::<Columns>()
+            + self.spare.capacity() * size_of::<OneColumns>()) as u64
     }
 }
 
-impl Dropped for Log {
-    fn bytes(&self) -> u64 {
-        let chunks = self.full.len() + self.spare.len();
-        let words = self.tail.capacity() + chunks * LINES;
-        let places = self.full.capacity() + self.spare.capacity();
-        (words * size_of::<Word>() + places * size_of::<Chunk>()) as u64
-    }
-
-    fn give_back(&mut self, chunks: usize) -> bool {
-        (0..chunks).all(|_| self.full.pop_back().or_else(|| self.spare.pop_back()).is_some())
-    }
-}
-
-/// Lines from one on. Mostly the next few are asked for: what the standard library makes of two loops takes longer to
-/// begin than they do.
-#[derive(Clone)]
-pub(super) struct Since<'a> {
+/// A search, for any instruction set.
+struct Scan<'a> {
     log: &'a Log,
-    /// Words of messages in a row, and the number of the first.
-    row: &'a [Word],
-    seq: u64,
-    /// What is behind those: the rest of a chunk that was swept, from a line on.
-    lines: Lines<'a>,
-    line: usize,
-    /// Of the next chunk; the tail is that behind the last.
-    chunk: usize,
+    pattern: &'a Pattern,
+    from: u64,
+    compared: u64,
 }
 
-impl Iterator for Since<'_> {
-    type Item = (u64, Ref);
+impl Search for Scan<'_> {
+    type Found = Option<u64>;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<(u64, Ref)> {
-        while let Some((&word, row)) = self.row.split_first() {
-            let seq = self.seq;
-            (self.row, self.seq) = (row, seq + 2);
-            if word != DEAD {
-                return Some((seq, entry(word)));
+    fn run<L: Lanes>(&mut self, lanes: L) -> Option<u64> {
+        let Scan { log, pattern, from, .. } = *self;
+        let last = log.next() - 1;
+        let mut wanted = u64::MAX << (from % BLOCK);
+        for number in from / BLOCK..=last / BLOCK {
+            let block = log.block(number);
+            if number == last / BLOCK {
+                wanted &= u64::MAX >> (BLOCK - 1 - last % BLOCK);
             }
-        }
-        self.next_elsewhere()
-    }
-}
-
-impl Since<'_> {
-    #[inline(never)]
-    fn next_elsewhere(&mut self) -> Option<(u64, Ref)> {
-        loop {
-            while self.line < self.lines.len() {
-                self.line += 1;
-                let line = self.lines.get(self.line - 1);
-                if line.is_some() {
-                    return line;
+            let waiting = block.waiting & wanted;
+            if let (true, Some([columns])) = (waiting != 0, block.columns.as_deref()) {
+                let mut hits = candidates(lanes, columns, pattern, waiting);
+                while hits != 0 {
+                    let lane = hits.trailing_zeros();
+                    if pattern.accepts(columns.key(lane as usize)) {
+                        self.compared += u64::from((waiting & u64::MAX >> (63 - lane)).count_ones());
+                        return Some(number * BLOCK + u64::from(lane));
+                    }
+                    hits &= hits - 1;
                 }
+                self.compared += u64::from(waiting.count_ones());
             }
-            if self.chunk > self.log.full.len() {
-                return None;
-            }
-            self.enter(0);
-            if !self.row.is_empty() {
-                return self.next();
-            }
+            wanted = u64::MAX;
         }
-    }
-
-    /// Goes on with a line of the next chunk.
-    #[inline]
-    fn enter(&mut self, line: usize) {
-        let lines = self.log.full.get(self.chunk).map_or(self.log.tail(), Chunk::lines);
-        self.chunk += 1;
-        match lines.row(line) {
-            Some((seq, row)) => {
-                (self.seq, self.row, self.lines, self.line) = (seq, row, Lines::new(0, &[]), 0);
-            }
-            None => (self.row, self.lines, self.line) = (&[], lines, line),
-        }
+        None
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::key::Spot;
-    use super::*;
-
-    fn entry(seq: u64) -> Ref {
-        if seq % 3 == 0 { Ref::equal(seq as u32) } else { Ref::inline(Spot(seq as u32)) }
+/// The lanes of `hits` that a pattern may accept. Further columns are compared while several are left.
+#[inline(always)]
+fn candidates<L: Lanes>(lanes: L, columns: &Columns, pattern: &Pattern, mut hits: u64) -> u64 {
+    let Pattern { key, class: Class { source, ignore } } = *pattern;
+    let (low, high) = (!ignore as u32, (!ignore >> 32) as u32);
+    let has_several = |hits: u64| hits & hits.wrapping_sub(1) != 0;
+    if low != 0 {
+        hits &= lanes.equal_32_under(&columns.lows, low, key.tag as u32);
     }
-
-    fn lines(log: &Log, seq: u64) -> Vec<u64> {
-        let line = |(seq, found)| {
-            assert_eq!(found, entry(seq));
-            seq
-        };
-        log.since(seq).map(line).collect()
+    if source == 0 && has_several(hits) {
+        hits &= lanes.equal_32(&columns.sources, key.pair as u32);
     }
-
-    #[test]
-    fn lines_are_found_before_and_after_sweeps() {
-        let mut log = Log::default();
-        let count = 20 * LINES as u64;
-        log.clear(1000);
-        let mut live: Vec<u64> = (0..count).map(|at| 1000 + 2 * at).collect();
-        for &seq in &live {
-            if !log.has_room() {
-                log.make_room(usize::MAX / 4).unwrap();
-            }
-            assert!(log.push(entry(seq)));
-        }
-        // Nearly none left of some chunks, nearly all of others, nothing of one.
-        for share in [1, 2, 3, 5, 40] {
-            let is_live = |seq: u64| match seq / 2 / LINES as u64 % 4 {
-                0 => seq % (2 * share) == 0,
-                1 => seq % (2 * share) != 0 || share == 1,
-                2 => share == 1,
-                _ => seq % 7 < 6,
-            };
-            live.retain(|&seq| is_live(seq) || seq >= log.base);
-            let before = log.len();
-            log.sweep = Some((0, 0));
-            while log.is_sweeping() {
-                log.tend(|seq, found| {
-                    assert_eq!(found, entry(seq));
-                    is_live(seq)
-                });
-            }
-            assert_eq!(lines(&log, 0), live, "share {share}");
-            assert!(log.len() <= before && log.len() <= 2 * live.len() + 2 * LINES, "{} lines", log.len());
-            for since in (900..1000 + 2 * count + 100).step_by(if cfg!(miri) { 7007 } else { 77 }) {
-                let expected: Vec<u64> = live.iter().copied().filter(|&seq| seq >= since).collect();
-                assert_eq!(lines(&log, since), expected, "share {share}, since {since}");
-                let found = live.binary_search(&since).is_ok().then(|| entry(since));
-                assert_eq!(log.find(since), found, "share {share}, {since}");
-            }
-        }
-        let (bytes, seq) = (log.bytes(), live[0]);
-        log.replace(seq, Ref::equal(7));
-        assert_eq!(log.find(seq), Some(Ref::equal(7)));
-        log.clear(1 << 40);
-        assert_eq!((log.len(), log.bytes() <= bytes + 4096), (0, true), "chunks are kept");
-        assert!(log.has_room() && log.push(entry(1 << 40)));
-        assert_eq!(lines(&log, 0), [1 << 40]);
+    if high != 0 && has_several(hits) {
+        hits &= lanes.equal_32_under(&columns.highs, high, (key.tag >> 32) as u32);
     }
+    if has_several(hits) {
+        hits &= lanes.equal_32(&columns.contexts, (key.pair >> 32) as u32);
+    }
+    hits
 }

@@ -1,0 +1,281 @@
+//! Post and arrive: first the cases that one slot decides, then all others.
+
+use super::key::{Class, Key, Pattern};
+use super::row::{Entry, NEXT, NUMBER, POSTED, UNEXPECTED};
+use super::table::{At, Exchange};
+use super::wildcards::Place;
+use super::{HINTED, Hybrid, MOVING, NO_ROOM, Outcome, WILD};
+use crate::effort::Effort;
+use crate::engine::{Engine, Queue};
+use crate::envelope::Selector;
+
+/// A receive that accepts a message.
+#[derive(Clone, Copy)]
+enum Accepting {
+    Exact(At),
+    Wildcard(Place),
+}
+
+impl<E: Effort> Hybrid<E> {
+    /// Posts a receive without wildcards.
+    #[inline(always)]
+    pub(super) fn post_exact(&mut self, id: u64, key: Key) -> Outcome {
+        if self.gate & MOVING == 0 {
+            match self.table.exchange(key, POSTED, id, self.posts >> NUMBER) {
+                Exchange::Vacant(slot) => {
+                    slot.fill(key, id, self.posts);
+                    self.posts += NEXT;
+                    return Outcome::Queued;
+                }
+                Exchange::Took(Entry { id, number }) => {
+                    self.effort.examined(Queue::Unexpected, 1);
+                    self.message_left(number);
+                    return Outcome::Took(id);
+                }
+                Exchange::Queued => {
+                    self.posts += NEXT;
+                    return Outcome::Queued;
+                }
+                Exchange::Other => {}
+            }
+        }
+        self.post_exact_slowly(id, key)
+    }
+
+    #[inline(never)]
+    fn post_exact_slowly(&mut self, id: u64, key: Key) -> Outcome {
+        let entry = Entry { id, number: self.posts >> NUMBER };
+        let exchanged = self.table.exchange_slowly(key, Queue::Posted, entry);
+        self.note_moving();
+        match exchanged {
+            Ok(None) => {
+                self.posts += NEXT;
+                Outcome::Queued
+            }
+            Ok(Some(Entry { id, number })) => {
+                self.effort.examined(Queue::Unexpected, 1);
+                self.message_left(number);
+                Outcome::Took(id)
+            }
+            Err(why) => why.into(),
+        }
+    }
+
+    /// Posts any receive.
+    #[inline(never)]
+    pub(super) fn post_any(&mut self, id: u64, selector: &Selector) -> Outcome {
+        match self.hints.admit(selector).and_then(|()| self.pattern(selector)) {
+            Ok(Pattern { key, class: Class::EXACT }) => self.post_exact(id, key),
+            Ok(pattern) => self.post_wildcard(id, pattern),
+            Err(why) => why.into(),
+        }
+    }
+
+    /// Posts a receive with wildcards.
+    #[inline(always)]
+    pub(super) fn post_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
+        if self.log.len() == 0 && self.wildcards.len() == 0 {
+            self.wildcards.add_lone(pattern, Entry { id, number: self.posts >> NUMBER });
+            self.posts += NEXT;
+            self.gate |= WILD;
+            return Outcome::Queued;
+        }
+        self.post_wildcard_slowly(id, pattern)
+    }
+
+    #[inline(never)]
+    fn post_wildcard_slowly(&mut self, id: u64, pattern: Pattern) -> Outcome {
+        if self.log.len() > 0 {
+            if let Some(number) = self.indexes.find(&pattern, true, &self.log, &mut self.effort) {
+                return Outcome::Took(self.take_found(number));
+            }
+        }
+        match self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER }) {
+            Ok(()) => {
+                self.posts += NEXT;
+                self.gate |= WILD;
+                Outcome::Queued
+            }
+            Err(why) => why.into(),
+        }
+    }
+
+    /// Takes the message that a wildcard search found. It is the oldest of its key.
+    #[inline(always)]
+    fn take_found(&mut self, number: u64) -> u64 {
+        let key = self.log.key(number);
+        if let Some(Entry { id, .. }) = self.table.take_at_home(key, UNEXPECTED) {
+            self.message_left(number);
+            return id;
+        }
+        let at = self.table.find(key).0.expect("a message that waits is in the table");
+        debug_assert_eq!(self.table.first(at).number, number);
+        self.take_message(at)
+    }
+
+    #[inline(always)]
+    fn note_moving(&mut self) {
+        self.set_gate(MOVING, !self.table.is_ready());
+    }
+
+    /// A message with that key arrives.
+    #[inline(always)]
+    pub(super) fn arrive_exact(&mut self, id: u64, key: Key) -> Outcome {
+        if self.gate == 0 {
+            match self.table.exchange(key, UNEXPECTED, id, self.log.next()) {
+                Exchange::Vacant(slot) => {
+                    slot.fill(key, id, self.log.mark);
+                    return self.arrived(key);
+                }
+                Exchange::Took(Entry { id, .. }) => {
+                    self.effort.examined(Queue::Posted, 1);
+                    self.receive_left();
+                    return Outcome::Took(id);
+                }
+                Exchange::Queued => return self.arrived(key),
+                Exchange::Other => return self.arrive_displaced(id, key),
+            }
+        } else if self.gate == WILD {
+            if self.posted_len() == 1 {
+                if let Some(id) = self.wildcards.take_lone(key) {
+                    self.effort.examined(Queue::Posted, 1);
+                    self.gate = 0;
+                    self.receive_left();
+                    return Outcome::Took(id);
+                }
+            }
+            return self.arrive_among_wildcards(id, key);
+        }
+        self.arrive_slowly(id, key)
+    }
+
+    /// The same for a key that is displaced, or meets other keys, or needs a block for duplicates.
+    #[inline(never)]
+    fn arrive_displaced(&mut self, id: u64, key: Key) -> Outcome {
+        let entry = Entry { id, number: self.log.next() };
+        let exchanged = self.table.exchange_slowly(key, Queue::Unexpected, entry);
+        self.note_moving();
+        match exchanged {
+            Ok(None) => self.arrived(key),
+            Ok(Some(Entry { id, .. })) => {
+                self.effort.examined(Queue::Posted, 1);
+                self.receive_left();
+                Outcome::Took(id)
+            }
+            Err(why) => why.into(),
+        }
+    }
+
+    /// The same while receives with wildcards are posted.
+    #[inline(never)]
+    fn arrive_among_wildcards(&mut self, id: u64, key: Key) -> Outcome {
+        let (found, compared) = self.table.find(key);
+        if found.is_none() {
+            if let Some(id) = self.wildcards.take_single(key) {
+                self.effort.examined(Queue::Posted, 1);
+                self.left_wildcards();
+                self.receive_left();
+                return Outcome::Took(id);
+            }
+        }
+        self.effort.examined(Queue::Posted, compared);
+        match self.find_receive(key, found) {
+            Some(receive) => Outcome::Took(self.take_receive(receive)),
+            None => self.arrive_displaced(id, key),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
+        if self.gate & MOVING != 0 {
+            self.table.begin();
+        }
+        if self.gate & NO_ROOM != 0 {
+            let has_room = self.log.make_room().is_ok();
+            self.set_gate(NO_ROOM, !has_room);
+        }
+        let (found, compared) = self.table.find(key);
+        if self.posted_len() > 0 {
+            self.effort.examined(Queue::Posted, compared);
+            if let Some(receive) = self.find_receive(key, found) {
+                self.note_moving();
+                return Outcome::Took(self.take_receive(receive));
+            }
+        }
+        if self.gate & HINTED != 0 && self.hints.admit_unexpected(key.context()).is_err() {
+            return Outcome::Hint;
+        }
+        if self.gate & NO_ROOM != 0 {
+            return Outcome::Memory;
+        }
+        let entry = Entry { id, number: self.log.next() };
+        let added = match found {
+            Some(at) => self.table.push(at, entry),
+            None => self.table.insert(key, Queue::Unexpected, entry),
+        };
+        self.note_moving();
+        match added {
+            Ok(()) => self.arrived(key),
+            Err(why) => why.into(),
+        }
+    }
+
+    /// A message was queued.
+    #[inline(always)]
+    fn arrived(&mut self, key: Key) -> Outcome {
+        if !self.log.push(key) {
+            self.block_ended();
+        }
+        Outcome::Queued
+    }
+
+    /// The log needs a block for the next message.
+    #[cold]
+    #[inline(never)]
+    fn block_ended(&mut self) {
+        if self.log.is_sparse() {
+            let table = &mut self.table;
+            self.log.compact(|key, old, new| table.renumber(key, old, new));
+            self.indexes.clear();
+        }
+        let has_room = self.log.make_room().is_ok();
+        self.set_gate(NO_ROOM, !has_room);
+    }
+
+    /// The oldest receive that accepts a message. `found` is where the table has the key.
+    #[inline(always)]
+    fn find_receive(&mut self, key: Key, found: Option<At>) -> Option<Accepting> {
+        let exact = found.filter(|&at| self.table.slot(at).queue() == Queue::Posted);
+        let before = exact.map_or(u64::MAX, |at| self.table.first(at).number);
+        let wildcard = self.wildcards.find(key, before, &mut self.effort);
+        wildcard.map(Accepting::Wildcard).or(exact.map(Accepting::Exact))
+    }
+
+    #[inline(always)]
+    fn take_receive(&mut self, receive: Accepting) -> u64 {
+        let id = match receive {
+            Accepting::Exact(at) => self.table.pop(at).id,
+            Accepting::Wildcard(place) => {
+                let id = self.wildcards.take(place);
+                self.left_wildcards();
+                id
+            }
+        };
+        self.receive_left();
+        id
+    }
+
+    #[inline(always)]
+    fn left_wildcards(&mut self) {
+        if self.wildcards.len() == 0 {
+            self.gate &= !WILD;
+        }
+    }
+
+    /// [`readdress`](crate::Engine::readdress) matched a receive that was found.
+    pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
+        let found = self.table.find(key).0;
+        let receive = self.find_receive(key, found)?;
+        Some(self.take_receive(receive))
+    }
+}

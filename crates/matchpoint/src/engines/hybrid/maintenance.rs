@@ -1,0 +1,223 @@
+//! Cancel, retract and readdress, and what the calls in [`upkeep`](crate::upkeep) need.
+
+use super::key::{Class, Key, Pattern};
+use super::row::Entry;
+use super::sources::Sources;
+use super::{CHECK, Hybrid};
+use crate::effort::Effort;
+use crate::engine::{Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::envelope::{Envelope, Rank};
+use crate::hints::HintTable;
+use crate::upkeep::Queues;
+
+/// A posted receive.
+#[derive(Clone, Copy)]
+pub struct Posted {
+    pattern: Pattern,
+    entry: Entry,
+}
+
+/// An unexpected message.
+#[derive(Clone, Copy)]
+pub struct Unexpected {
+    key: Key,
+    entry: Entry,
+}
+
+/// Checks of a table before it shrinks, at least.
+const CHECKS: usize = 16;
+
+impl<E: Effort> Hybrid<E> {
+    /// A message no longer waits.
+    #[inline(always)]
+    pub(super) fn message_left(&mut self, number: u64) {
+        self.log.remove(number);
+        self.entry_left();
+    }
+
+    /// A posted receive is no longer queued.
+    #[inline(always)]
+    pub(super) fn receive_left(&mut self) {
+        self.posts_gone += 1;
+        self.entry_left();
+    }
+
+    #[inline(always)]
+    fn entry_left(&mut self) {
+        self.until_check -= 1;
+        if self.until_check == 0 {
+            self.give_back();
+        }
+    }
+
+    /// Frees memory that the entries do not need: some of the log at each check; of a table, after as many takes as an eighth of its
+    /// slots, if all checks saw it nearly empty.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self) {
+        self.until_check = CHECK;
+        self.checks += 1;
+        self.most = self.most.max(self.posted_len() + self.unexpected_len());
+        self.log.tidy();
+        self.indexes.tidy();
+        self.wildcards.tidy();
+        if self.checks as usize >= CHECKS.max(self.table.slots() / 8 / CHECK as usize) {
+            self.note_peak();
+            self.table.shrink(self.most);
+            self.wildcards.shrink(self.most);
+            self.indexes.give_back();
+            self.log.give_back();
+            (self.checks, self.most) = (0, 0);
+        }
+        self.set_gates();
+    }
+
+    fn note_peak(&mut self) {
+        self.peak_bytes = self.footprint().peak_bytes;
+    }
+
+    /// Frees the numbers of sources without entries.
+    #[inline(never)]
+    pub(super) fn retain_sources(&mut self) {
+        let mut sources = std::mem::take(&mut self.sources);
+        let posted = self.posted().map(|(_, posted)| posted.pattern.key.source());
+        let unexpected = self.unexpected().map(|(_, message)| message.key.source());
+        sources.retain(posted.chain(unexpected));
+        self.sources = sources;
+    }
+
+    /// [`Engine::cancel`](crate::Engine::cancel).
+    pub(super) fn cancel_receive(&mut self, receive: &Receive) -> bool {
+        let Some(pattern) = self.known_pattern(&receive.selector) else { return false };
+        let was_there = self.remove_receive(&pattern, |entry| entry.id == receive.id.0);
+        self.settle();
+        was_there
+    }
+
+    /// [`Engine::retract`](crate::Engine::retract).
+    pub(super) fn retract_message(&mut self, message: &Message) -> bool {
+        let Some(key) = self.known_key(&message.envelope) else { return false };
+        self.remove_message(key, |entry| entry.id == message.id.0)
+    }
+
+    /// [`Engine::readdress`](crate::Engine::readdress).
+    pub(super) fn readdress_message(
+        &mut self,
+        message: &Message,
+        source: Rank,
+    ) -> Result<Readdressed, Refused> {
+        if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+            return Ok(Readdressed::NotNameless);
+        }
+        let Some(old) = self.known_key(&message.envelope) else { return Ok(Readdressed::NotNameless) };
+        let found = self.table.search(old, Queue::Unexpected, |entry| entry.id == message.id.0);
+        let Some((_, _, entry)) = found else { return Ok(Readdressed::NotNameless) };
+        let key = self.key(&Envelope { source, ..message.envelope })?;
+        let readdressed = match self.take_for(key) {
+            Some(receive) => {
+                self.remove_message(old, |other| other.number == entry.number);
+                Readdressed::Matched(RecvId(receive))
+            }
+            None => {
+                self.change_key(old, key, entry)?;
+                Readdressed::Named
+            }
+        };
+        self.settle();
+        Ok(readdressed)
+    }
+
+    /// Gives a message another key, at its age.
+    fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
+        let added = self.table.add_in_order(new, Queue::Unexpected, entry);
+        self.set_gates();
+        added?;
+        let found = self.table.search(old, Queue::Unexpected, |other| other.number == entry.number);
+        if let Some((at, place, _)) = found {
+            self.table.remove(at, place);
+        }
+        self.log.set_key(entry.number, new);
+        self.indexes.rename(new, entry.number);
+        Ok(())
+    }
+
+    /// Brings lists and gates up to date after entries were removed.
+    pub(super) fn settle(&mut self) {
+        self.wildcards.settle();
+        self.set_gates();
+    }
+
+    /// Takes the receive with a pattern that `is_it` accepts.
+    fn remove_receive(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
+        let was_there = if pattern.class == Class::EXACT {
+            let found = self.table.search(pattern.key, Queue::Posted, is_it);
+            found.map(|(at, place, _)| self.table.remove(at, place)).is_some()
+        } else {
+            self.wildcards.remove(pattern, is_it)
+        };
+        self.posts_gone += u64::from(was_there);
+        was_there
+    }
+
+    /// Takes the message with a key that `is_it` accepts.
+    fn remove_message(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
+        let Some((at, place, entry)) = self.table.search(key, Queue::Unexpected, is_it) else { return false };
+        self.table.remove(at, place);
+        self.log.remove(entry.number);
+        true
+    }
+
+    /// Gives back memory after a context was closed: all that little takes, and some of the rest.
+    pub(super) fn release(&mut self) {
+        if self.posted_len() + self.unexpected_len() == 0 {
+            self.note_peak();
+            self.table.shrink(0);
+            self.wildcards.release();
+            self.indexes.clear();
+            self.indexes.tidy();
+            self.log.release();
+            self.sources = Sources::default();
+        }
+        self.settle();
+    }
+}
+
+impl<E: Effort> Queues for Hybrid<E> {
+    type Posted = Posted;
+    type Unexpected = Unexpected;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Posted)> {
+        let exact = self.table.iter(Queue::Posted);
+        let exact = exact.map(|(key, entry)| (Pattern { key, class: Class::EXACT }, entry));
+        exact.chain(self.wildcards.iter()).map(|(pattern, entry)| (entry.number, Posted { pattern, entry }))
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Unexpected)> {
+        self.table.iter(Queue::Unexpected).map(|(key, entry)| (entry.number, Unexpected { key, entry }))
+    }
+
+    fn receive(&self, at: Posted) -> Receive {
+        Receive::new(RecvId(at.entry.id), self.sources.selector(&at.pattern))
+    }
+
+    fn message(&self, at: Unexpected) -> Message {
+        Message::new(MsgId(at.entry.id), self.sources.envelope(at.key))
+    }
+
+    fn take_posted(&mut self, Posted { pattern, entry }: Posted) {
+        self.remove_receive(&pattern, |other| other.number == entry.number);
+    }
+
+    fn take_unexpected(&mut self, Unexpected { key, entry }: Unexpected) {
+        self.remove_message(key, |other| other.number == entry.number);
+    }
+
+    fn rename(&mut self, at: Unexpected, named: Envelope) -> Result<(), Refused> {
+        let key = self.key(&named)?;
+        self.change_key(at.key, key, at.entry)
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
+    }
+}

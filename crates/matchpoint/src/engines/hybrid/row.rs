@@ -1,0 +1,335 @@
+//! Slots, and rows of slots with linear probing (Knuth, TAOCP 3, 6.4, algorithm L).
+//!
+//! ```text
+//!   home of a, b      home of c
+//!        │                │
+//!        ▼                ▼
+//!   [ a, passed 1 ][ b, passed 1 ][ c ]…      b is displaced by one slot: it passes the slot of a.
+//!                                             A search ends at a slot that no displaced key passes.
+//! ```
+//!
+//! The counts of passing keys make removal a write of one word in the common case, without tombstones.
+#![allow(unsafe_code)]
+
+use super::key::{Hashing, Key};
+use crate::engine::Queue;
+
+/// Flags of a mark: the queue of the entries.
+pub(super) const POSTED: u64 = 1;
+pub(super) const UNEXPECTED: u64 = 2;
+pub(super) const QUEUES: u64 = POSTED | UNEXPECTED;
+/// The key has [duplicates](super::duplicates).
+pub(super) const MANY: u64 = 4;
+/// The key is displaced: it belongs in an earlier slot.
+pub(super) const DISPLACED: u64 = 8;
+/// How many displaced keys pass the slot: the number of keys that belong in this slot or an earlier one, and are in a later one.
+/// The largest value means "this many or more".
+pub(super) const PASSED: u64 = 0xFF << 4;
+const PASSED_ONCE: u64 = 1 << 4;
+/// The number of the entry, which is its age, begins at this bit.
+pub(super) const NUMBER: u32 = 12;
+/// The difference between the marks of consecutive entries.
+pub(super) const NEXT: u64 = 1 << NUMBER;
+
+/// The flag of a queue.
+#[inline(always)]
+pub(super) fn flag(queue: Queue) -> u64 {
+    if queue == Queue::Posted { POSTED } else { UNEXPECTED }
+}
+
+/// An entry of a queue: its id, and its number, which is its age.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) number: u64,
+}
+
+/// A slot. A mark of 0: the slot is free, and no displaced key passes it.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Slot {
+    pub(super) tag: u64,
+    /// The id of the only entry, or the ends of the list of duplicates.
+    pub(super) id: u64,
+    pub(super) pair: u64,
+    /// Number of the only entry, [`PASSED`], flags.
+    pub(super) mark: u64,
+}
+
+impl Slot {
+    #[inline(always)]
+    pub(super) fn key(&self) -> Key {
+        Key { pair: self.pair, tag: self.tag }
+    }
+
+    /// Writes an entry into a free slot. `mark` includes the keys that pass.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, key: Key, id: u64, mark: u64) {
+        self.tag = key.tag;
+        self.id = id;
+        self.pair = key.pair;
+        self.mark = mark;
+    }
+
+    /// Removes the key.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.mark &= PASSED;
+    }
+
+    #[inline(always)]
+    pub(super) fn is_used(&self) -> bool {
+        self.mark & QUEUES != 0
+    }
+
+    /// Whether the slot holds that key.
+    #[inline(always)]
+    pub(super) fn has(&self, key: Key) -> bool {
+        self.tag == key.tag && self.pair == key.pair && self.is_used()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_passed(&self) -> bool {
+        self.mark & PASSED != 0
+    }
+
+    /// A displaced key passes the slot from now on.
+    #[inline]
+    pub(super) fn add_passing(&mut self) {
+        if self.mark & PASSED != PASSED {
+            self.mark += PASSED_ONCE;
+        }
+    }
+
+    /// A displaced key no longer passes the slot.
+    #[inline]
+    pub(super) fn remove_passing(&mut self) {
+        if self.mark & PASSED != PASSED {
+            self.mark -= PASSED_ONCE;
+        }
+    }
+
+    /// The queue of its entries.
+    #[inline(always)]
+    pub(super) fn queue(&self) -> Queue {
+        if self.mark & POSTED != 0 { Queue::Posted } else { Queue::Unexpected }
+    }
+
+    #[inline(always)]
+    pub(super) fn has_many(&self) -> bool {
+        self.mark & MANY != 0
+    }
+
+    /// The only entry.
+    #[inline(always)]
+    pub(super) fn entry(&self) -> Entry {
+        Entry { id: self.id, number: self.mark >> NUMBER }
+    }
+
+    /// The first and the last block of the list of duplicates.
+    #[inline(always)]
+    pub(super) fn ends(&self) -> (u32, u32) {
+        (self.id as u32, (self.id >> 32) as u32)
+    }
+
+    /// Makes the entries a list of duplicates with these ends.
+    pub(super) fn set_ends(&mut self, head: u32, tail: u32) {
+        self.id = u64::from(tail) << 32 | u64::from(head);
+        self.mark = self.mark & (NEXT - 1) | MANY;
+    }
+
+    /// Makes the entry the only one.
+    pub(super) fn set_number(&mut self, number: u64) {
+        self.mark = number << NUMBER | self.mark & (NEXT - 1);
+    }
+}
+
+const SIZE: u64 = size_of::<Slot>() as u64;
+
+/// See the [module's documentation](self).
+pub(super) struct Row {
+    /// The memory of the slots. It begins up to 56 bytes before the first slot, which begins a cache line.
+    words: Vec<u64>,
+    start: *mut Slot,
+    /// The offset of the last slot in bytes. A mask, because the number of slots is a power of two.
+    mask: u64,
+    len: usize,
+    /// Number of displaced keys.
+    pub(super) displaced: usize,
+}
+
+// SAFETY: `start` points into `words`, which the row owns.
+unsafe impl Send for Row {}
+
+/// Zeros. The operating system provides the pages of a large vector at their first use.
+fn zeroed_words(len: usize) -> Option<Vec<u64>> {
+    let layout = std::alloc::Layout::array::<u64>(len).ok()?;
+    // SAFETY: the layout is that of the vector, is not empty, and zeros are valid words.
+    unsafe {
+        let words = std::alloc::alloc_zeroed(layout).cast::<u64>();
+        (!words.is_null()).then(|| Vec::from_raw_parts(words, len, len))
+    }
+}
+
+impl Row {
+    /// A row without slots.
+    pub(super) const fn none() -> Self {
+        Row {
+            words: Vec::new(),
+            start: std::ptr::NonNull::dangling().as_ptr(),
+            mask: 0,
+            len: 0,
+            displaced: 0,
+        }
+    }
+
+    /// A row of `len` free slots, a power of two; none without memory.
+    pub(super) fn zeroed(len: usize) -> Option<Self> {
+        let mut words = zeroed_words(len.checked_mul(4)?.checked_add(8)?)?;
+        let first = words.as_mut_ptr();
+        // SAFETY: at most seven words before the first slot, and there are eight more than the slots need.
+        let start = unsafe { first.byte_add(first.align_offset(64) * 8) }.cast();
+        Some(Row { words, start, mask: (len as u64 - 1) * SIZE, len, displaced: 0 })
+    }
+
+    /// Number of slots.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        (self.words.capacity() * 8) as u64
+    }
+
+    /// Frees the slots from `len` on, which hold no key. Searches of keys that belong there begin at the first slot.
+    pub(super) fn truncate(&mut self, len: usize) {
+        let offset = self.start as usize - self.words.as_ptr() as usize;
+        self.words.truncate(len * 4 + 8);
+        self.words.shrink_to_fit();
+        // SAFETY: the offset is that of the first slot, at most seven words.
+        self.start = unsafe { self.words.as_mut_ptr().byte_add(offset) }.cast();
+        self.len = len;
+    }
+
+    /// The slot in which a key belongs. The row has slots, and was not truncated.
+    #[inline(always)]
+    pub(super) fn home_slot(&self, hashing: &Hashing, key: Key) -> &Slot {
+        debug_assert!(self.len as u64 * SIZE > self.mask);
+        // SAFETY: the masked hash is the offset of a slot.
+        unsafe { &*self.start.byte_add((hashing.hash(key) & self.mask) as usize) }
+    }
+
+    /// The same.
+    #[inline(always)]
+    pub(super) fn home_slot_mut(&mut self, hashing: &Hashing, key: Key) -> &mut Slot {
+        debug_assert!(self.len as u64 * SIZE > self.mask);
+        // SAFETY: as above.
+        unsafe { &mut *self.start.byte_add((hashing.hash(key) & self.mask) as usize) }
+    }
+
+    /// The number of a slot of this row.
+    #[inline(always)]
+    pub(super) fn number(&self, slot: *const Slot) -> usize {
+        (slot as usize - self.start as usize) / size_of::<Slot>()
+    }
+
+    /// The number of the slot in which a key belongs.
+    #[inline(always)]
+    fn home(&self, hashing: &Hashing, key: Key) -> usize {
+        self.wrapped(((hashing.hash(key) & self.mask) / SIZE) as usize)
+    }
+
+    /// The slot itself, or the first one if the row ends before.
+    #[inline(always)]
+    fn wrapped(&self, at: usize) -> usize {
+        if at < self.len { at } else { 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn slots(&self) -> &[Slot] {
+        // SAFETY: `start` and `len` describe initialized slots in `words`.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+
+    #[inline(always)]
+    fn slots_mut(&mut self) -> &mut [Slot] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+
+    #[inline(always)]
+    pub(super) fn slot(&self, at: usize) -> &Slot {
+        &self.slots()[at]
+    }
+
+    #[inline(always)]
+    pub(super) fn slot_mut(&mut self, at: usize) -> &mut Slot {
+        &mut self.slots_mut()[at]
+    }
+
+    /// A slot and the next one.
+    #[inline(always)]
+    pub(super) fn two_slots(&mut self, at: usize) -> [&mut Slot; 2] {
+        let next = self.wrapped(at + 1);
+        // SAFETY: both are slots, and they differ, because a row has more than one.
+        unsafe { [&mut *self.start.add(at), &mut *self.start.add(next)] }
+    }
+
+    /// The slot that holds a key, and how many keys were compared. O(1) expected.
+    pub(super) fn find(&self, hashing: &Hashing, key: Key) -> (Option<usize>, u64) {
+        let (mut at, mut compared) = (self.home(hashing, key), 0);
+        for _ in 0..self.len {
+            let slot = self.slot(at);
+            compared += u64::from(slot.is_used());
+            if slot.has(key) {
+                return (Some(at), compared);
+            }
+            if !slot.is_passed() {
+                break;
+            }
+            at = self.wrapped(at + 1);
+        }
+        (None, compared)
+    }
+
+    /// Adds a key, which the row does not have, and returns whether a slot was free.
+    pub(super) fn insert(&mut self, hashing: &Hashing, key: Key, id: u64, mark: u64) -> bool {
+        let home = self.home(hashing, key);
+        let mut at = home;
+        while self.slot(at).is_used() {
+            at = self.wrapped(at + 1);
+            if at == home {
+                return false;
+            }
+        }
+        let slot = self.slot_mut(at);
+        slot.fill(key, id, mark | slot.mark);
+        if at != home {
+            slot.mark |= DISPLACED;
+            self.displaced += 1;
+            self.pass(home, at, Slot::add_passing);
+        }
+        true
+    }
+
+    /// Removes the key in a slot.
+    #[inline]
+    pub(super) fn remove(&mut self, hashing: &Hashing, at: usize) {
+        let Slot { mark, .. } = *self.slot(at);
+        if mark & DISPLACED != 0 {
+            let home = self.home(hashing, self.slot(at).key());
+            self.displaced -= 1;
+            self.pass(home, at, Slot::remove_passing);
+        }
+        self.slot_mut(at).clear();
+    }
+
+    fn pass(&mut self, home: usize, to: usize, each: fn(&mut Slot)) {
+        let mut at = home;
+        while at != to {
+            each(self.slot_mut(at));
+            at = self.wrapped(at + 1);
+        }
+    }
+}
