@@ -148,9 +148,7 @@ fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
     let mut judge = matchpoint_conformance::Judge::new(engines[1].order(), false);
     let mut longest = 0;
     for (number, event) in events.iter().enumerate() {
-        if !judge.admits(event) {
-            continue;
-        }
+        let Some(event) = &judge.admit(event) else { continue };
         let [ours, right]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
         assert_eq!(ours, right, "{name}, seed {seed}: event {number}, {event}");
         judge.judge(event, &right).unwrap_or_else(|broken| panic!("{broken}"));

@@ -86,11 +86,15 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn post_wildcard_slowly(&mut self, id: u64, pattern: Pattern) -> Outcome {
         if self.log.len() > 0 {
-            if let Some(number) = self.indexes.find(&pattern, true, &self.log, &mut self.effort) {
+            let found = self.indexes.find(&pattern, true, &self.log, &mut self.effort);
+            self.note_moving_wildcards();
+            if let Some(number) = found {
                 return Outcome::Took(self.take_found(number));
             }
         }
-        match self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER }) {
+        let added = self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER });
+        self.note_moving_wildcards();
+        match added {
             Ok(()) => {
                 self.posts += NEXT;
                 self.gate |= WILD;
@@ -116,6 +120,18 @@ impl<E: Effort> Hybrid<E> {
     #[inline(always)]
     fn note_moving(&mut self) {
         self.set_gate(MOVING, !self.table.is_ready());
+        if self.gate & MOVING != 0 {
+            self.note_peak();
+        }
+    }
+
+    /// The same for the tables of wildcards.
+    #[inline(always)]
+    fn note_moving_wildcards(&mut self) {
+        if self.wildcards.is_moving | self.indexes.is_moving {
+            (self.wildcards.is_moving, self.indexes.is_moving) = (false, false);
+            self.note_peak();
+        }
     }
 
     /// A message with that key arrives.

@@ -18,6 +18,9 @@ const SHORT_SCAN: u64 = 128;
 const INDEXES: usize = 8;
 const IDLE: u64 = 64;
 
+/// Messages that the first searches of a class add to its index, and each later one.
+const FIRST_STEPS: [u64; 3] = [64, 256, 1024];
+
 struct Index {
     class: Class,
     /// The id of an entry is its number. Some entries no longer wait.
@@ -27,11 +30,13 @@ struct Index {
     end: u64,
     /// The number of the last search of the class.
     used: u64,
+    /// Searches that added messages, as far as they count.
+    steps: usize,
 }
 
 impl Index {
     fn new(class: Class, hashing: Hashing) -> Self {
-        Index { class, table: Table::new(hashing), entries: 0, end: 0, used: 0 }
+        Index { class, table: Table::new(hashing), entries: 0, end: 0, used: 0, steps: 0 }
     }
 
     /// The first message under a key that waits. If it `is_taken`, its entry is removed.
@@ -79,6 +84,8 @@ impl Index {
 pub(super) struct Indexes {
     all: Vec<Index>,
     retired: Retired,
+    /// Whether a table has grown since the engine last noted its memory.
+    pub(super) is_moving: bool,
     hashing: Hashing,
     searches: u64,
     /// Searches up to the last check for unused indexes.
@@ -87,7 +94,14 @@ pub(super) struct Indexes {
 
 impl Indexes {
     pub(super) fn new(hashing: Hashing) -> Self {
-        Indexes { all: Vec::new(), retired: Retired::default(), hashing, searches: 0, checked: 0 }
+        Indexes {
+            all: Vec::new(),
+            retired: Retired::default(),
+            is_moving: false,
+            hashing,
+            searches: 0,
+            checked: 0,
+        }
     }
 
     /// The number of the first message that a pattern accepts. If it `is_taken`, the caller takes it.
@@ -126,7 +140,9 @@ impl Indexes {
         let index = &mut self.all[place];
         index.used = self.searches;
         // A message costs about 64 times as much here as in a scan. Without memory the index stays behind.
-        _ = index.extend(compared / 64 + 16, log);
+        _ = index.extend(FIRST_STEPS[index.steps] + compared / 64, log);
+        index.steps = (index.steps + 1).min(FIRST_STEPS.len() - 1);
+        self.is_moving |= !index.table.is_ready();
         if index.entries > 2 * log.len() + 1024 {
             self.remove(place);
         }

@@ -72,7 +72,10 @@ impl<E: Effort> Hybrid<E> {
         self.set_gates();
     }
 
-    fn note_peak(&mut self) {
+    /// Remembers how much memory the engine has, before some of it is freed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_peak(&mut self) {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
@@ -113,7 +116,11 @@ impl<E: Effort> Hybrid<E> {
         let found = self.table.search(old, Queue::Unexpected, |entry| entry.id == message.id.0);
         let Some((_, _, entry)) = found else { return Ok(Readdressed::NotNameless) };
         let key = self.key(&Envelope { source, ..message.envelope })?;
-        let readdressed = match self.take_for(key) {
+        // Only searches by post, arrive and probe count.
+        let effort = std::mem::take(&mut self.effort);
+        let taken = self.take_for(key);
+        self.effort = effort;
+        let readdressed = match taken {
             Some(receive) => {
                 self.remove_message(old, |other| other.number == entry.number);
                 Readdressed::Matched(RecvId(receive))
@@ -167,14 +174,17 @@ impl<E: Effort> Hybrid<E> {
         true
     }
 
-    /// Gives back memory after a context was closed: all that little takes, and some of the rest.
+    /// Gives back memory after many entries were removed: in steps, which calls make from now on.
     pub(super) fn release(&mut self) {
-        if self.posted_len() + self.unexpected_len() == 0 {
-            self.note_peak();
-            self.table.shrink(0);
+        self.note_peak();
+        let entries = self.posted_len() + self.unexpected_len();
+        self.table.shrink(entries);
+        self.wildcards.shrink(entries);
+        self.wildcards.tidy();
+        self.indexes.tidy();
+        if entries == 0 {
             self.wildcards.release();
             self.indexes.clear();
-            self.indexes.tidy();
             self.log.release();
             self.sources = Sources::default();
         }

@@ -353,7 +353,7 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
         upkeep::fail_source(self, context, source, drained);
-        self.settle();
+        self.release();
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -105,6 +105,8 @@ pub(super) struct Wildcards {
     classes: Vec<Posted>,
     list: Blocks<Listed, Masks>,
     retired: Retired,
+    /// Whether a table has grown since the engine last noted its memory.
+    pub(super) is_moving: bool,
     len: usize,
     hashing: Hashing,
     kernel: Kernel,
@@ -117,6 +119,7 @@ impl Wildcards {
             classes: Vec::new(),
             list: Blocks::default(),
             retired: Retired::default(),
+            is_moving: false,
             len: 0,
             hashing,
             kernel,
@@ -162,10 +165,12 @@ impl Wildcards {
         match class {
             Some(posted) => {
                 posted.table.add(pattern.key, Queue::Posted, entry)?;
+                let is_ready = posted.table.is_ready();
                 if posted.len == 0 {
                     posted.oldest = entry.number;
                 }
                 posted.len += 1;
+                self.is_moving |= !is_ready;
             }
             None => self.list.push(&Fold, Listed { pattern, entry })?,
         }
@@ -309,7 +314,6 @@ impl Wildcards {
             self.retired.add(posted.table);
         }
         (self.classes, self.list) = (Vec::new(), Blocks::default());
-        self.retired.free_some();
     }
 
     /// All receives, in any order.
