@@ -45,7 +45,8 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn post_exact_slowly(&mut self, id: u64, key: Key) -> Outcome {
         let entry = Entry { id, number: self.posts >> NUMBER };
-        let exchanged = self.table.exchange_slowly(key, Queue::Posted, entry);
+        let entries = self.entries();
+        let exchanged = self.table.exchange_slowly(key, Queue::Posted, entry, entries);
         self.note_moving();
         match exchanged {
             Ok(None) => {
@@ -169,7 +170,8 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn arrive_displaced(&mut self, id: u64, key: Key) -> Outcome {
         let entry = Entry { id, number: self.log.next() };
-        let exchanged = self.table.exchange_slowly(key, Queue::Unexpected, entry);
+        let entries = self.entries();
+        let exchanged = self.table.exchange_slowly(key, Queue::Unexpected, entry, entries);
         self.note_moving();
         match exchanged {
             Ok(None) => self.arrived(key),
@@ -225,9 +227,10 @@ impl<E: Effort> Hybrid<E> {
             return Outcome::Memory;
         }
         let entry = Entry { id, number: self.log.next() };
+        let entries = self.entries();
         let added = match found {
             Some(at) => self.table.push(at, entry),
-            None => self.table.insert(key, Queue::Unexpected, entry),
+            None => self.table.insert(key, Queue::Unexpected, entry, entries),
         };
         self.note_moving();
         match added {

@@ -71,7 +71,7 @@ impl Index {
         for number in from..log.next().min(from + count) {
             if log.waits(number) {
                 let key = self.class.masked(log.key(number));
-                self.table.add(key, Queue::Unexpected, Entry { id: number, number })?;
+                self.table.add(key, Queue::Unexpected, Entry { id: number, number }, self.entries)?;
                 self.entries += 1;
             }
             self.end = number + 1;
@@ -172,7 +172,12 @@ impl Indexes {
         for index in &mut self.all {
             if number < index.end && index.class.source == 0 {
                 let entry = Entry { id: number, number };
-                match index.table.add_in_order(index.class.masked(key), Queue::Unexpected, entry) {
+                match index.table.add_in_order(
+                    index.class.masked(key),
+                    Queue::Unexpected,
+                    entry,
+                    index.entries,
+                ) {
                     Ok(()) => index.entries += 1,
                     Err(_) => without_memory = true,
                 }

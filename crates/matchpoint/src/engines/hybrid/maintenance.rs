@@ -57,7 +57,7 @@ impl<E: Effort> Hybrid<E> {
     fn give_back(&mut self) {
         self.until_check = CHECK;
         self.checks += 1;
-        self.most = self.most.max(self.posted_len() + self.unexpected_len());
+        self.most = self.most.max(self.entries());
         self.log.tidy();
         self.indexes.tidy();
         self.wildcards.tidy();
@@ -136,7 +136,8 @@ impl<E: Effort> Hybrid<E> {
 
     /// Gives a message another key, at its age.
     fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
-        let added = self.table.add_in_order(new, Queue::Unexpected, entry);
+        let entries = self.entries();
+        let added = self.table.add_in_order(new, Queue::Unexpected, entry, entries);
         self.set_gates();
         added?;
         let found = self.table.search(old, Queue::Unexpected, |other| other.number == entry.number);
@@ -177,7 +178,7 @@ impl<E: Effort> Hybrid<E> {
     /// Gives back memory after many entries were removed: in steps, which calls make from now on.
     pub(super) fn release(&mut self) {
         self.note_peak();
-        let entries = self.posted_len() + self.unexpected_len();
+        let entries = self.entries();
         self.table.shrink(entries);
         self.wildcards.shrink(entries);
         self.wildcards.tidy();

@@ -231,6 +231,12 @@ impl<E: Effort> Hybrid<E> {
         self.gate = self.gate & !bit | if is_set { bit } else { 0 };
     }
 
+    /// Number of posted receives and unexpected messages.
+    #[inline]
+    fn entries(&self) -> usize {
+        self.posted_len() + self.unexpected_len()
+    }
+
     fn set_gates(&mut self) {
         self.set_gate(HINTED, self.hints.bytes() > 0);
         self.set_gate(WILD, self.wildcards.len() > 0);
@@ -243,7 +249,7 @@ impl<E: Effort> Hybrid<E> {
         match self.sources.number(source) {
             Some(number) => Ok(number),
             None => {
-                if self.sources.len() > 2 * (self.posted_len() + self.unexpected_len()) + 64 {
+                if self.sources.len() > 2 * self.entries() + 64 {
                     self.retain_sources();
                 }
                 self.sources.add(source)

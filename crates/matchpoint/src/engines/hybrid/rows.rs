@@ -10,7 +10,8 @@ use crate::engine::Refused;
 /// Slots of the smallest row.
 const LEAST: usize = 64;
 /// A row grows when one key in so many slots is displaced: the smaller the row, the more room it has. Large rows have up to 0.8 keys
-/// a slot.
+/// a slot. A row with fewer than one key in `FULL` slots does not grow, so that chance decides little.
+const FULL: usize = 5;
 const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)];
 /// Slots that a call moves to a larger row; to a smaller one, eight times as many.
 const STEP: usize = 64;
@@ -114,8 +115,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds a key, which the rows do not have, with one entry in the queue of the flag.
-    pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry) -> Result<(), Refused> {
+    /// Adds a key, which the rows do not have, with one entry in the queue of the flag. There are at most `keys` other keys.
+    pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry, keys: usize) -> Result<(), Refused> {
         self.move_some();
         self.begin()?;
         let mark = entry.number * NEXT | queue;
@@ -123,7 +124,10 @@ impl Rows {
             // Keys whose hashes were chosen fill a row without displacing any.
             self.grow()?;
             self.row.insert(&self.hashing, key, entry.id, mark);
-        } else if self.old.len() == 0 && self.row.displaced > self.most_displaced {
+        } else if self.old.len() == 0
+            && self.row.displaced > self.most_displaced
+            && (keys + 1) * FULL > self.row.len()
+        {
             // Without memory it stays as it is.
             _ = self.grow();
         }

@@ -107,19 +107,21 @@ impl Table {
         Exchange::Other
     }
 
-    /// The same in all cases: returns the entry that was taken, or none once the entry is queued.
+    /// The same in all cases: returns the entry that was taken, or none once the entry is queued. The table has at most `entries`
+    /// entries.
     #[inline(never)]
     pub(super) fn exchange_slowly(
         &mut self,
         key: Key,
         queue: Queue,
         entry: Entry,
+        entries: usize,
     ) -> Result<Option<Entry>, Refused> {
         self.rows.move_some();
         match self.find(key).0 {
             Some(at) if self.slot(at).queue() != queue => Ok(Some(self.pop(at))),
             Some(at) => self.push(at, entry).map(|()| None),
-            None => self.insert(key, queue, entry).map(|()| None),
+            None => self.insert(key, queue, entry, entries).map(|()| None),
         }
     }
 
@@ -159,14 +161,26 @@ impl Table {
         _ = self.rows.begin();
     }
 
-    /// Adds a key, which the table does not have, with one entry.
-    pub(super) fn insert(&mut self, key: Key, queue: Queue, entry: Entry) -> Result<(), Refused> {
-        self.rows.insert(key, flag(queue), entry)
+    /// Adds a key, which the table does not have, with one entry. The table has at most `entries` others.
+    pub(super) fn insert(
+        &mut self,
+        key: Key,
+        queue: Queue,
+        entry: Entry,
+        entries: usize,
+    ) -> Result<(), Refused> {
+        self.rows.insert(key, flag(queue), entry, entries)
     }
 
     /// Adds an entry, the youngest of its key, in the queue of the key's other entries.
     #[inline(always)]
-    pub(super) fn add(&mut self, key: Key, queue: Queue, entry: Entry) -> Result<(), Refused> {
+    pub(super) fn add(
+        &mut self,
+        key: Key,
+        queue: Queue,
+        entry: Entry,
+        entries: usize,
+    ) -> Result<(), Refused> {
         if self.is_ready() {
             let slot = self.rows.row.home_slot_mut(&self.rows.hashing, key);
             if slot.mark == 0 {
@@ -174,7 +188,7 @@ impl Table {
                 return Ok(());
             }
         }
-        self.exchange_slowly(key, queue, entry).map(|_| ())
+        self.exchange_slowly(key, queue, entry, entries).map(|_| ())
     }
 
     /// Appends an entry to those of a key.
@@ -283,8 +297,14 @@ impl Table {
     }
 
     /// Adds an entry to its key in order of age. O(younger duplicates).
-    pub(super) fn add_in_order(&mut self, key: Key, queue: Queue, entry: Entry) -> Result<(), Refused> {
-        self.add(key, queue, entry)?;
+    pub(super) fn add_in_order(
+        &mut self,
+        key: Key,
+        queue: Queue,
+        entry: Entry,
+        entries: usize,
+    ) -> Result<(), Refused> {
+        self.add(key, queue, entry, entries)?;
         let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
         let mut block = self.slot(at).ends().1;
         let mut place = self.duplicates[block].end - 1;

@@ -164,7 +164,7 @@ impl Wildcards {
         };
         match class {
             Some(posted) => {
-                posted.table.add(pattern.key, Queue::Posted, entry)?;
+                posted.table.add(pattern.key, Queue::Posted, entry, posted.len)?;
                 let is_ready = posted.table.is_ready();
                 if posted.len == 0 {
                     posted.oldest = entry.number;
