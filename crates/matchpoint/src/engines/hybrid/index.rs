@@ -1,8 +1,8 @@
 //! Indexes of unexpected messages: one for each wildcard class of searches that scan far.
 //!
 //! An index holds the messages up to a number, under the keys that the class leaves of them. A search looks up its index, then
-//! scans the [log](super::log) from that number on, and then adds messages to the index, at about the cost of its scan. So a
-//! search costs at most twice a scan, and repeated searches of a class cost one lookup. Arrivals and exact receives never visit an
+//! scans the [log](super::log) from that number on, and then adds a limited number of messages to the index. So repeated searches
+//! of a class cost one lookup. Arrivals and exact receives never visit an
 //! index: messages that no longer wait are removed when a search meets them.
 
 use super::key::{Class, Hashing, Key, Pattern};
@@ -13,13 +13,14 @@ use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
 /// Messages that a search scans without an index.
-const SHORT_SCAN: u64 = 128;
+const SHORT_SCAN: u64 = 256;
 /// Classes with an index, and searches after which an unused index is replaced.
 const INDEXES: usize = 8;
-const IDLE: u64 = 64;
+const IDLE: u64 = 1024;
 
-/// Messages that the first searches of a class add to its index, and each later one.
-const FIRST_STEPS: [u64; 3] = [64, 256, 1024];
+/// Messages that the first search of a class adds to its index, and each later one; and how many more, at most, after a long scan.
+const STEPS: [u64; 2] = [256, 1024];
+const MORE: u64 = 2048;
 
 struct Index {
     class: Class,
@@ -30,13 +31,11 @@ struct Index {
     end: u64,
     /// The number of the last search of the class.
     used: u64,
-    /// Searches that added messages, as far as they count.
-    steps: usize,
 }
 
 impl Index {
     fn new(class: Class, hashing: Hashing) -> Self {
-        Index { class, table: Table::new(hashing), entries: 0, end: 0, used: 0, steps: 0 }
+        Index { class, table: Table::new(hashing), entries: 0, end: 0, used: 0 }
     }
 
     /// The first message under a key that waits. If it `is_taken`, its entry is removed.
@@ -128,7 +127,7 @@ impl Indexes {
         }
         let (found, compared) = log.search(pattern, from);
         effort.examined(Queue::Unexpected, compared);
-        if compared > SHORT_SCAN || place.is_some() && compared > 0 {
+        if compared > SHORT_SCAN * (1 + self.all.len() as u64) || place.is_some() && compared > 0 {
             self.extend(place, pattern.class, compared, log);
         }
         found
@@ -139,9 +138,8 @@ impl Indexes {
         let Some(place) = place.or_else(|| self.begin(class)) else { return };
         let index = &mut self.all[place];
         index.used = self.searches;
-        // A message costs about 64 times as much here as in a scan. Without memory the index stays behind.
-        _ = index.extend(FIRST_STEPS[index.steps] + compared / 64, log);
-        index.steps = (index.steps + 1).min(FIRST_STEPS.len() - 1);
+        // Without memory the index stays behind.
+        _ = index.extend(STEPS[usize::from(index.end > 0)] + MORE.min(compared / 2), log);
         self.is_moving |= !index.table.is_ready();
         if index.entries > 2 * log.len() + 1024 {
             self.remove(place);

@@ -17,7 +17,7 @@
 //! * Posted receives with wildcards are in a table of their class; an arrival looks up its key in the table of each class with
 //!   receives, and takes the oldest receive (`wildcards.rs`).
 //! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search that scans more than
-//!   128 messages begins an index (`index.rs`). Arrivals and exact receives do not visit indexes.
+//!   256 messages begins an index (`index.rs`). Arrivals and exact receives do not visit indexes.
 //! * Tables grow and shrink a few slots a call. No call depends on earlier calls, other than by what is queued.
 //!
 //! The hash function is keyed with seeds drawn once per process, so that no peer can choose colliding keys.
