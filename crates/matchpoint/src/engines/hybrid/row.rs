@@ -316,8 +316,7 @@ impl Row {
     /// Removes the key in a slot.
     #[inline]
     pub(super) fn remove(&mut self, hashing: &Hashing, at: usize) {
-        let Slot { mark, .. } = *self.slot(at);
-        if mark & DISPLACED != 0 {
+        if self.slot(at).mark & DISPLACED != 0 {
             let home = self.home(hashing, self.slot(at).key());
             self.displaced -= 1;
             self.pass(home, at, Slot::remove_passing);

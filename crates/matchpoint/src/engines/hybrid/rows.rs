@@ -10,8 +10,9 @@ use crate::engine::Refused;
 /// Slots of the smallest row.
 const LEAST: usize = 64;
 /// A row grows when one key in so many slots is displaced: the smaller the row, the more room it has. Large rows have up to 0.8 keys
-/// a slot. A row with fewer than one key in `FULL` slots does not grow, so that chance decides little.
+/// a slot. A row of more than `SMALL` slots with fewer than one key in `FULL` does not grow, so that chance decides little.
 const FULL: usize = 5;
+const SMALL: usize = 128;
 const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)];
 /// Slots that a call moves to a larger row; to a smaller one, eight times as many.
 const STEP: usize = 64;
@@ -46,7 +47,7 @@ pub(super) struct Rows {
     /// Slots of the old row that have not moved.
     left: usize,
     /// With more displaced keys the row grows.
-    pub(super) most_displaced: usize,
+    most_displaced: usize,
 }
 
 impl Rows {
@@ -119,14 +120,14 @@ impl Rows {
     pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry, keys: usize) -> Result<(), Refused> {
         self.move_some();
         self.begin()?;
-        let mark = entry.number * NEXT | queue;
+        let mark = (entry.number * NEXT) | queue;
         if !self.row.insert(&self.hashing, key, entry.id, mark) {
             // Keys whose hashes were chosen fill a row without displacing any.
             self.grow()?;
             self.row.insert(&self.hashing, key, entry.id, mark);
         } else if self.old.len() == 0
             && self.row.displaced > self.most_displaced
-            && (keys + 1) * FULL > self.row.len()
+            && (self.row.len() <= SMALL || (keys + 1) * FULL > self.row.len())
         {
             // Without memory it stays as it is.
             _ = self.grow();

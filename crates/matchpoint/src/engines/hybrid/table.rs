@@ -28,6 +28,11 @@ pub(super) enum Exchange<'a> {
     Other,
 }
 
+/// Tells the compiler that the branch is rare.
+#[cold]
+#[inline]
+fn cold_path() {}
+
 /// See the [module's documentation](self).
 pub(super) struct Table {
     rows: Rows,
@@ -68,7 +73,7 @@ impl Table {
                 slot.clear();
                 return Exchange::Took(entry);
             }
-            std::hint::cold_path();
+            cold_path();
             if state == queue | MANY && self.duplicates[slot.ends().1].push(Entry { id, number }) {
                 return Exchange::Queued;
             }
@@ -79,7 +84,7 @@ impl Table {
             }
             return Exchange::Other;
         }
-        std::hint::cold_path();
+        cold_path();
         let home = self.rows.row.number(slot);
         self.exchange_in_next(home, key, queue, Entry { id, number })
     }
@@ -87,8 +92,7 @@ impl Table {
     /// The same in the slot after that in which the key belongs, where most displaced keys are.
     #[inline(always)]
     fn exchange_in_next(&mut self, home: usize, key: Key, queue: u64, entry: Entry) -> Exchange<'_> {
-        let Rows { row, most_displaced, .. } = &mut self.rows;
-        let has_room = row.displaced < *most_displaced;
+        let row = &mut self.rows.row;
         let [first, next] = row.two_slots(home);
         if first.is_passed() {
             if next.tag == key.tag && next.pair == key.pair && next.mark & (QUEUES | MANY) == QUEUES ^ queue {
@@ -98,8 +102,8 @@ impl Table {
                 row.displaced -= 1;
                 return Exchange::Took(found);
             }
-        } else if !next.is_used() && has_room {
-            next.fill(key, entry.id, entry.number * NEXT | queue | DISPLACED | next.mark);
+        } else if !next.is_used() {
+            next.fill(key, entry.id, (entry.number * NEXT) | queue | DISPLACED | next.mark);
             first.add_passing();
             row.displaced += 1;
             return Exchange::Queued;
@@ -184,7 +188,7 @@ impl Table {
         if self.is_ready() {
             let slot = self.rows.row.home_slot_mut(&self.rows.hashing, key);
             if slot.mark == 0 {
-                slot.fill(key, entry.id, entry.number * NEXT | flag(queue));
+                slot.fill(key, entry.id, (entry.number * NEXT) | flag(queue));
                 return Ok(());
             }
         }
@@ -194,7 +198,7 @@ impl Table {
     /// Appends an entry to those of a key.
     #[inline]
     pub(super) fn push(&mut self, at: At, entry: Entry) -> Result<(), Refused> {
-        let slot = *self.slot(at);
+        let slot = self.slot(at);
         if !slot.has_many() {
             let block = self.duplicates.allocate(&[slot.entry(), entry])?;
             self.rows.slot_mut(at).set_ends(block, block);
@@ -221,10 +225,11 @@ impl Table {
     /// Takes the oldest entry of a key.
     #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
-        let slot = *self.slot(at);
+        let slot = self.slot(at);
         if !slot.has_many() {
+            let entry = slot.entry();
             self.rows.remove(at);
-            return slot.entry();
+            return entry;
         }
         let block = slot.ends().0;
         let first = self.duplicates[block].first;
