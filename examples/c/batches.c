@@ -34,7 +34,7 @@ static void deliver(void *user, size_t number, uint64_t receive) {
 }
 
 static void post(mp_engine *engine, uint64_t request) {
-    mp_selector selector = {.source = request % PEERS, .tag = request, .ignore = 0, .context = 0, .reserved = 0};
+    mp_selector selector = {.source = request % PEERS, .tag = request, .ignore = 0, .context = 0};
     uint64_t message;
     int32_t status = mp_engine_post(engine, request, &selector, &message);
     if (status < 0) give_up("post", status);

@@ -122,7 +122,7 @@ int32_t mp_engine_post(mp_engine *engine, uint64_t receive, const mp_selector *s
 
 /* Rule 2. */
 int32_t mp_engine_arrive(mp_engine *engine, uint64_t message, const mp_envelope *envelope, uint64_t *receive) {
-    mp_selector exactly = {0, 0, 0, 0, 0};
+    mp_selector exactly = {0, 0, 0, 0};
     struct entry **link;
     exactly.source = envelope->source;
     exactly.tag = envelope->tag;

@@ -48,8 +48,8 @@ static void take(uint64_t message, struct request *request) {
 }
 
 /* MPI_Irecv: returns the request's id. */
-static uint64_t receive(char *buffer, uint64_t source, uint64_t tag, uint64_t ignore) {
-    mp_selector selector = {.source = source, .tag = tag, .ignore = ignore, .context = 0, .reserved = 0};
+static uint64_t receive(char *buffer, uint32_t source, uint64_t tag, uint64_t ignore) {
+    mp_selector selector = {.source = source, .tag = tag, .ignore = ignore, .context = 0};
     struct request *request = requests;
     uint64_t id, message;
     int32_t status;
@@ -72,8 +72,8 @@ static uint64_t receive(char *buffer, uint64_t source, uint64_t tag, uint64_t ig
 static int32_t cancel(uint64_t id) { return mp_engine_cancel(engine, id, &requests[id & UINT32_MAX].selector); }
 
 /* What the network calls when a message is here. */
-static void arrive(const char *payload, uint64_t source, uint64_t tag) {
-    mp_envelope envelope = {.source = source, .tag = tag, .hashes = 0, .context = 0, .reserved = 0};
+static void arrive(const char *payload, uint32_t source, uint64_t tag) {
+    mp_envelope envelope = {.source = source, .tag = tag, .context = 0};
     uint64_t place = 0, request;
     int32_t status;
 
@@ -103,7 +103,7 @@ int main(int count, char **arguments) {
     char error[256], first[ROOM], second[ROOM];
     static const char hello[ROOM] = "hello", there[ROOM] = "there";
     unsigned counts[3] = {0, 0, 0};
-    mp_selector any = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
+    mp_selector any = {0, MP_ANY_TAG, 0, MP_ANY_SOURCE};
     uint64_t id, message;
 
     if (mp_abi_version() != MP_ABI_VERSION) give_up("another version of the library", MP_INVALID);

@@ -55,7 +55,7 @@ static void deliver(void *user, size_t number, uint64_t receive) {
 }
 
 static void post(uint64_t thread, uint64_t number, uint64_t tag) {
-    mp_selector selector = {.source = thread, .tag = tag, .ignore = 0, .context = 0, .reserved = 0};
+    mp_selector selector = {.source = thread, .tag = tag, .ignore = 0, .context = 0};
     uint64_t message;
     int32_t status = mp_concurrent_post(engine, name(thread, number), &selector, &message);
     if (status < 0) give_up("post", status);
@@ -70,7 +70,7 @@ static void *receives(void *user) {
     for (first = 0; first < MESSAGES; first += WINDOW) {
         for (at = first; at < first + WINDOW; at++) post(thread, at, at);
         /* Of a tag that nobody sends: it can always be withdrawn. */
-        mp_selector never = {.source = thread, .tag = MESSAGES, .ignore = 0, .context = 0, .reserved = 0};
+        mp_selector never = {.source = thread, .tag = MESSAGES, .ignore = 0, .context = 0};
         uint64_t spare = name(THREADS, thread), message;
         if (mp_concurrent_post(engine, spare, &never, &message) != MP_QUEUED) give_up("spare", MP_INVALID);
         if (mp_concurrent_cancel(engine, spare, &never) != MP_FOUND) give_up("cancel", MP_INVALID);

@@ -56,7 +56,10 @@ fn through_rust(engine: &mut dyn Engine) {
     let envelope = matchpoint::Envelope::new(ContextId(0), source, tag);
     for pair in 0..PAIRS {
         assert_eq!(engine.post(Receive::new(RecvId(pair), selector)), Ok(None));
-        assert_eq!(engine.arrive(matchpoint::Message::new(MsgId(pair), envelope)), Ok(Some(RecvId(pair))));
+        assert_eq!(
+            engine.arrive_message(matchpoint::Message::new(MsgId(pair), envelope)),
+            Ok(Some(RecvId(pair)))
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the structs of the C interface stand for the types of the contract.
 
-use matchpoint::{ContextId, Hashes, Hints, Order, Rank, Refused, Tag, TagMask, Wild};
+use matchpoint::{ContextId, Hints, Order, Pair, Rank, Refused, Tag};
 
 use crate::types::{
     Attempts, Entry, Envelope, Footprint, MP_HINT_ALLOW_OVERTAKING, MP_HINT_EXACT_LENGTH,
@@ -24,48 +24,34 @@ const HINTS: [Hint; 5] = [
 const _: () = assert!(MP_UNKNOWN_SOURCE == Rank::UNKNOWN.0);
 
 impl Selector {
-    /// The contract's, unless the reserved field is used.
+    /// The contract's.
     #[inline]
-    pub fn read(&self) -> Option<matchpoint::Selector> {
-        let tag = Wild::Masked(TagMask { value: Tag(self.tag), ignore: self.ignore });
-        let selector = matchpoint::Selector::new(ContextId(self.context), Wild::Is(Rank(self.source)), tag);
-        (self.reserved == 0).then_some(selector)
+    pub fn read(&self) -> matchpoint::Selector {
+        let pair = Pair::new(ContextId(self.context), Rank(self.source));
+        matchpoint::Selector::of(pair, self.tag, self.ignore)
     }
 }
 
 impl From<&matchpoint::Selector> for Selector {
     fn from(selector: &matchpoint::Selector) -> Self {
-        let source = match selector.source() {
-            Wild::Any => MP_UNKNOWN_SOURCE,
-            Wild::Is(rank) => rank.0,
-        };
-        let (tag, ignore) = match selector.tag() {
-            Wild::Any => (0, u64::MAX),
-            Wild::Is(tag) => (tag.0, 0),
-            Wild::Masked(mask) => (mask.value.0, mask.ignore),
-        };
-        Selector { source, tag, ignore, context: selector.context().0, reserved: 0 }
+        let (pair, (tag, ignore)) = (selector.pair(), selector.tag_and_ignored());
+        Selector { tag, ignore, context: pair.context().0, source: pair.source().0 }
     }
 }
 
 impl Envelope {
-    /// The contract's message of that id, unless the reserved field is used. Hash values that nobody computes are none, and
-    /// no reason to refuse a message: they may come from a peer, which the caller does not answer for.
+    /// The contract's message of that id.
     #[inline]
-    pub fn read(&self, id: u64) -> Option<matchpoint::Message> {
+    pub fn read(&self, id: u64) -> matchpoint::Message {
         let envelope = matchpoint::Envelope::new(ContextId(self.context), Rank(self.source), Tag(self.tag));
-        let message = matchpoint::Message::new(matchpoint::MsgId(id), envelope);
-        let hashes = Hashes::from_bits(self.hashes);
-        let message = hashes.map_or(message, |hashes| message.with_hashes(hashes));
-        (self.reserved == 0).then_some(message)
+        matchpoint::Message::new(matchpoint::MsgId(id), envelope)
     }
 }
 
 impl From<&matchpoint::Message> for Message {
     fn from(message: &matchpoint::Message) -> Self {
         let matchpoint::Envelope { context, source, tag } = message.envelope;
-        let hashes = message.hashes.map_or(0, Hashes::to_bits);
-        let envelope = Envelope { source: source.0, tag: tag.0, hashes, context: context.0, reserved: 0 };
+        let envelope = Envelope { tag: tag.0, context: context.0, source: source.0 };
         Message { id: message.id.0, envelope }
     }
 }
@@ -74,12 +60,12 @@ impl From<matchpoint::Entry> for Entry {
     fn from(entry: matchpoint::Entry) -> Self {
         match entry {
             matchpoint::Entry::Receive(receive) => {
-                let Selector { source, tag, ignore, context, .. } = Selector::from(&receive.selector);
-                Entry { id: receive.id.0, source, tag, ignore, context, queue: MP_QUEUE_POSTED }
+                let Selector { tag, ignore, context, source } = Selector::from(&receive.selector);
+                Entry { id: receive.id.0, tag, ignore, context, source, queue: MP_QUEUE_POSTED, reserved: 0 }
             }
             matchpoint::Entry::Message(message) => {
-                let Message { id, envelope: Envelope { source, tag, context, .. } } = Message::from(&message);
-                Entry { id, source, tag, ignore: 0, context, queue: MP_QUEUE_UNEXPECTED }
+                let Message { id, envelope: Envelope { tag, context, source } } = Message::from(&message);
+                Entry { id, tag, ignore: 0, context, source, queue: MP_QUEUE_UNEXPECTED, reserved: 0 }
             }
         }
     }
@@ -88,16 +74,15 @@ impl From<matchpoint::Entry> for Entry {
 impl Entry {
     /// The contract's, unless it names no queue.
     pub fn read(&self) -> Option<matchpoint::Entry> {
-        let Entry { id, source, tag, ignore, context, queue } = *self;
+        let Entry { id, tag, ignore, context, source, queue, .. } = *self;
         match queue {
             MP_QUEUE_POSTED => {
-                let selector = Selector { source, tag, ignore, context, reserved: 0 }.read()?;
+                let selector = Selector { tag, ignore, context, source }.read();
                 let receive = matchpoint::Receive::new(matchpoint::RecvId(id), selector);
                 Some(matchpoint::Entry::Receive(receive))
             }
             MP_QUEUE_UNEXPECTED => {
-                let envelope = Envelope { source, tag, hashes: 0, context, reserved: 0 };
-                envelope.read(id).map(matchpoint::Entry::Message)
+                Some(matchpoint::Entry::Message(Envelope { tag, context, source }.read(id)))
             }
             _ => None,
         }
@@ -171,6 +156,8 @@ pub fn order(number: i32) -> Option<Order> {
 
 #[cfg(test)]
 mod tests {
+    use matchpoint::{TagMask, Wild};
+
     use super::*;
 
     #[test]
@@ -180,7 +167,7 @@ mod tests {
                 [Wild::Any, Wild::Is(Tag(u64::MAX)), Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF })]
             {
                 let selector = matchpoint::Selector::new(ContextId(3), source, tag);
-                assert_eq!(Selector::from(&selector).read(), Some(selector));
+                assert_eq!(Selector::from(&selector).read(), selector);
             }
         }
     }
@@ -188,26 +175,14 @@ mod tests {
     #[test]
     fn messages_come_back_as_they_went() {
         let envelope = matchpoint::Envelope::new(ContextId(3), Rank(4), Tag(5));
-        let bare = matchpoint::Message::new(matchpoint::MsgId(9), envelope);
-        for message in [bare, bare.with_hashes(Hashes::of(&envelope))] {
-            assert_eq!(Message::from(&message).envelope.read(9), Some(message));
-        }
+        let message = matchpoint::Message::new(matchpoint::MsgId(9), envelope);
+        assert_eq!(Message::from(&message).envelope.read(9), message);
     }
 
     #[test]
-    fn what_is_reserved_or_unknown_is_not_understood() {
-        assert_eq!(Selector { reserved: 1, ..Selector::default() }.read(), None);
-        assert_eq!(Envelope { reserved: 1, ..Envelope::default() }.read(1), None);
+    fn unknown_numbers_are_not_understood() {
         assert_eq!(Entry { queue: 2, ..Entry::default() }.read(), None);
         assert_eq!((hints(32), order(3), refusal(0)), (None, None, None));
-    }
-
-    #[test]
-    fn hash_values_that_nobody_computes_are_none() {
-        for hashes in [0, 2, 4, u64::MAX - 1] {
-            let read = Envelope { hashes, ..Envelope::default() }.read(1);
-            assert_eq!(read.map(|message| message.hashes), Some(None), "{hashes}");
-        }
     }
 
     #[test]

@@ -8,16 +8,17 @@ use std::panic::panic_any;
 use std::ptr::{self, NonNull};
 
 use matchpoint::{
-    ContextId, Drained, Engine, Hints, MsgId, Order, Queue, Rank, Readdressed, Receive, RecvId, Refused,
+    ContextId, Drained, Engine, Hints, MsgId, Order, Pair, Queue, Rank, Readdressed, Receive, RecvId,
+    Refused, Tag,
 };
 
 use crate::convert;
 use crate::library::{Functions, Library};
 use crate::symbols::Function;
 use crate::types::{
-    Entry, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED,
-    MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome,
-    Selector,
+    Entry, Envelope, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND,
+    MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque,
+    Outcome, Selector,
 };
 
 /// See the [module's documentation](self).
@@ -147,22 +148,23 @@ fn drained(function: &str, drained: &mut Drained, call: impl FnOnce(*mut c_void)
 }
 
 impl Engine for Foreign {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        let (selector, mut message) = (Selector::from(&receive.selector), u64::MAX);
+    fn post_open(&mut self, id: RecvId, selector: &matchpoint::Selector) -> Result<Option<MsgId>, Refused> {
+        let (selector, mut message) = (Selector::from(selector), u64::MAX);
         let call = self.functions().post;
         // SAFETY: an engine of this library; the structs outlive the call.
-        match unsafe { call(self.engine.as_ptr(), receive.id.0, &selector, &mut message) } {
+        match unsafe { call(self.engine.as_ptr(), id.0, &selector, &mut message) } {
             MP_QUEUED => Ok(None),
             MP_MATCHED => Ok(Some(MsgId(message))),
             status => Err(refused("mp_engine_post", status)),
         }
     }
 
-    fn arrive(&mut self, message: matchpoint::Message) -> Result<Option<RecvId>, Refused> {
-        let (message, mut receive) = (Message::from(&message), u64::MAX);
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let envelope = Envelope { tag: tag.0, context: pair.context().0, source: pair.source().0 };
+        let mut receive = u64::MAX;
         let call = self.functions().arrive;
         // SAFETY: as in `post`.
-        match unsafe { call(self.engine.as_ptr(), message.id, &message.envelope, &mut receive) } {
+        match unsafe { call(self.engine.as_ptr(), id.0, &envelope, &mut receive) } {
             MP_QUEUED => Ok(None),
             MP_MATCHED => Ok(Some(RecvId(receive))),
             status => Err(refused("mp_engine_arrive", status)),
@@ -267,7 +269,7 @@ impl Engine for Foreign {
     ) -> Result<(), Refused> {
         let call = there(self.functions().arrive_batch, Function::ArriveBatch);
         let given: Vec<Message> = messages.iter().map(Message::from).collect();
-        let mut outcomes = vec![Outcome { receive: u64::MAX, status: i32::MIN, reserved: 0 }; given.len()];
+        let mut outcomes = vec![Outcome { id: u64::MAX, status: i32::MIN, reserved: 0 }; given.len()];
         let mut count = usize::MAX;
         // SAFETY: an engine of this library; as many messages as are said, and as many outcomes.
         let status = unsafe {
@@ -276,7 +278,7 @@ impl Engine for Foreign {
         assert!(count <= given.len(), "mp_engine_arrive_batch did {count} of {} messages", given.len());
         out.extend(outcomes[..count].iter().map(|outcome| match outcome.status {
             MP_QUEUED => None,
-            MP_MATCHED => Some(RecvId(outcome.receive)),
+            MP_MATCHED => Some(RecvId(outcome.id)),
             status => nonsense("mp_engine_arrive_batch", status),
         }));
         if status == MP_OK { Ok(()) } else { Err(refused("mp_engine_arrive_batch", status)) }

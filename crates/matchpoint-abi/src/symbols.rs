@@ -27,7 +27,7 @@ pub type Retract = unsafe extern "C" fn(*mut Opaque, u64, *const Envelope) -> i3
 /// `mp_engine_posted_len`, `mp_engine_unexpected_len`.
 pub type Length = unsafe extern "C" fn(*const Opaque) -> i64;
 /// `mp_engine_readdress`.
-pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, *const Envelope, u64, *mut u64) -> i32;
+pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, *const Envelope, u32, *mut u64) -> i32;
 /// `mp_engine_set_hints`.
 pub type SetHints = unsafe extern "C" fn(*mut Opaque, u32, u32) -> i32;
 /// `mp_engine_hints`.
@@ -35,7 +35,7 @@ pub type HintsOf = unsafe extern "C" fn(*const Opaque, HintsFn, *mut c_void) -> 
 /// `mp_engine_close`.
 pub type Close = unsafe extern "C" fn(*mut Opaque, u32, DrainFn, *mut c_void) -> i32;
 /// `mp_engine_fail_source`.
-pub type FailSource = unsafe extern "C" fn(*mut Opaque, u32, u64, DrainFn, *mut c_void) -> i32;
+pub type FailSource = unsafe extern "C" fn(*mut Opaque, u32, u32, DrainFn, *mut c_void) -> i32;
 /// `mp_engine_arrive_batch`.
 pub type ArriveBatch =
     unsafe extern "C" fn(*mut Opaque, *const Message, usize, *mut Outcome, *mut usize) -> i32;

@@ -49,11 +49,11 @@ pub const MP_COMPLETION_RECEIVE_REFUSED: i32 = 1;
 pub const MP_COMPLETION_MESSAGE_REFUSED: i32 = 2;
 
 /// As the `source` of a selector: any source (MPI_ANY_SOURCE).
-pub const MP_ANY_SOURCE: u64 = u64::MAX;
+pub const MP_ANY_SOURCE: u32 = u32::MAX;
 /// As the `source` of an envelope: not known yet (libfabric's FI_ADDR_UNSPEC). Only receives from any source match it,
 /// until `mp_engine_readdress` names its source. Such messages keep their order among themselves, as if of one source;
 /// once named, a message has its age among those of its source.
-pub const MP_UNKNOWN_SOURCE: u64 = u64::MAX;
+pub const MP_UNKNOWN_SOURCE: u32 = u32::MAX;
 /// As the `ignore` mask of a selector: any tag (MPI_ANY_TAG).
 pub const MP_ANY_TAG: u64 = u64::MAX;
 
@@ -124,33 +124,26 @@ pub struct OpaqueWire {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Selector {
-    /// A rank in the communicator, a libfabric address, or MP_ANY_SOURCE.
-    pub source: u64,
     /// The tag, in the bits that count.
     pub tag: u64,
     /// One in every bit of the tag that does not count: 0, MP_ANY_TAG, or any mask.
     pub ignore: u64,
     /// The communicator's context id.
     pub context: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// A rank in the communicator, or MP_ANY_SOURCE.
+    pub source: u32,
 }
 
 /// What a message says of itself.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Envelope {
-    /// A rank in the communicator, a libfabric address, or MP_UNKNOWN_SOURCE.
-    pub source: u64,
     /// Its tag, all bits of which count.
     pub tag: u64,
-    /// What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked. An even number, which `mp_hashes` never
-    /// gives, counts as 0: it may have come from a peer.
-    pub hashes: u64,
     /// The communicator's context id.
     pub context: u32,
-    /// Must be 0.
-    pub reserved: u32,
+    /// A rank in the communicator, or MP_UNKNOWN_SOURCE.
+    pub source: u32,
 }
 
 /// A message, as it arrives in a batch.
@@ -163,13 +156,13 @@ pub struct Message {
     pub envelope: Envelope,
 }
 
-/// What became of a message of a batch.
+/// What became of a receive, a message or a probe. Functions return it in two registers.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// The receive it matched, if it did; else 0.
-    pub receive: u64,
-    /// MP_MATCHED or MP_QUEUED.
+    /// What was matched or found: a receive or a message; else 0.
+    pub id: u64,
+    /// As the function says.
     pub status: i32,
     /// 0.
     pub reserved: u32,
@@ -195,16 +188,18 @@ pub struct Completion {
 pub struct Entry {
     /// The receive's or the message's name.
     pub id: u64,
-    /// Its source, MP_ANY_SOURCE or MP_UNKNOWN_SOURCE.
-    pub source: u64,
     /// Its tag.
     pub tag: u64,
     /// Of a receive: the bits of the tag that do not count. Of a message: 0.
     pub ignore: u64,
     /// Its context.
     pub context: u32,
+    /// Its source, MP_ANY_SOURCE or MP_UNKNOWN_SOURCE.
+    pub source: u32,
     /// MP_QUEUE_POSTED: it is a receive. MP_QUEUE_UNEXPECTED: it is a message.
     pub queue: i32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// Bytes an engine holds, allocated and not merely used.

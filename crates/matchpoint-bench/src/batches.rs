@@ -365,7 +365,7 @@ impl Traffic {
             // Of two batches that follow one another no envelope is the same.
             Posts::OtherEnvelopes | Posts::SomeLate => number + batch % 2 * self.batch,
         };
-        Envelope::new(ContextId(0), Rank(self.caller(number) as u64), Tag(tag as u64))
+        Envelope::new(ContextId(0), Rank(self.caller(number) as u32), Tag(tag as u64))
     }
 
     /// What the thread does that hands in.

@@ -215,7 +215,7 @@ fn repeat(
 /// What one caller does, until the table is full.
 fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> Answers {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
-    let source = Rank(caller as u64);
+    let source = Rank(caller as u32);
     let id = |number: usize| ((caller as u64) << 32) | number as u64;
     let mut is_wrong = false;
     let full = |number: usize, what: &str| Some(Full(format!("after {number} {what} of a caller's burst")));
@@ -230,7 +230,7 @@ fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &Call
         }
         for number in 0..options.burst {
             let envelope = Envelope::new(context, source, Tag(number as u64));
-            let arrived = engine.arrive(Message::new(MsgId(id(number)), envelope));
+            let arrived = engine.arrive_message(Message::new(MsgId(id(number)), envelope));
             if arrived == Err(Refused::Full) {
                 return Answers { full: full(number, "messages"), is_wrong };
             }

@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive,
-    RecvId, Refused, Selector,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Pair, Queue, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, Tag,
 };
 
 use crate::player;
@@ -19,12 +19,13 @@ pub(crate) struct Floor {
 }
 
 impl Engine for Floor {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.last = receive.id.0;
         Ok(None)
     }
 
-    fn arrive(&mut self, _: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, _: MsgId, _: Pair, _: Tag) -> Result<Option<RecvId>, Refused> {
         Ok(Some(RecvId(self.last)))
     }
 

@@ -155,7 +155,7 @@ fn cost(mut samples: Vec<f64>) -> Cost {
 }
 
 fn envelope(number: usize) -> Envelope {
-    Envelope::new(ContextId(0), Rank(number as u64), Tag(number as u64))
+    Envelope::new(ContextId(0), Rank(number as u32), Tag(number as u64))
 }
 
 fn receive(number: usize) -> Receive {
@@ -198,7 +198,7 @@ fn here(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration
     let posted = started.elapsed();
     let started = Instant::now();
     for number in 0..messages {
-        match engine.arrive(message(black_box(number))) {
+        match engine.arrive_message(message(black_box(number))) {
             Err(Refused::Full) => return Err(full_after(number, "messages")),
             answer => right &= answer == Ok(Some(RecvId(number as u64))),
         }

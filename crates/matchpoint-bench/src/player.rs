@@ -38,7 +38,7 @@ fn post(engine: &mut dyn Engine, id: u64, form: Form, key: Key) -> Sum {
 
 #[inline(always)]
 fn arrive(engine: &mut dyn Engine, id: u64, form: Form, key: Key) -> Sum {
-    match engine.arrive(Message::new(MsgId(id), form.envelope(key))) {
+    match engine.arrive_message(Message::new(MsgId(id), form.envelope(key))) {
         Ok(found) => found.map_or(0, |receive| receive.0 + 1),
         Err(why) => refusal(why),
     }
@@ -51,7 +51,7 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
             Ok(found) => found.map_or(0, |message| message.0 + 1),
             Err(why) => refusal(why),
         },
-        Call::Arrive(id, envelope) => match engine.arrive(Message::new(MsgId(id.into()), envelope)) {
+        Call::Arrive(id, envelope) => match engine.arrive_message(Message::new(MsgId(id.into()), envelope)) {
             Ok(found) => found.map_or(0, |receive| receive.0 + 1),
             Err(why) => refusal(why),
         },

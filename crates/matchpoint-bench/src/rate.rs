@@ -57,7 +57,7 @@ impl Scenario {
 
     fn envelope(self, number: usize) -> Envelope {
         match self {
-            Scenario::NoConflict => Envelope::new(CONTEXT, Rank(number as u64), Tag(number as u64)),
+            Scenario::NoConflict => Envelope::new(CONTEXT, Rank(number as u32), Tag(number as u64)),
             _ => Envelope::new(CONTEXT, Rank(7), Tag(7)),
         }
     }
@@ -86,7 +86,7 @@ impl Scenario {
             if self == Scenario::SlowPath {
                 let between = Envelope::new(CONTEXT, Rank(7), Tag(8));
                 right &= engine.post(Receive::new(BETWEEN, Selector::exactly(&between)))?.is_none();
-                right &= engine.arrive(Message::new(MsgId(u64::MAX), between))? == Some(BETWEEN);
+                right &= engine.arrive_message(Message::new(MsgId(u64::MAX), between))? == Some(BETWEEN);
             }
         }
         Ok(right)
@@ -441,7 +441,7 @@ impl Contestant {
 /// Posts so many receives that nothing matches.
 fn stand(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
     for number in 0..depth as u64 {
-        let (source, tag) = (Wild::Is(Rank((1 << 20) + number)), Wild::Is(Tag(number)));
+        let (source, tag) = (Wild::Is(Rank(((1 << 20) + number) as u32)), Wild::Is(Tag(number)));
         engine.post(Receive::new(RecvId(STANDING + number), Selector::new(CONTEXT, source, tag)))?;
     }
     Ok(())

@@ -29,7 +29,7 @@ impl Key {
     /// What a receive with this key asks for, where the form is [`Form::World`].
     #[inline]
     pub fn selector(self) -> Selector {
-        let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source.into())) };
+        let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source)) };
         let tag = if self.tag == ANY { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
         Selector::new(WORLD, source, tag)
     }
@@ -37,7 +37,7 @@ impl Key {
     /// What a message with this key says of itself, where the form is [`Form::World`].
     #[inline]
     pub fn envelope(self) -> Envelope {
-        Envelope::new(WORLD, Rank(self.source.into()), Tag(self.tag.into()))
+        Envelope::new(WORLD, Rank(self.source), Tag(self.tag.into()))
     }
 }
 

@@ -25,6 +25,13 @@
 #include <stddef.h>
 
 /**
+ * Context and source in one word.
+ */
+static inline uint64_t mp_pair(uint32_t context, uint32_t source) {
+  return (uint64_t)context << 32 | source;
+}
+
+/**
  * The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`). 0 is the
  * interface before its first release, which may still change.
  */
@@ -121,14 +128,14 @@
 /**
  * As the `source` of a selector: any source (MPI_ANY_SOURCE).
  */
-#define MP_ANY_SOURCE UINT64_MAX
+#define MP_ANY_SOURCE UINT32_MAX
 
 /**
  * As the `source` of an envelope: not known yet (libfabric's FI_ADDR_UNSPEC). Only receives from any source match it,
  * until `mp_engine_readdress` names its source. Such messages keep their order among themselves, as if of one source;
  * once named, a message has its age among those of its source.
  */
-#define MP_UNKNOWN_SOURCE UINT64_MAX
+#define MP_UNKNOWN_SOURCE UINT32_MAX
 
 /**
  * As the `ignore` mask of a selector: any tag (MPI_ANY_TAG).
@@ -270,41 +277,28 @@ typedef struct mp_parameter_info {
 } mp_parameter_info;
 
 /**
- * What a message says of itself.
+ * What became of a receive, a message or a probe. Functions return it in two registers.
  */
-typedef struct mp_envelope {
+typedef struct mp_outcome {
   /**
-   * A rank in the communicator, a libfabric address, or MP_UNKNOWN_SOURCE.
+   * What was matched or found: a receive or a message; else 0.
    */
-  uint64_t source;
+  uint64_t id;
   /**
-   * Its tag, all bits of which count.
+   * As the function says.
    */
-  uint64_t tag;
+  int32_t status;
   /**
-   * What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked. An even number, which `mp_hashes` never
-   * gives, counts as 0: it may have come from a peer.
-   */
-  uint64_t hashes;
-  /**
-   * The communicator's context id.
-   */
-  uint32_t context;
-  /**
-   * Must be 0.
+   * 0.
    */
   uint32_t reserved;
-} mp_envelope;
+} mp_outcome;
 
 /**
  * What a receive or a probe asks for. It matches an envelope with the same context, with the same source unless it is
  * MP_ANY_SOURCE, and with the same tag but for the bits set in `ignore`.
  */
 typedef struct mp_selector {
-  /**
-   * A rank in the communicator, a libfabric address, or MP_ANY_SOURCE.
-   */
-  uint64_t source;
   /**
    * The tag, in the bits that count.
    */
@@ -318,10 +312,28 @@ typedef struct mp_selector {
    */
   uint32_t context;
   /**
-   * Must be 0.
+   * A rank in the communicator, or MP_ANY_SOURCE.
    */
-  uint32_t reserved;
+  uint32_t source;
 } mp_selector;
+
+/**
+ * What a message says of itself.
+ */
+typedef struct mp_envelope {
+  /**
+   * Its tag, all bits of which count.
+   */
+  uint64_t tag;
+  /**
+   * The communicator's context id.
+   */
+  uint32_t context;
+  /**
+   * A rank in the communicator, or MP_UNKNOWN_SOURCE.
+   */
+  uint32_t source;
+} mp_envelope;
 
 /**
  * A message, as it arrives in a batch.
@@ -336,24 +348,6 @@ typedef struct mp_message {
    */
   struct mp_envelope envelope;
 } mp_message;
-
-/**
- * What became of a message of a batch.
- */
-typedef struct mp_outcome {
-  /**
-   * The receive it matched, if it did; else 0.
-   */
-  uint64_t receive;
-  /**
-   * MP_MATCHED or MP_QUEUED.
-   */
-  int32_t status;
-  /**
-   * 0.
-   */
-  uint32_t reserved;
-} mp_outcome;
 
 /**
  * Told that message number `number` of a batch has taken `receive`: a copy, or a request for the data, is the caller's to do.
@@ -388,10 +382,6 @@ typedef struct mp_entry {
    */
   uint64_t id;
   /**
-   * Its source, MP_ANY_SOURCE or MP_UNKNOWN_SOURCE.
-   */
-  uint64_t source;
-  /**
    * Its tag.
    */
   uint64_t tag;
@@ -404,9 +394,17 @@ typedef struct mp_entry {
    */
   uint32_t context;
   /**
+   * Its source, MP_ANY_SOURCE or MP_UNKNOWN_SOURCE.
+   */
+  uint32_t source;
+  /**
    * MP_QUEUE_POSTED: it is a receive. MP_QUEUE_UNEXPECTED: it is a message.
    */
   int32_t queue;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 } mp_entry;
 
 /**
@@ -532,18 +530,6 @@ int32_t mp_engine_describe_parameter(size_t index,
                                      size_t size);
 
 /**
- * The hash values of an envelope, for the sender to compute and the message to carry (the optimistic paper's inline
- * hash values): an engine that can use them is spared the work. The same on every machine and in every release. Put
- * them into `hashes` of the envelope that arrives; they must be of its source and tag, or it may not be found.
- *
- * Returns 0 for NULL, which says that there are none. Any thread may ask at any time. Two or three multiplications.
- *
- * What the caller sees to:
- * `envelope` is NULL or points to one.
- */
-uint64_t mp_hashes(const struct mp_envelope *envelope);
-
-/**
  * Makes the engine called `name`, written name:key=value,... ("list", "bins:n=64"); `mp_engine_describe` tells which
  * there are. NULL and "" are the default, "hybrid": what getenv() answers can be handed in as it is. The caller ends the
  * engine by `mp_engine_destroy`.
@@ -582,6 +568,64 @@ int32_t mp_engine_create_counting(const char *name,
  * `engine` is NULL, or was made by this library and not destroyed.
  */
 int32_t mp_engine_destroy(struct mp_engine *engine);
+
+/**
+ * Posts a receive from one source with one tag. `pair` is `mp_pair(context, source)`.
+ *
+ * Status: MP_MATCHED (`id` is the message), MP_QUEUED, or as `mp_engine_post`.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`, and `engine` is not NULL.
+ */
+struct mp_outcome mp_post_exact(struct mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag);
+
+/**
+ * Posts any receive. The source in `pair` may be MP_ANY_SOURCE. Bits of the tag that are set in `ignore` do not count.
+ *
+ * Status: as `mp_post_exact`.
+ *
+ * What the caller sees to:
+ * As `mp_post_exact`.
+ */
+struct mp_outcome mp_post(struct mp_engine *engine,
+                          uint64_t receive,
+                          uint64_t pair,
+                          uint64_t tag,
+                          uint64_t ignore);
+
+/**
+ * A message arrives. The source in `pair` may be MP_UNKNOWN_SOURCE.
+ *
+ * Status: MP_MATCHED (`id` is the receive), MP_QUEUED, or as `mp_engine_arrive`.
+ *
+ * What the caller sees to:
+ * As `mp_post_exact`.
+ */
+struct mp_outcome mp_arrive(struct mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag);
+
+/**
+ * Finds the message that such a receive would take now, and leaves it in place (MPI_Iprobe).
+ *
+ * Status: MP_FOUND (`id` is the message), MP_NONE, or as `mp_engine_probe`.
+ *
+ * What the caller sees to:
+ * As `mp_post_exact`.
+ */
+struct mp_outcome mp_probe(struct mp_engine *engine, uint64_t pair, uint64_t tag, uint64_t ignore);
+
+/**
+ * Finds the message that such a receive would take now, and takes it (MPI_Improbe). An embedding that makes a request only where
+ * nothing waits calls this first, then `mp_post`.
+ *
+ * Status: as `mp_probe`.
+ *
+ * What the caller sees to:
+ * As `mp_post_exact`.
+ */
+struct mp_outcome mp_matched_probe(struct mp_engine *engine,
+                                   uint64_t pair,
+                                   uint64_t tag,
+                                   uint64_t ignore);
 
 /**
  * Posts a receive called `receive`: it takes the earliest unexpected message it matches; if none, it joins the posted
@@ -743,7 +787,7 @@ int32_t mp_engine_retract(struct mp_engine *engine,
 int32_t mp_engine_readdress(struct mp_engine *engine,
                             uint64_t message,
                             const struct mp_envelope *envelope,
-                            uint64_t source,
+                            uint32_t source,
                             uint64_t *receive);
 
 /**
@@ -810,7 +854,7 @@ int32_t mp_engine_close(struct mp_engine *engine,
  */
 int32_t mp_engine_fail_source(struct mp_engine *engine,
                               uint32_t context,
-                              uint64_t source,
+                              uint32_t source,
                               mp_drain_fn each,
                               void *user);
 
@@ -1060,7 +1104,7 @@ int32_t mp_concurrent_retract(struct mp_concurrent *engine,
 int32_t mp_concurrent_readdress(struct mp_concurrent *engine,
                                 uint64_t message,
                                 const struct mp_envelope *envelope,
-                                uint64_t source,
+                                uint32_t source,
                                 uint64_t *receive);
 
 /**
@@ -1099,7 +1143,7 @@ int32_t mp_concurrent_close(struct mp_concurrent *engine,
  */
 int32_t mp_concurrent_fail_source(struct mp_concurrent *engine,
                                   uint32_t context,
-                                  uint64_t source,
+                                  uint32_t source,
                                   mp_drain_fn each,
                                   void *user);
 
@@ -1288,7 +1332,7 @@ int32_t mp_offload_matched_probe(struct mp_offload *offload,
 int32_t mp_offload_readdress(struct mp_offload *offload,
                              uint64_t message,
                              const struct mp_envelope *envelope,
-                             uint64_t source,
+                             uint32_t source,
                              uint64_t *receive);
 
 /**
@@ -1315,7 +1359,7 @@ int32_t mp_offload_close(struct mp_offload *offload, uint32_t context, mp_drain_
  */
 int32_t mp_offload_fail_source(struct mp_offload *offload,
                                uint32_t context,
-                               uint64_t source,
+                               uint32_t source,
                                mp_drain_fn each,
                                void *user);
 

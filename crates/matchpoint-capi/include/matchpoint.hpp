@@ -26,14 +26,14 @@ private:
 };
 
 // What a receive or a probe asks for; both may be left open.
-inline mp_selector selector(std::uint32_t context, std::optional<std::uint64_t> source,
+inline mp_selector selector(std::uint32_t context, std::optional<std::uint32_t> source,
                             std::optional<std::uint64_t> tag) noexcept {
-    return {source.value_or(MP_ANY_SOURCE), tag.value_or(0), tag ? 0 : MP_ANY_TAG, context, 0};
+    return {tag.value_or(0), tag ? 0 : MP_ANY_TAG, context, source.value_or(MP_ANY_SOURCE)};
 }
 
 // What a message says of itself.
-inline mp_envelope envelope(std::uint32_t context, std::uint64_t source, std::uint64_t tag) noexcept {
-    return {source, tag, 0, context, 0};
+inline mp_envelope envelope(std::uint32_t context, std::uint32_t source, std::uint64_t tag) noexcept {
+    return {tag, context, source};
 }
 
 // The two queues of one process. One thread at a time.

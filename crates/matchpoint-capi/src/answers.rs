@@ -99,9 +99,9 @@ pub(crate) unsafe fn batch(
 ) -> i32 {
     for (at, found) in matched.iter().enumerate() {
         let status = if found.is_some() { MP_MATCHED } else { MP_QUEUED };
-        let receive = found.map_or(0, |found| found.0);
+        let id = found.map_or(0, |found| found.0);
         // SAFETY: the caller's promise.
-        unsafe { outcomes.add(at).write(Outcome { receive, status, reserved: 0 }) };
+        unsafe { outcomes.add(at).write(Outcome { id, status, reserved: 0 }) };
     }
     // SAFETY: the caller's promise.
     unsafe { done.write(matched.len()) };

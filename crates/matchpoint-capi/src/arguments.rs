@@ -11,7 +11,7 @@ use matchpoint_abi::types::{Envelope, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, Mess
 #[inline]
 pub(crate) unsafe fn asked(selector: *const Selector) -> Option<matchpoint::Selector> {
     // SAFETY: the caller's promise.
-    unsafe { selector.as_ref() }.and_then(Selector::read)
+    unsafe { selector.as_ref() }.map(Selector::read)
 }
 
 /// A message of that name.
@@ -21,7 +21,7 @@ pub(crate) unsafe fn asked(selector: *const Selector) -> Option<matchpoint::Sele
 #[inline]
 pub(crate) unsafe fn said(message: u64, envelope: *const Envelope) -> Option<matchpoint::Message> {
     // SAFETY: the caller's promise.
-    unsafe { envelope.as_ref() }.and_then(|envelope| envelope.read(message))
+    unsafe { envelope.as_ref() }.map(|envelope| envelope.read(message))
 }
 
 /// A selector, beside room for the answer.
@@ -77,14 +77,11 @@ pub(crate) unsafe fn batch<'a>(
 ///
 /// # Errors
 /// There is no room for them.
-pub(crate) fn read_batch(
-    given: &[Message],
-    read: &mut Vec<matchpoint::Message>,
-) -> Result<Option<()>, Refused> {
+pub(crate) fn read_batch(given: &[Message], read: &mut Vec<matchpoint::Message>) -> Result<(), Refused> {
     read.clear();
     read.try_reserve(given.len()).map_err(|_| Refused::Memory)?;
-    read.extend(given.iter().map_while(|message| message.envelope.read(message.id)));
-    Ok((read.len() == given.len()).then_some(()))
+    read.extend(given.iter().map(|message| message.envelope.read(message.id)));
+    Ok(())
 }
 
 /// A queue.

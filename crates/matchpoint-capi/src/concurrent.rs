@@ -94,7 +94,9 @@ pub unsafe extern "C" fn mp_concurrent_arrive(
         return MP_INVALID;
     };
     // SAFETY: the caller's promise; `receive` is not NULL.
-    unsafe { shared::with(engine, |shared| answers::matched(shared.engine().arrive(arrived), receive)) }
+    unsafe {
+        shared::with(engine, |shared| answers::matched(shared.engine().arrive_message(arrived), receive))
+    }
 }
 
 /// As `mp_engine_arrive_batch`, from any thread at any time: each message arrives at a moment of its own, in their order, and calls
@@ -169,8 +171,7 @@ unsafe fn batch(
             let (mut messages, mut matched) = (Vec::new(), Vec::new());
             let room = matched.try_reserve_exact(given.len()).map_err(|_| Refused::Memory);
             let answer = match room.and_then(|()| arguments::read_batch(given, &mut messages)) {
-                Ok(None) => return MP_INVALID,
-                Ok(Some(())) => call(shared, &messages, &mut matched),
+                Ok(()) => call(shared, &messages, &mut matched),
                 Err(refused) => Err(refused),
             };
             answers::batch(answer, &matched, (outcomes, done))
@@ -265,7 +266,7 @@ pub unsafe extern "C" fn mp_concurrent_readdress(
     engine: *mut OpaqueConcurrent,
     message: u64,
     envelope: *const Envelope,
-    source: u64,
+    source: u32,
     receive: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
@@ -330,7 +331,7 @@ pub unsafe extern "C" fn mp_concurrent_close(
 pub unsafe extern "C" fn mp_concurrent_fail_source(
     engine: *mut OpaqueConcurrent,
     context: u32,
-    source: u64,
+    source: u32,
     each: DrainFn,
     user: *mut c_void,
 ) -> i32 {

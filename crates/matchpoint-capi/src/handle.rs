@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use matchpoint::hints::HintTable;
 use matchpoint::offload::{Offload, Wire};
 use matchpoint::{Drained, Engine, Message, RecvId};
-use matchpoint_abi::types::{MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, Opaque, OpaqueOffload, OpaqueWire};
+use matchpoint_abi::types::{
+    MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, Opaque, OpaqueOffload, OpaqueWire, Outcome,
+};
 
 /// What C's type of a pointer says it points to.
 pub(crate) trait Points {
@@ -104,6 +106,26 @@ pub(crate) unsafe fn with<P: Points, S: From<i32>>(
     match unsafe { engine.cast::<Handle<P::To>>().as_ref() } {
         Some(handle) => handle.enter(call),
         None => S::from(MP_INVALID),
+    }
+}
+
+/// Makes a call that has no callback, without a guard against panics.
+///
+/// # Safety
+/// `engine` came from [`give_out`] and was not [taken back](take_back); no other thread uses it.
+#[inline(always)]
+pub(crate) unsafe fn with_words(
+    engine: *mut Opaque,
+    call: impl FnOnce(&mut dyn Engine) -> Outcome,
+) -> Outcome {
+    // SAFETY: the caller's promise.
+    let handle = unsafe { &*engine.cast::<Handle<Held>>() };
+    match handle.state.load(Relaxed) {
+        // SAFETY: no call of this thread is under way, other threads are not allowed to call meanwhile, and `call` calls
+        // nobody who could.
+        READY => call(unsafe { &mut *(*handle.held.get()).engine }),
+        PANICKED => Outcome { id: 0, status: MP_PANICKED, reserved: 0 },
+        _ => Outcome { id: 0, status: MP_BUSY, reserved: 0 },
     }
 }
 

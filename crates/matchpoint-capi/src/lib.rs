@@ -4,7 +4,8 @@
 //! Every function that is handed an engine, or a side of one that works elsewhere, goes through [`handle`], or through [`shared`]
 //! if any thread may call that engine: there a panic ends, and a call from within a call is turned away. All read what is handed in
 //! by [`arguments`] and tell what comes of it by [`answers`]. Nothing here knows an engine by name, but for the defaults
-//! (`life.rs`, `concurrent.rs`, `offload.rs`).
+//! (`life.rs`, `concurrent.rs`, `offload.rs`). The functions in `words.rs` have words for arguments and results, and no guard
+//! against panics.
 
 mod answers;
 mod arguments;
@@ -17,6 +18,7 @@ mod offload;
 mod shared;
 mod tell;
 mod upkeep;
+mod words;
 
 #[cfg(test)]
 mod tests {

@@ -3,11 +3,10 @@
 
 use std::ffi::{CStr, c_char};
 
-use matchpoint::Hashes;
 use matchpoint::engines::{REGISTRY, Spec};
 use matchpoint_abi::types::{
-    EngineInfo, Envelope, MP_ABI_VERSION, MP_AGAIN, MP_BUSY, MP_INVALID, MP_MATCHED, MP_NAMED, MP_OK,
-    MP_PANICKED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
+    EngineInfo, MP_ABI_VERSION, MP_AGAIN, MP_BUSY, MP_INVALID, MP_MATCHED, MP_NAMED, MP_OK, MP_PANICKED,
+    MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
 };
 
 use crate::tell::hand_out;
@@ -90,23 +89,6 @@ pub unsafe extern "C" fn mp_engine_describe_parameter(
     // SAFETY: the caller's promise; pointers have no padding.
     unsafe { hand_out(ParameterInfo { key, default_value, meaning }, info, size) };
     MP_OK
-}
-
-/// The hash values of an envelope, for the sender to compute and the message to carry (the optimistic paper's inline
-/// hash values): an engine that can use them is spared the work. The same on every machine and in every release. Put
-/// them into `hashes` of the envelope that arrives; they must be of its source and tag, or it may not be found.
-///
-/// Returns 0 for NULL, which says that there are none. Any thread may ask at any time. Two or three multiplications.
-///
-/// # Safety
-/// `envelope` is NULL or points to one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_hashes(envelope: *const Envelope) -> u64 {
-    // SAFETY: the caller's promise.
-    let envelope =
-        unsafe { envelope.as_ref() }.map(|envelope| Envelope { hashes: 0, reserved: 0, ..*envelope });
-    let message = envelope.and_then(|envelope| envelope.read(0));
-    message.map_or(0, |message| Hashes::of(&message.envelope).to_bits())
 }
 
 /// The registry's texts, each with a zero at its end, one after the other: of each engine its name, its summary, and of each

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn mp_engine_arrive(
         return MP_INVALID;
     };
     // SAFETY: the caller's promise; `receive` is not NULL.
-    unsafe { handle::with(engine, |held| answers::matched(held.engine.arrive(arrived), receive)) }
+    unsafe { handle::with(engine, |held| answers::matched(held.engine.arrive_message(arrived), receive)) }
 }
 
 /// The same as `mp_engine_arrive` on each of `count` messages in turn: one crossing of the interface instead of `count`.
@@ -148,8 +148,7 @@ unsafe fn batch(
             matched.clear();
             let room = matched.try_reserve(given.len()).map_err(|_| Refused::Memory);
             let answer = match room.and_then(|()| arguments::read_batch(given, messages)) {
-                Ok(None) => return MP_INVALID,
-                Ok(Some(())) => call(&mut **engine, messages, matched),
+                Ok(()) => call(&mut **engine, messages, matched),
                 Err(refused) => Err(refused),
             };
             answers::batch(answer, matched, (outcomes, done))

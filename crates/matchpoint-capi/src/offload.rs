@@ -100,7 +100,7 @@ pub unsafe extern "C" fn mp_offload_post(
     selector: *const Selector,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let Some(asked) = (unsafe { selector.as_ref() }).and_then(Selector::read) else { return MP_INVALID };
+    let Some(asked) = (unsafe { selector.as_ref() }).map(Selector::read) else { return MP_INVALID };
     let receive = Receive::new(RecvId(receive), asked);
     // SAFETY: the caller's promise.
     unsafe { handle::with(offload, |offload| handed_in(offload.post(receive))) }
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn mp_wire_arrive(
     envelope: *const Envelope,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let arrived = unsafe { envelope.as_ref() }.and_then(|envelope| envelope.read(message));
+    let arrived = unsafe { envelope.as_ref() }.map(|envelope| envelope.read(message));
     let Some(arrived) = arrived else { return MP_INVALID };
     // SAFETY: the caller's promise.
     unsafe { handle::with(wire, |wire| handed_in(wire.arrive(arrived))) }
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn mp_offload_readdress(
     offload: *mut OpaqueOffload,
     message: u64,
     envelope: *const Envelope,
-    source: u64,
+    source: u32,
     receive: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn mp_offload_close(
 pub unsafe extern "C" fn mp_offload_fail_source(
     offload: *mut OpaqueOffload,
     context: u32,
-    source: u64,
+    source: u32,
     each: DrainFn,
     user: *mut c_void,
 ) -> i32 {

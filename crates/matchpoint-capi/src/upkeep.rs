@@ -79,7 +79,7 @@ pub unsafe extern "C" fn mp_engine_readdress(
     engine: *mut Opaque,
     message: u64,
     envelope: *const Envelope,
-    source: u64,
+    source: u32,
     receive: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn mp_engine_close(
 pub unsafe extern "C" fn mp_engine_fail_source(
     engine: *mut Opaque,
     context: u32,
-    source: u64,
+    source: u32,
     each: DrainFn,
     user: *mut c_void,
 ) -> i32 {
@@ -267,7 +267,7 @@ mod tests {
         let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));
         for (id, context) in (0..).zip(contexts) {
             let envelope = Envelope::new(ContextId(context), Rank(0), Tag(0));
-            assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
+            assert_eq!(engine.arrive_message(Message::new(MsgId(id), envelope)), Ok(None));
         }
         let mut held = Held::new(engine);
         let mut most = 0;
@@ -298,7 +298,7 @@ mod tests {
         }
         for id in 0..3000 {
             let envelope = Envelope::new(ContextId(7), Rank(2), Tag(1));
-            assert_eq!(held.engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
+            assert_eq!(held.engine.arrive_message(Message::new(MsgId(id), envelope)), Ok(None));
         }
         assert!(make_room(&mut held, what));
         let Drained { receives, messages, pending } = &held.drained;

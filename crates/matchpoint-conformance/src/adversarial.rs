@@ -57,7 +57,7 @@ const ANY_TAG: Wild<Tag> = Wild::Any;
 const ANY_SOURCE: Wild<Rank> = Wild::Any;
 
 fn from(source: u64) -> Wild<Rank> {
-    Wild::Is(Rank(source))
+    Wild::Is(Rank(source as u32))
 }
 
 fn tagged(tag: u64) -> Wild<Tag> {
@@ -78,12 +78,12 @@ impl Script {
 
     fn message(&mut self, context: u32, source: u64, tag: u64) -> Message {
         self.messages += 1;
-        let envelope = Envelope::new(ContextId(context), Rank(source), Tag(tag));
+        let envelope = Envelope::new(ContextId(context), Rank(source as u32), Tag(tag));
         Message::new(MsgId(self.messages), envelope)
     }
 
     fn arrive_as(&mut self, id: u64, context: u32, source: u64, tag: u64) -> Message {
-        let envelope = Envelope::new(ContextId(context), Rank(source), Tag(tag));
+        let envelope = Envelope::new(ContextId(context), Rank(source as u32), Tag(tag));
         let message = Message::new(MsgId(id), envelope);
         self.events.push(Event::Arrive(message));
         message
@@ -248,7 +248,7 @@ fn sources_learned_late(script: &mut Script, n: u64) {
         script.post(0, from(9), if at % 2 == 0 { ANY_TAG } else { tagged(at / 2 % 2) });
     }
     for (at, &message) in messages.iter().enumerate().rev() {
-        script.events.push(Event::Readdress(message, Rank([0, 1, 9, u64::MAX][at % 4])));
+        script.events.push(Event::Readdress(message, Rank([0, 1, 9, u32::MAX][at % 4])));
     }
     for at in 0..n {
         script.post(0, if at % 4 == 0 { ANY_SOURCE } else { from(at % 2) }, tagged(at % 2));
@@ -351,7 +351,7 @@ fn old_and_young(script: &mut Script, n: u64) {
 fn nameless(script: &mut Script, n: u64) {
     let unknown = Rank::UNKNOWN.0;
     for at in 0..n {
-        script.arrive(0, unknown, 1);
+        script.arrive(0, unknown.into(), 1);
         script.arrive(0, at % 3, 1);
     }
     for at in 0..n {
@@ -360,7 +360,7 @@ fn nameless(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(0, ANY_SOURCE, if at % 2 == 0 { ANY_TAG } else { tagged(1) });
     }
-    let messages: Vec<_> = (0..n).map(|at| script.arrive(0, unknown, at % 2)).collect();
+    let messages: Vec<_> = (0..n).map(|at| script.arrive(0, unknown.into(), at % 2)).collect();
     for &message in messages.iter().rev().step_by(3) {
         script.events.push(Event::Readdress(message, Rank(7)));
     }
@@ -370,5 +370,5 @@ fn nameless(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(1, if at % 3 == 0 { from(7) } else { ANY_SOURCE }, ANY_TAG);
     }
-    (0..n).for_each(|_| _ = script.arrive(1, unknown, 0));
+    (0..n).for_each(|_| _ = script.arrive(1, unknown.into(), 0));
 }

@@ -24,7 +24,7 @@ const LOOKS: u64 = 48;
 const ANY_SOURCE: Wild<Rank> = Wild::Any;
 
 fn is(source: u64) -> Wild<Rank> {
-    Wild::Is(Rank(source))
+    Wild::Is(Rank(source as u32))
 }
 
 fn tagged(tag: u64) -> Wild<Tag> {
@@ -36,7 +36,7 @@ fn receive_of(id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Receive {
 }
 
 fn message_of(id: u64, source: u64, tag: u64) -> Message {
-    Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))
+    Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source as u32), Tag(tag)))
 }
 
 fn post(id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Event {
@@ -103,7 +103,7 @@ fn posted(n: u64) -> Vec<Event> {
 
 /// Messages wait and are found by all that a receive or probe may leave open.
 fn unexpected(n: u64) -> Vec<Event> {
-    let source = |id: u64| if id % 1000 == 7 { Rank::UNKNOWN.0 } else { id % 64 };
+    let source = |id: u64| if id % 1000 == 7 { u64::from(Rank::UNKNOWN.0) } else { id % 64 };
     let mut events: Vec<_> = (0..n).map(|id| arrive(id, source(id), id / 64)).collect();
     let mut next = 0;
     let mut ask = |source, tag| {
@@ -116,9 +116,11 @@ fn unexpected(n: u64) -> Vec<Event> {
     events.extend(spread(n).rev().flat_map(|id| ask(is(id % 64), ones(id))));
     events.extend(spread(n).flat_map(|id| ask(is(id % 64), Wild::Any)));
     events.extend((0..LOOKS).flat_map(|_| ask(ANY_SOURCE, Wild::Any)));
-    let nameless = (0..n).filter(|&id| source(id) == Rank::UNKNOWN.0);
+    let nameless = (0..n).filter(|&id| source(id) == Rank::UNKNOWN.0.into());
     events.extend(
-        nameless.step_by(2).map(|id| Event::Readdress(message_of(id, source(id), id / 64), Rank(id % 64))),
+        nameless
+            .step_by(2)
+            .map(|id| Event::Readdress(message_of(id, source(id), id / 64), Rank((id % 64) as u32))),
     );
     let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
     events.extend(ends.chain(spread(n)).map(|id| Event::Retract(message_of(id, source(id), id / 64))));

@@ -1,8 +1,7 @@
 //! Random streams of events, and streams decoded from a fuzzer's bytes.
 
 use matchpoint::{
-    ContextId, Envelope, Event, Hashes, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask,
-    Wild,
+    ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
 use crate::choices::Choices;
@@ -18,7 +17,7 @@ pub struct Shape {
     pub sources: u64,
     /// Number of tags.
     pub tags: u64,
-    /// Sources and tags over all 64 bits, rather than from 0 up.
+    /// Sources and tags over all their bits, rather than from 0 up.
     pub wide: bool,
     /// Receives and probes from any source, in percent.
     pub any_source_percent: u64,
@@ -177,9 +176,9 @@ impl Generator<'_> {
     }
 
     fn source(&mut self) -> Rank {
-        let at = self.choices.below(self.shape.sources);
+        let at = self.choices.below(self.shape.sources) as u32;
         Rank(if self.shape.wide {
-            [at, (1 << 60) + at, u64::MAX - 1 - at, at << 32][at as usize % 4]
+            [at, (1 << 30) + at, u32::MAX - 1 - at, at << 16][at as usize % 4]
         } else {
             at
         })
@@ -241,8 +240,7 @@ impl Generator<'_> {
         let source = if unknown { Rank::UNKNOWN } else { self.source() };
         let message = Message::new(MsgId(id), Envelope::new(self.context(), source, self.tag()));
         self.issued.note_message(&message);
-        let hashed = self.choices.below(4) == 3;
-        if hashed { message.with_hashes(Hashes::of(&message.envelope)) } else { message }
+        message
     }
 
     fn probe(&mut self) -> Event {

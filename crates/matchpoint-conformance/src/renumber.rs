@@ -1,7 +1,7 @@
 //! A stream with other numbers: one place that knows where in an event which kind of number stands.
 
 use matchpoint::{
-    ContextId, Envelope, Event, Hashes, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
+    ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
 
 /// What becomes of each kind of number. Unless said otherwise it stays.
@@ -32,7 +32,7 @@ pub(crate) trait Numbers {
     }
 }
 
-/// The same event with other numbers. A sender that hashed hashes these.
+/// The same event with other numbers.
 pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
     match event {
         Event::Post(posted) => Event::Post(receive(posted, to)),
@@ -60,8 +60,7 @@ fn receive(posted: &Receive, to: &mut impl Numbers) -> Receive {
 fn message(sent: &Message, to: &mut impl Numbers) -> Message {
     let Envelope { context, source: of, tag } = sent.envelope;
     let envelope = Envelope::new(to.context(context), source(of, to), to.tag(tag));
-    let message = Message::new(MsgId(to.message(sent.id.0)), envelope);
-    if sent.hashes.is_some() { message.with_hashes(Hashes::of(&envelope)) } else { message }
+    Message::new(MsgId(to.message(sent.id.0)), envelope)
 }
 
 fn selector(asked: &Selector, to: &mut impl Numbers) -> Selector {

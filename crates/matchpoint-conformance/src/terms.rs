@@ -26,11 +26,11 @@ pub fn is_mpi(event: &Event) -> bool {
     let context = |context: ContextId| context.0 <= u16::MAX.into();
     let message = |message: &Message| {
         let of = &message.envelope;
-        context(of.context) && int(of.source.0) && int(of.tag.0)
+        context(of.context) && int(of.source.0.into()) && int(of.tag.0)
     };
     let selector = |asked: &Selector| {
         let source =
-            matches!(asked.source(), Wild::Any) || matches!(asked.source(), Wild::Is(of) if int(of.0));
+            matches!(asked.source(), Wild::Any) || matches!(asked.source(), Wild::Is(of) if int(of.0.into()));
         let tag = matches!(asked.tag(), Wild::Any) || matches!(asked.tag(), Wild::Is(of) if int(of.0));
         context(asked.context()) && source && tag
     };
@@ -41,7 +41,7 @@ pub fn is_mpi(event: &Event) -> bool {
         Event::Probe(asked) | Event::MatchedProbe(asked) => selector(asked),
         Event::Readdress(..) => false,
         Event::SetHints(of, _) | Event::Close(of) => context(*of),
-        Event::FailSource(of, source) => context(*of) && int(source.0),
+        Event::FailSource(of, source) => context(*of) && int(source.0.into()),
     }
 }
 

@@ -74,7 +74,7 @@ impl Program {
     fn receive(&mut self) -> Receive {
         let (source, tag) = (self.choices.below(7), self.choices.below(32));
         let Pattern { any_source, any_tag, masked, .. } = self.pattern;
-        let source = if self.one_in(any_source) { Wild::Any } else { Wild::Is(Rank(source)) };
+        let source = if self.one_in(any_source) { Wild::Any } else { Wild::Is(Rank(source as u32)) };
         let tag = if self.one_in(any_tag) {
             Wild::Any
         } else if self.one_in(masked) {
@@ -89,7 +89,7 @@ impl Program {
     fn message(&mut self) -> Message {
         let (source, tag) = (self.choices.below(7), self.choices.below(32));
         self.next += 1;
-        Message::new(MsgId(self.next), Envelope::new(ContextId(0), Rank(source), Tag(tag)))
+        Message::new(MsgId(self.next), Envelope::new(ContextId(0), Rank(source as u32), Tag(tag)))
     }
 
     fn post(&mut self, engine: &mut dyn Engine, receive: Receive) {
@@ -100,7 +100,7 @@ impl Program {
     }
 
     fn arrive(&mut self, engine: &mut dyn Engine, message: Message) {
-        match engine.arrive(message).expect("there is room") {
+        match engine.arrive_message(message).expect("there is room") {
             Some(id) => self.posted.retain(|receive| receive.id != id),
             None => self.unexpected.push(message),
         }

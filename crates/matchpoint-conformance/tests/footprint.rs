@@ -34,14 +34,14 @@ const FILLS: &[(&str, Fill)] = &[
     }),
     ("many contexts", |engine, n| {
         for at in 0..n.min(1000) {
-            let envelope = Envelope::new(ContextId(at as u32), Rank(at % 3), Tag(1));
-            let _ = engine.arrive(Message::new(MsgId(at), envelope));
+            let envelope = Envelope::new(ContextId(at as u32), Rank((at % 3) as u32), Tag(1));
+            let _ = engine.arrive_message(Message::new(MsgId(at), envelope));
         }
     }),
 ];
 
 fn is(source: u64) -> Wild<Rank> {
-    Wild::Is(Rank(source))
+    Wild::Is(Rank(source as u32))
 }
 
 fn tagged(tag: u64) -> Wild<Tag> {
@@ -62,8 +62,8 @@ fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) {
 }
 
 fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
-    let envelope = Envelope::new(ContextId(0), Rank(source), Tag(tag));
-    let _ = engine.arrive(Message::new(MsgId(id), envelope));
+    let envelope = Envelope::new(ContextId(0), Rank(source as u32), Tag(tag));
+    let _ = engine.arrive_message(Message::new(MsgId(id), envelope));
 }
 
 /// Compares; returns what is wrong.

@@ -37,7 +37,7 @@ fn in_child(what: impl FnOnce()) {
 }
 
 fn deliver_some(engine: &mut dyn Engine) {
-    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 7), Tag(at));
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..100 {
         assert_eq!(engine.post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))), Ok(None));
     }

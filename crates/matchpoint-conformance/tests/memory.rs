@@ -181,7 +181,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
 
 /// Calls that put away what long queues left behind, while nothing can be allocated.
 fn drained(engine: &mut dyn Engine, name: &str) {
-    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 7), Tag(at));
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..2000 {
         let message = Event::Arrive(Message::new(MsgId(at), envelope(at)));
         let _ = message.play(engine);
@@ -205,14 +205,14 @@ fn drained(engine: &mut dyn Engine, name: &str) {
 /// tables as before, until there is enough.
 fn moved_without_memory(name: &str) {
     let mut choices = Choices::Seed(5);
-    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 3), Tag(at));
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 3) as u32), Tag(at));
     let receive = |at: u64| Receive::new(RecvId(at), Selector::exactly(&envelope(at)));
     let mut refusals = 0;
     for waiting in [0, 3, 300] {
         let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
         (0..4).for_each(|at| assert_eq!(engine.post(receive(at)), Ok(None)));
         let messages = (100..100 + waiting).map(|at| Message::new(MsgId(at), envelope(at)));
-        messages.for_each(|message| assert_eq!(engine.arrive(message), Ok(None)));
+        messages.for_each(|message| assert_eq!(engine.arrive_message(message), Ok(None)));
         let (before, mut bytes) = (queued(&*engine), 0);
         while starved(&mut *engine, &Event::Post(receive(4)), bytes) == Outcome::Posted(Err(Refused::Memory))
         {
@@ -226,7 +226,11 @@ fn moved_without_memory(name: &str) {
         }
         assert!(engine.statistics().contains(&("fell_back", 1.0)), "{name}: {:?}", engine.statistics());
         for at in (0..5).rev() {
-            assert_eq!(engine.arrive(Message::new(MsgId(at), envelope(at))), Ok(Some(RecvId(at))), "{name}");
+            assert_eq!(
+                engine.arrive_message(Message::new(MsgId(at), envelope(at))),
+                Ok(Some(RecvId(at))),
+                "{name}"
+            );
         }
         for at in (100..100 + waiting).rev() {
             assert_eq!(engine.post(receive(at)), Ok(Some(MsgId(at))), "{name}");
@@ -246,7 +250,7 @@ fn found_by_its_source_without_memory() {
     for at in 0..3000 {
         let source = if at < 100 { Rank(1) } else { Rank::UNKNOWN };
         let envelope = Envelope::new(ContextId(0), source, Tag(at));
-        assert_eq!(engine.arrive(Message::new(MsgId(at), envelope)), Ok(None));
+        assert_eq!(engine.arrive_message(Message::new(MsgId(at), envelope)), Ok(None));
     }
     let from = Selector::new(ContextId(0), Wild::Is(Rank(2)), Wild::Any);
     assert_eq!(engine.probe(&from), None);
@@ -277,7 +281,7 @@ fn found_far_without_memory(name: &str) {
     const WORLD: ContextId = ContextId(0);
     let kinds: [Asks; 3] = [
         |at| (Selector::new(WORLD, Wild::Any, Wild::Is(Tag(at))), MsgId(at)),
-        |at| (Selector::new(WORLD, Wild::Is(Rank(at % 64)), Wild::Any), MsgId(at % 64)),
+        |at| (Selector::new(WORLD, Wild::Is(Rank((at % 64) as u32)), Wild::Any), MsgId(at % 64)),
         |at| {
             let tag = Wild::Masked(TagMask { value: Tag(at), ignore: 1 << 40 });
             (Selector::new(WORLD, Wild::Any, tag), MsgId(at))
@@ -290,8 +294,8 @@ fn found_far_without_memory(name: &str) {
         let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
         assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
         for at in 0..WAITING {
-            let message = Message::new(MsgId(at), Envelope::new(WORLD, Rank(at % 64), Tag(at)));
-            assert_eq!(engine.arrive(message), Ok(None), "{name}");
+            let message = Message::new(MsgId(at), Envelope::new(WORLD, Rank((at % 64) as u32), Tag(at)));
+            assert_eq!(engine.arrive_message(message), Ok(None), "{name}");
         }
         for at in [WAITING - 1, 3000, 4000] {
             let (selector, found) = asks(at);

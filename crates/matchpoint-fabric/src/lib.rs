@@ -25,6 +25,7 @@ mod queue;
 mod report;
 mod settings;
 mod short;
+mod sources;
 
 use std::ptr;
 

@@ -9,8 +9,8 @@
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Readdressed, Receive, RecvId,
-    Refused, Selector, Tag, TagMask, Wild,
+    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Pair, Queue, Rank, Readdressed, Receive,
+    RecvId, Refused, Selector, Tag,
 };
 use matchpoint_process::report::State;
 use matchpoint_process::{Observer, Tally};
@@ -18,6 +18,7 @@ use matchpoint_process::{Observer, Tally};
 use crate::abi::{ADDR_UNSPEC, Addr, errno};
 use crate::asked::Asked;
 use crate::short::{Item, Short};
+use crate::sources::Sources;
 
 /// All of an endpoint's tagged messages are of one context: libfabric knows no other.
 const CONTEXT: ContextId = ContextId(0);
@@ -47,6 +48,7 @@ pub struct Matching {
     short: Short,
     is_short: bool,
     engine: Box<dyn Engine>,
+    sources: Sources,
     /// Cleared from all tags that the engine sees: what every receive in it ignores, and every one lately.
     base: u64,
     /// What all since the last look at it ignore, and how many there were.
@@ -69,6 +71,7 @@ impl Matching {
             short: Short::new(),
             is_short: true,
             engine: engines::create(engine)?,
+            sources: Sources::default(),
             base: 0,
             lately: (u64::MAX, 0),
             observer: Observer::new(),
@@ -106,7 +109,7 @@ impl Matching {
             return Err(Refused::Memory);
         }
         let is_calm = self.need_engine(asked.ignore, known)?;
-        let receive = Receive::new(RecvId(id), self.selector(asked));
+        let receive = Receive::new(RecvId(id), self.selector(asked)?);
         let outcome = match self.engine.post(receive) {
             Err(Refused::Full) => {
                 self.fall_back(known)?;
@@ -156,11 +159,12 @@ impl Matching {
     ) -> Result<Option<u64>, Refused> {
         // Nothing overtakes those that are to be named.
         let addr = if self.owes_names { ADDR_UNSPEC } else { addr };
-        let message = self.message(id, addr, tag);
-        let outcome = match self.engine.arrive(message) {
+        let source = self.sources.number(addr)?;
+        let message = self.message(id, source, tag);
+        let outcome = match self.engine.arrive_message(message) {
             Err(Refused::Full) => {
                 self.fall_back(known)?;
-                self.engine.arrive(message)
+                self.engine.arrive_message(message)
             }
             outcome => outcome,
         }?;
@@ -181,7 +185,7 @@ impl Matching {
             Some(Ok(found)) => found,
             _ => {
                 let is_calm = self.need_engine(asked.ignore, known)?;
-                let selector = self.selector(asked);
+                let selector = self.selector(asked)?;
                 let found =
                     if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
                 if is_calm {
@@ -199,8 +203,9 @@ impl Matching {
         let was_posted = if self.is_short {
             self.short.cancel(id)
         } else {
-            let receive = Receive::new(RecvId(id), self.selector(known.asked(id)));
-            self.engine.cancel(&receive)
+            // Its source has a number.
+            self.selector(known.asked(id))
+                .is_ok_and(|selector| self.engine.cancel(&Receive::new(RecvId(id), selector)))
         };
         if was_posted {
             self.observer.cancelled(id);
@@ -223,16 +228,16 @@ impl Matching {
     }
 
     /// A message as the engine has it.
-    fn queued_message(&self, id: u64, known: &impl Remember) -> Message {
-        let mut addr = known.queued_source(id);
+    fn queued_message(&mut self, id: u64, known: &impl Remember) -> Message {
+        let mut source = self.sources.number(known.queued_source(id)).unwrap_or(Rank::UNKNOWN);
         if self.owes_names {
             // The engine has some messages without the source that is known.
             self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
-                Entry::Message(message) if message.id == MsgId(id) => addr = message.envelope.source.0,
+                Entry::Message(message) if message.id == MsgId(id) => source = message.envelope.source,
                 _ => {}
             });
         }
-        self.message(id, addr, known.tag(id))
+        self.message(id, source, known.tag(id))
     }
 
     /// The source of an unexpected message is known now: the receive that it takes, or `None` if it waits on, at its age.
@@ -248,10 +253,11 @@ impl Matching {
     }
 
     fn name(&mut self, id: u64, addr: Addr, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        let nameless = self.message(id, ADDR_UNSPEC, known.tag(id));
+        let nameless = self.message(id, Rank::UNKNOWN, known.tag(id));
+        let source = self.sources.number(addr)?;
         let receive = match self.is_short {
             true => self.short.readdress(id, addr),
-            false => match self.engine.readdress(&nameless, Rank(addr))? {
+            false => match self.engine.readdress(&nameless, source)? {
                 Readdressed::Matched(receive) => Some(receive.0),
                 Readdressed::Named | Readdressed::NotNameless => None,
             },
@@ -294,15 +300,15 @@ impl Matching {
     /// The oldest message that waits nameless, and whose source is known.
     fn eldest_owed(&self, known: &impl Remember) -> Option<(u64, Addr)> {
         let mut eldest = None;
-        let mut look = |id: u64, addr: Addr| {
-            if addr == ADDR_UNSPEC && eldest.is_none() {
+        let mut look = |id: u64, is_nameless: bool| {
+            if is_nameless && eldest.is_none() {
                 eldest = Some((id, known.source(id))).filter(|&(_, source)| source != ADDR_UNSPEC);
             }
         };
-        self.short.unexpected().iter().for_each(|item| look(item.id, item.asked.addr));
+        self.short.unexpected().iter().for_each(|item| look(item.id, item.asked.addr == ADDR_UNSPEC));
         self.engine.visit(Queue::Unexpected, &mut |entry| {
             if let Entry::Message(message) = entry {
-                look(message.id.0, message.envelope.source.0);
+                look(message.id.0, message.envelope.source == Rank::UNKNOWN);
             }
         });
         eldest
@@ -333,22 +339,17 @@ impl Matching {
         State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
     }
 
-    fn message(&self, id: u64, addr: Addr, tag: u64) -> Message {
-        Message::new(MsgId(id), Envelope::new(CONTEXT, Rank(addr), Tag(tag & !self.base)))
+    fn message(&self, id: u64, source: Rank, tag: u64) -> Message {
+        Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.base)))
     }
 
     /// The base is zero in the tags that the engine has, so it may as well be ignored: a receive that leaves the whole
     /// tag open is then recognised as such.
     #[inline]
-    fn selector(&self, asked: Asked) -> Selector {
-        let source = if asked.addr == ADDR_UNSPEC { Wild::Any } else { Wild::Is(Rank(asked.addr)) };
-        let value = Tag(asked.tag & !self.base);
-        let tag = if asked.ignore & !self.base == 0 {
-            Wild::Is(value)
-        } else {
-            Wild::Masked(TagMask { value, ignore: asked.ignore | self.base })
-        };
-        Selector::new(CONTEXT, source, tag)
+    fn selector(&mut self, asked: Asked) -> Result<Selector, Refused> {
+        let source = self.sources.number(asked.addr)?;
+        let ignore = if asked.ignore & !self.base == 0 { 0 } else { asked.ignore | self.base };
+        Ok(Selector::of(Pair::new(CONTEXT, source), asked.tag & !self.base, ignore))
     }
 
     /// A receive or probe with that mask is for the engine. True: the engine has little left to do, and this may be the
@@ -430,11 +431,13 @@ impl Matching {
     fn fill(&mut self) -> Result<(), Refused> {
         for at in 0..self.short.posted().len() {
             let Item { id, asked } = self.short.posted()[at];
-            self.engine.post(Receive::new(RecvId(id), self.selector(asked)))?;
+            let selector = self.selector(asked)?;
+            self.engine.post(Receive::new(RecvId(id), selector))?;
         }
         for at in 0..self.short.unexpected().len() {
             let Item { id, asked } = self.short.unexpected()[at];
-            self.engine.arrive(self.message(id, asked.addr, asked.tag))?;
+            let source = self.sources.number(asked.addr)?;
+            self.engine.arrive_message(self.message(id, source, asked.tag))?;
         }
         Ok(())
     }
@@ -442,7 +445,7 @@ impl Matching {
     /// It was a burst: the few that are left go back into short lines.
     #[cold]
     fn shorten(&mut self, known: &impl Remember) {
-        let short = &mut self.short;
+        let (short, sources) = (&mut self.short, &self.sources);
         self.engine.visit(Queue::Posted, &mut |entry| {
             if let Entry::Receive(receive) = entry {
                 short.put_posted(Item { id: receive.id.0, asked: known.asked(receive.id.0) });
@@ -450,8 +453,8 @@ impl Matching {
         });
         self.engine.visit(Queue::Unexpected, &mut |entry| {
             if let Entry::Message(message) = entry {
-                let asked =
-                    Asked { addr: message.envelope.source.0, tag: known.tag(message.id.0), ignore: 0 };
+                let addr = sources.source(message.envelope.source);
+                let asked = Asked { addr, tag: known.tag(message.id.0), ignore: 0 };
                 short.put_unexpected(Item { id: message.id.0, asked });
             }
         });
@@ -476,7 +479,7 @@ impl Matching {
         self.visit(Queue::Posted, |id| receives.push(id));
         self.engine.visit(Queue::Unexpected, &mut |entry| {
             if let Entry::Message(message) = entry {
-                messages.push((message.id.0, message.envelope.source.0));
+                messages.push((message.id.0, message.envelope.source));
             }
         });
         match engine {
@@ -485,12 +488,12 @@ impl Matching {
         }
         self.base = base;
         for id in receives {
-            let receive = Receive::new(RecvId(id), self.selector(known.asked(id)));
+            let receive = Receive::new(RecvId(id), self.selector(known.asked(id))?);
             let taken = self.engine.post(receive)?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
-        for (id, addr) in messages {
-            let taken = self.engine.arrive(self.message(id, addr, known.tag(id)))?;
+        for (id, source) in messages {
+            let taken = self.engine.arrive_message(self.message(id, source, known.tag(id)))?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         Ok(())

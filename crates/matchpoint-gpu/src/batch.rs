@@ -42,7 +42,8 @@ impl Layout {
     }
 
     /// Appends an envelope; false, and nothing is appended, if it does not fit.
-    fn push_envelope(self, context: u32, source: u64, tag: u64, words: &mut Vec<u64>) -> bool {
+    fn push_envelope(self, context: u32, source: u32, tag: u64, words: &mut Vec<u64>) -> bool {
+        let source = u64::from(source);
         match self {
             Layout::Packed => {
                 let fits = context >> CONTEXT_BITS == 0 && source >> SOURCE_BITS == 0 && tag >> TAG_BITS == 0;
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
 
     fn envelope(context: u32, source: u64, tag: u64) -> Envelope {
-        Envelope::new(ContextId(context), Rank(source), Tag(tag))
+        Envelope::new(ContextId(context), Rank(source as u32), Tag(tag))
     }
 
     #[test]

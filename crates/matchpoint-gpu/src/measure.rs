@@ -98,7 +98,7 @@ impl Mix {
         while drawn.len() < kinds {
             let (source, tag) = (rng.u64(..1 << 16) << 8 | queue as u64, rng.u64(..1 << 22));
             if seen.insert((source, tag)) {
-                drawn.push(Envelope::new(CONTEXT, Rank(source), Tag(tag)));
+                drawn.push(Envelope::new(CONTEXT, Rank(source as u32), Tag(tag)));
             }
         }
         let mut messages: Vec<Envelope> = (0..entries).map(|at| drawn[at % kinds]).collect();
@@ -379,7 +379,7 @@ fn pass_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
         }
         for at in segment.message..segment.message_end {
             let message = matchpoint::Message::new(MsgId(u64::from(at)), envelopes[at as usize]);
-            engine.arrive(message).expect("engines take this");
+            engine.arrive_message(message).expect("engines take this");
         }
     }
     let nanoseconds = begin.elapsed().as_nanos() as f64;
@@ -402,7 +402,7 @@ mod tests {
             }
             let arrive = |&at: &u32| {
                 let message = matchpoint::Message::new(MsgId(u64::from(at)), envelopes[at as usize]);
-                engine.arrive(message).unwrap().is_some()
+                engine.arrive_message(message).unwrap().is_some()
             };
             (segment.message..segment.message_end).filter(arrive).count()
         };

@@ -94,7 +94,8 @@ mod tests {
     use super::*;
 
     fn batch(messages: &[(u64, u64)], receives: &[(u64, u64)]) -> Batch {
-        let envelope = |&(source, tag): &(u64, u64)| Envelope::new(ContextId(0), Rank(source), Tag(tag));
+        let envelope =
+            |&(source, tag): &(u64, u64)| Envelope::new(ContextId(0), Rank(source as u32), Tag(tag));
         let messages: Vec<Envelope> = messages.iter().map(envelope).collect();
         let receives: Vec<Selector> =
             receives.iter().map(|receive| Selector::exactly(&envelope(receive))).collect();

@@ -95,10 +95,10 @@ impl Core {
     /// There is no memory.
     pub fn arrive(&mut self, id: u64, envelope: &CoreEnvelope) -> Result<Option<u64>, OutOfMemory> {
         let started = self.observer.begin();
-        let source = Rank(bits(envelope.source));
+        let source = Rank(envelope.source as u32);
         let tag = Tag(bits(envelope.tag));
         let message = Message::new(MsgId(id), Envelope::new(ContextId(envelope.context), source, tag));
-        let receive = self.call(|engine| engine.arrive(message))?.map(|receive| receive.0);
+        let receive = self.call(|engine| engine.arrive_message(message))?.map(|receive| receive.0);
         self.observer.arrived(started, id, receive);
         Ok(receive)
     }
@@ -178,7 +178,7 @@ fn write(counts: &CoreCounts) {
     report::write(rank, &[("unmatched", "[]".to_owned()), ("overflow", members::object(counts))]);
 }
 
-/// A rank or a tag as the engine's 64 bits.
+/// A tag as the engine's 64 bits.
 fn bits(value: i32) -> u64 {
     u64::from(value as u32)
 }
@@ -186,7 +186,7 @@ fn bits(value: i32) -> u64 {
 fn selector(envelope: &CoreEnvelope) -> Selector {
     let source = match envelope.source {
         ANY => Wild::Any,
-        source => Wild::Is(Rank(bits(source))),
+        source => Wild::Is(Rank(source as u32)),
     };
     let tag = match envelope.tag {
         ANY => Wild::Any,

@@ -145,14 +145,14 @@ impl Label {
 
     /// What engines have for a message's.
     pub fn envelope(self) -> Envelope {
-        let source = self.source().map_or(Rank::UNKNOWN, |source| Rank(source.into()));
+        let source = self.source().map_or(Rank::UNKNOWN, Rank);
         let tag = if self.any_tag() { Tag(u64::MAX) } else { Tag(self.tag.into()) };
         Envelope::new(ContextId(self.context), source, tag)
     }
 
     /// What engines have for a receive's.
     pub fn selector(self) -> Selector {
-        let source = self.source().map_or(Wild::Any, |source| Wild::Is(Rank(source.into())));
+        let source = self.source().map_or(Wild::Any, |source| Wild::Is(Rank(source)));
         let tag = if self.any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
         Selector::new(ContextId(self.context), source, tag)
     }
@@ -162,14 +162,14 @@ impl Label {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
         let open_tag = if tag == Tag(u64::MAX) { TAG } else { 0 };
-        Label { context: context.0, source: source.0 as u32, tag: tag.0 as u32, open: 0 }
+        Label { context: context.0, source: source.0, tag: tag.0 as u32, open: 0 }
             .opened(Open(open_source | open_tag))
     }
 
     /// Of a [`selector`](Self::selector), likewise.
     pub fn of_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
-            Wild::Is(source) => (source.0 as u32, 0),
+            Wild::Is(source) => (source.0, 0),
             _ => (0, SOURCE),
         };
         let (tag, open_tag) = match selector.tag() {

@@ -457,7 +457,8 @@ mod tests {
                     let message = if draw(50) == 0 { asked } else { exact };
                     let protocol = if draw(10) == 0 { Protocol::Synchronous } else { Protocol::Eager };
                     let flight = Flight { protocol, ..Flight::of(message, number) };
-                    let expected = list.arrive(Message::new(flight.id(), message.envelope())).unwrap();
+                    let expected =
+                        list.arrive_message(Message::new(flight.id(), message.envelope())).unwrap();
                     let took = matcher.arrive(message, &mut receives);
                     assert_eq!(took.map(|place| receives[place].id(place)), expected);
                     matched += u64::from(took.is_some());

@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn arrives(from: u64, took: Option<Receive>) -> Step {
-        let envelope = Envelope::new(ContextId(0), Rank(from), Tag(1));
+        let envelope = Envelope::new(ContextId(0), Rank(from as u32), Tag(1));
         let message = Message::new(MsgId(0), envelope);
         Step { at_ns: 0, kind: Kind::Arrive { message, from: from as u32, took }, site: 0 }
     }

@@ -36,7 +36,8 @@ pub fn profile(
         trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
     // A communicator that the trace does not resolve may have ranks beyond those of MPI_COMM_WORLD.
     let highest = known.iter().flat_map(|process| &process.sources).map(|source| source.source).max();
-    let processes = u64::from(trace.description().ranks).max(highest.map_or(0, |highest| highest + 1));
+    let processes =
+        u64::from(trace.description().ranks).max(highest.map_or(0, |highest| u64::from(highest) + 1));
     Ok(Profile { processes, known })
 }
 

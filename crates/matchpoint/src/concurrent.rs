@@ -30,24 +30,50 @@ use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
 use crate::engines::{self, NameError};
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
 /// An engine that several threads may call at once. Calls mean what those of the same names mean of an [`Engine`]; the law
 /// is in the [module's documentation](self).
 pub trait Concurrent: Send + Sync {
-    /// As [`Engine::post`].
+    /// As [`Engine::post_exact`].
     ///
     /// # Errors
     /// As there.
-    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused>;
+    fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
+        self.post_open(id, &Selector::of(pair, tag.0, 0))
+    }
+
+    /// As [`Engine::post_open`].
+    ///
+    /// # Errors
+    /// As there.
+    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
     /// As [`Engine::arrive`].
     ///
     /// # Errors
     /// As there.
-    fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused>;
+    fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
+
+    /// [`post_open`](Concurrent::post_open) with the words of a receive.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.post_open(receive.id, &receive.selector)
+    }
+
+    /// [`arrive`](Concurrent::arrive) with the words of a message.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    fn arrive_message(&self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
+    }
 
     /// As [`Engine::arrive_batch`]: [`arrive`](Concurrent::arrive) of each message in turn, which is all it is unless the engine
     /// knows better.
@@ -55,7 +81,7 @@ pub trait Concurrent: Send + Sync {
     /// # Errors
     /// As there.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        one_by_one(messages, out, |_, _| (), |message| self.arrive(message))
+        one_by_one(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
     /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: such a call may wait for
@@ -70,7 +96,7 @@ pub trait Concurrent: Send + Sync {
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        one_by_one(messages, out, deliver, |message| self.arrive(message))
+        one_by_one(messages, out, deliver, |message| self.arrive_message(message))
     }
 
     /// As [`Engine::probe`]. By the time it returns, another thread may have received the message.

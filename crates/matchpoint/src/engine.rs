@@ -30,7 +30,6 @@
 //!
 //! * The caller passes what it posted, or what arrived: the selector or the envelope is the one that the entry was queued with.
 //! * After [`Readdressed::Named`] the envelope of a message has the named source.
-//! * [Hash values](Message::hashes) are ignored.
 //! * An engine returns true only if an entry with this id and this selector or envelope is queued. It may ignore everything
 //!   but the id, because the caller never passes a queued id with another selector or envelope. A call that does is an error
 //!   of the caller: the engine may withdraw the entry or not.
@@ -39,7 +38,7 @@
 
 use crate::effort::Attempts;
 pub use crate::entry::{Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
 
@@ -98,18 +97,27 @@ pub(crate) fn one_by_one(
 
 /// A matching engine. The laws are in the [module's documentation](self), and as code in `matchpoint-conformance`.
 pub trait Engine: Send {
-    /// Rule 3. Returns the message taken, or `None` once the receive is queued.
+    /// Rule 3, for a receive without wildcards. Returns the message taken, or `None` once the receive is queued.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] if the receive breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
+    fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
+        self.post_open(id, &Selector::of(pair, tag.0, 0))
+    }
+
+    /// Rule 3, for any receive. Returns the message taken, or `None` once the receive is queued.
     ///
     /// # Errors
     /// [`Refused::Hint`] if a wildcard breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused>;
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
-    /// Rule 2. Returns the receive taken, or `None` once the message is queued.
+    /// Rule 2. Returns the receive taken, or `None` once the message is queued. A source of [`Rank::UNKNOWN`] is
+    /// [named](Engine::readdress) later.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if it would wait where `no_unexpected` was asserted, else [`Refused::Full`] or
+    /// [`Refused::Hint`] if the message would wait where `no_unexpected` was asserted, else [`Refused::Full`] or
     /// [`Refused::Memory`].
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused>;
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
     /// The message that a receive with `selector` would take now, left in place (`MPI_Iprobe`). A selector that
     /// breaks an assertion finds nothing.
@@ -179,7 +187,12 @@ pub trait Engine: Send {
     /// Stops at the first message refused: `out` then has grown by the number of messages before it. That is none if
     /// there is no memory for `out` to grow by all of them.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        one_by_one(messages, out, |_, _| (), |message| self.arrive(message))
+        one_by_one(
+            messages,
+            out,
+            |_, _| (),
+            |Message { id, envelope }| self.arrive(id, envelope.pair(), envelope.tag),
+        )
     }
 
     /// The same as [`Engine::arrive_batch`], and calls `deliver` once for each message that takes a receive, as soon as that
@@ -200,7 +213,9 @@ pub trait Engine: Send {
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        one_by_one(messages, out, deliver, |message| self.arrive(message))
+        one_by_one(messages, out, deliver, |Message { id, envelope }| {
+            self.arrive(id, envelope.pair(), envelope.tag)
+        })
     }
 
     /// The order it promises on a context whose hints relax nothing.
@@ -232,5 +247,30 @@ pub trait Engine: Send {
     /// counting, unless it knows anyway.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
+    }
+}
+
+/// Structs become words before the call: nothing passes through memory.
+impl dyn Engine + '_ {
+    /// [`post_exact`](Engine::post_exact) or [`post_open`](Engine::post_open), as the receive needs.
+    ///
+    /// # Errors
+    /// As these.
+    #[inline(always)]
+    pub fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        let Receive { id, selector } = receive;
+        if selector.is_exact() {
+            return self.post_exact(id, selector.pair(), Tag(selector.tag_and_ignored().0));
+        }
+        self.post_open(id, &selector)
+    }
+
+    /// [`arrive`](Engine::arrive) with the words of a message.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(always)]
+    pub fn arrive_message(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 }

@@ -1,7 +1,6 @@
 //! Receives and messages: what engines are given, what waits in their queues, and why an engine refuses one.
 
 use crate::envelope::{ContextId, Envelope, Selector};
-use crate::hashes::Hashes;
 
 /// Names a receive. Chosen by the caller, who never lets two receives that are queued at once share an id.
 ///
@@ -64,23 +63,13 @@ pub struct Message {
     pub id: MsgId,
     /// What it says of itself.
     pub envelope: Envelope,
-    /// Hash values that its sender computed, which spare an engine the work that is asked to trust them
-    /// (`optimistic:hashes=sender`; no engine does so by itself). There they must be
-    /// [those of the envelope](Hashes::of), or the message may never be found.
-    pub hashes: Option<Hashes>,
 }
 
 impl Message {
     /// A message of that name with that envelope.
     #[inline]
     pub fn new(id: MsgId, envelope: Envelope) -> Self {
-        Message { id, envelope, hashes: None }
-    }
-
-    /// The same, its hash values computed by the sender.
-    #[inline]
-    pub fn with_hashes(self, hashes: Hashes) -> Self {
-        Message { hashes: Some(hashes), ..self }
+        Message { id, envelope }
     }
 }
 

@@ -9,17 +9,45 @@ use std::fmt::{self, Debug, Display};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ContextId(pub u32);
 
-/// Who sent a message: a rank in the communicator, or a libfabric address (hence 64 bits).
+/// The sender of a message: a rank in the communicator. A caller with addresses of 64 bits gives each a number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Rank(pub u64);
+pub struct Rank(pub u32);
 
 impl Rank {
     /// The source of a message whose sender will be learned later (libfabric's `FI_ADDR_UNSPEC`): until
     /// [`Engine::readdress`](crate::Engine::readdress) names it, only receives from any source match.
-    pub const UNKNOWN: Rank = Rank(u64::MAX);
+    pub const UNKNOWN: Rank = Rank(u32::MAX);
 }
 
-/// What a message carries beside its source. MPI's tags are non-negative `int`s; libfabric's and Portals' are 64 bits.
+/// Context and source of a message, or of a receive from one source, in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(transparent)]
+pub struct Pair(pub u64);
+
+/// The bits of a [`Pair`] that hold the source.
+const SOURCE: u64 = 0xFFFF_FFFF;
+
+impl Pair {
+    /// The context in the upper half, the source in the lower half.
+    #[inline(always)]
+    pub fn new(context: ContextId, source: Rank) -> Self {
+        Pair(u64::from(context.0) << 32 | u64::from(source.0))
+    }
+
+    /// The context.
+    #[inline(always)]
+    pub fn context(self) -> ContextId {
+        ContextId((self.0 >> 32) as u32)
+    }
+
+    /// The source.
+    #[inline(always)]
+    pub fn source(self) -> Rank {
+        Rank(self.0 as u32)
+    }
+}
+
+/// The tag of a message. MPI's tags are non-negative `int`s; libfabric's and Portals' are 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u64);
 
@@ -58,14 +86,18 @@ pub enum Wild<T: Field> {
 }
 
 /// What a message says of itself. Always fully specified, but for [`Rank::UNKNOWN`].
+///
+/// The tag separates context and source: next to each other the compiler would load both at once after it stored each, and the
+/// processor would wait.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(C)]
 pub struct Envelope {
     /// The communicator's context.
     pub context: ContextId,
-    /// Who sent it.
-    pub source: Rank,
     /// Its tag.
     pub tag: Tag,
+    /// Who sent it.
+    pub source: Rank,
 }
 
 impl Envelope {
@@ -73,53 +105,92 @@ impl Envelope {
     pub fn new(context: ContextId, source: Rank, tag: Tag) -> Self {
         Envelope { context, source, tag }
     }
+
+    /// An envelope of the two words that an engine gets.
+    #[inline(always)]
+    pub fn of(pair: Pair, tag: Tag) -> Self {
+        Envelope { context: pair.context(), source: pair.source(), tag }
+    }
+
+    /// Its context and source.
+    #[inline(always)]
+    pub fn pair(&self) -> Pair {
+        Pair::new(self.context, self.source)
+    }
 }
 
 /// What a receive (or a probe) asks for.
 ///
-/// Kept in a form that makes the rule three comparisons, whatever is left open; [`Selector::source`] and
-/// [`Selector::tag`] give the fields back as [`Wild`]s.
+/// Its form makes the rule two comparisons, with any wildcard; [`Selector::source`] and [`Selector::tag`] return the
+/// fields as [`Wild`]s.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Selector {
+    /// Zero in the bits of `ignore`.
     tag: u64,
     ignore: u64,
-    source: u64,
-    context: ContextId,
-    any_source: bool,
+    /// Ones in the bits of `any`.
+    pair: u64,
+    /// [`SOURCE`] if it accepts any source, else 0.
+    any: u64,
 }
 
 impl Selector {
     /// A selector of its three fields. `Is(Rank::UNKNOWN)` is any source, as `FI_ADDR_UNSPEC` is in a receive.
     #[inline]
     pub fn new(context: ContextId, source: Wild<Rank>, tag: Wild<Tag>) -> Self {
-        let (any_source, source) = match source {
-            Wild::Any | Wild::Is(Rank::UNKNOWN) => (true, 0),
-            Wild::Is(rank) => (false, rank.0),
+        let source = match source {
+            Wild::Any => Rank::UNKNOWN,
+            Wild::Is(rank) => rank,
         };
         let (tag, ignore) = match tag {
             Wild::Any => (0, u64::MAX),
             Wild::Is(tag) => (tag.0, 0),
-            Wild::Masked(mask) => (mask.value.0 & !mask.ignore, mask.ignore),
+            Wild::Masked(mask) => (mask.value.0, mask.ignore),
         };
-        Selector { tag, ignore, source, context, any_source }
+        Selector::of(Pair::new(context, source), tag, ignore)
     }
 
-    /// The selector that only `envelope`'s like matches.
+    /// A selector of three words. A source of [`Rank::UNKNOWN`] is any source. Bits of `ignore` do not count in the tag.
+    #[inline(always)]
+    pub fn of(pair: Pair, tag: u64, ignore: u64) -> Self {
+        let any = if pair.source() == Rank::UNKNOWN { SOURCE } else { 0 };
+        Selector { tag: tag & !ignore, ignore, pair: pair.0, any }
+    }
+
+    /// The selector that accepts only messages with this envelope.
     #[inline]
     pub fn exactly(envelope: &Envelope) -> Self {
-        Selector::new(envelope.context, Wild::Is(envelope.source), Wild::Is(envelope.tag))
+        Selector::of(envelope.pair(), envelope.tag.0, 0)
     }
 
-    /// The context it is confined to: contexts cannot be left open.
+    /// The context: it cannot be left open.
     #[inline]
     pub fn context(&self) -> ContextId {
-        self.context
+        self.pair().context()
+    }
+
+    /// The context and the source. [`Rank::UNKNOWN`]: any source.
+    #[inline(always)]
+    pub fn pair(&self) -> Pair {
+        Pair(self.pair)
+    }
+
+    /// The tag, with zeros in the bits that do not count, and these bits.
+    #[inline(always)]
+    pub fn tag_and_ignored(&self) -> (u64, u64) {
+        (self.tag, self.ignore)
+    }
+
+    /// True if the receive names its source and the whole tag.
+    #[inline(always)]
+    pub fn is_exact(&self) -> bool {
+        self.any | self.ignore == 0
     }
 
     /// What it asks of the source.
     #[inline]
     pub fn source(&self) -> Wild<Rank> {
-        if self.any_source { Wild::Any } else { Wild::Is(Rank(self.source)) }
+        if self.any != 0 { Wild::Any } else { Wild::Is(self.pair().source()) }
     }
 
     /// What it asks of the tag: a mask that ignores nothing reads back as `Is`, one that ignores all as `Any`.
@@ -132,36 +203,23 @@ impl Selector {
         }
     }
 
-    /// What it asks for, with zeros for what it leaves open; whether that is the source; and which bits of the tag.
-    #[inline]
-    pub(crate) fn parts(&self) -> (Envelope, bool, u64) {
-        let asked = Envelope { context: self.context, source: Rank(self.source), tag: Tag(self.tag) };
-        (asked, self.any_source, self.ignore)
-    }
-
-    /// The one envelope it accepts, if it leaves nothing open.
+    /// The one envelope it accepts, if it has no wildcard.
     #[inline]
     pub fn exact(&self) -> Option<Envelope> {
-        (!self.any_source && self.ignore == 0).then_some(Envelope {
-            context: self.context,
-            source: Rank(self.source),
-            tag: Tag(self.tag),
-        })
+        self.is_exact().then_some(Envelope::of(self.pair(), Tag(self.tag)))
     }
 
     /// **The rule**: contexts are equal, and source and tag are each equal or left open.
     #[inline]
     pub fn matches(&self, envelope: &Envelope) -> bool {
-        (self.tag ^ envelope.tag.0) & !self.ignore == 0
-            && (self.any_source || self.source == envelope.source.0)
-            && self.context == envelope.context
+        (self.tag ^ envelope.tag.0) & !self.ignore == 0 && self.pair == envelope.pair().0 | self.any
     }
 
-    /// The rule, of a selector that leaves nothing open, and a message of its context.
+    /// The rule, for a selector without wildcards and a message of its context.
     #[inline]
     pub(crate) fn names(&self, envelope: &Envelope) -> bool {
         debug_assert!(self.exact().is_some_and(|exact| exact.context == envelope.context));
-        self.tag == envelope.tag.0 && self.source == envelope.source.0
+        self.tag == envelope.tag.0 && self.pair as u32 == envelope.source.0
     }
 }
 
@@ -174,7 +232,7 @@ impl Debug for Selector {
 /// `context/source/tag`, `*` for what is left open, `value~ignore` for a masked tag (both hexadecimal).
 impl Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/", self.context.0)?;
+        write!(f, "{}/", self.context().0)?;
         match self.source() {
             Wild::Any => write!(f, "*/")?,
             Wild::Is(rank) => write!(f, "{}/", rank.0)?,

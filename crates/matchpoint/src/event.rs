@@ -26,7 +26,7 @@ use crate::hints::Hints;
 /// One call of a method of [`Engine`] that may change what is queued, or asks what is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// [`Engine::post`].
+    /// [`Engine::post_exact`] or [`Engine::post_open`].
     Post(Receive),
     /// [`Engine::arrive`].
     Arrive(Message),
@@ -76,7 +76,7 @@ macro_rules! outcome {
     ($event:expr, $engine:expr) => {
         match *$event {
             Event::Post(receive) => Outcome::Posted($engine.post(receive)),
-            Event::Arrive(message) => Outcome::Arrived($engine.arrive(message)),
+            Event::Arrive(message) => Outcome::Arrived($engine.arrive_message(message)),
             Event::Probe(selector) => Outcome::Found($engine.probe(&selector)),
             Event::MatchedProbe(selector) => Outcome::Found($engine.matched_probe(&selector)),
             Event::Cancel(receive) => Outcome::Done($engine.cancel(&receive)),

@@ -10,7 +10,7 @@
 //! assert_eq!(engine.post(Receive::new(RecvId(1), asks))?, None);
 //! // A message with tag 7 arrives from rank 3, and finds it.
 //! let envelope = Envelope::new(world, Rank(3), Tag(7));
-//! assert_eq!(engine.arrive(Message::new(MsgId(1), envelope))?, Some(RecvId(1)));
+//! assert_eq!(engine.arrive_message(Message::new(MsgId(1), envelope))?, Some(RecvId(1)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -27,7 +27,7 @@ mod entry;
 pub mod envelope;
 pub mod event;
 pub mod footprint;
-pub mod hashes;
+mod hashes;
 pub mod hints;
 pub mod offload;
 mod peers;
@@ -44,10 +44,9 @@ pub use effort::Attempts;
 pub use engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
 };
-pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
+pub use envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, TagMask, Wild};
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;
-pub use hashes::Hashes;
 pub use hints::{Hints, Order};
 pub use scan::InstructionSet;
 pub use takeover::take_over;

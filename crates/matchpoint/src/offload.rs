@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
 use crate::ring::{Receiver, Sender, ring};
@@ -174,7 +174,7 @@ impl Matcher {
 
     fn message(&mut self) -> bool {
         let Some(message) = self.messages.take() else { return false };
-        match self.engine.arrive(message) {
+        match self.engine.arrive_message(message) {
             Ok(None) => {}
             Ok(Some(receive)) => self.complete(Completion::Matched(receive, message.id)),
             Err(refused) => self.complete(Completion::MessageRefused(message.id, refused)),
@@ -465,9 +465,9 @@ impl Offloaded {
 }
 
 impl Engine for Offloaded {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         // The rings are empty between two calls.
-        self.offload.post(receive).map_err(|Busy| Refused::Full)?;
+        self.offload.post(Receive::new(id, *selector)).map_err(|Busy| Refused::Full)?;
         match self.answer() {
             Some(Completion::Matched(_, message)) => Ok(Some(message)),
             Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
@@ -477,7 +477,8 @@ impl Engine for Offloaded {
         }
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         self.wire.arrive(message).map_err(|Busy| Refused::Full)?;
         match self.answer() {
             Some(Completion::Matched(receive, _)) => Ok(Some(receive)),

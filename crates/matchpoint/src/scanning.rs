@@ -3,7 +3,7 @@
 use crate::blocks::{Blocks, Found, Keys, Place, Wanted};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::scan::{Kernel, Lanes};
@@ -180,7 +180,10 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
 }
 
 impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    // Inlined into `post_exact`, so that the selector does not pass through memory: 5 ns.
+    #[inline(always)]
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(found) = self.find_unexpected(&receive.selector) {
             return Ok(Some(self.take_message(found)));
@@ -189,7 +192,8 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         if let Some(found) = self.find_posted(&message.envelope) {
             let id = self.posted.get(found.place).id;
             self.posted.take(&self.scheme, found);

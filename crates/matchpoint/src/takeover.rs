@@ -16,7 +16,7 @@ pub fn take_over(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refuse
     let all = each_queued(from, &mut |entry| {
         let is_queued = match entry {
             Entry::Receive(receive) => into.post(receive)?.is_none(),
-            Entry::Message(message) => into.arrive(message)?.is_none(),
+            Entry::Message(message) => into.arrive_message(message)?.is_none(),
         };
         debug_assert!(is_queued, "{entry:?} met what waits beside it");
         taken += 1;

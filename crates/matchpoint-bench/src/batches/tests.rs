@@ -3,8 +3,8 @@ use std::thread;
 
 use matchpoint::concurrent::{Concurrent, create};
 use matchpoint::{
-    ContextId, Drained, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive, RecvId,
-    Refused, Selector,
+    ContextId, Drained, Entry, Envelope, Footprint, Hints, Message, MsgId, Pair, Queue, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, Tag,
 };
 
 use super::*;
@@ -60,7 +60,8 @@ struct Bent {
 }
 
 impl Concurrent for Bent {
-    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         let number = receive.id.0 as usize % self.traffic.batch;
         let answer = match self.way {
             Way::Loses(which) if which == number => Ok(None),
@@ -112,7 +113,7 @@ impl Concurrent for Bent {
         self.inside.unexpected_len()
     }
 
-    fn arrive(&self, _: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&self, _: MsgId, _: Pair, _: Tag) -> Result<Option<RecvId>, Refused> {
         unreachable!("messages come in batches")
     }
 

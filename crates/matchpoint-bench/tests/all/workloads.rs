@@ -31,7 +31,7 @@ fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
             answers.push(found.map_or(NONE, |message| message.0 as u32));
         }
         if !matches!(phase, Phase::Posts(_)) {
-            let found = engine.arrive(Message::new(MsgId(id), list.form.envelope(*key))).unwrap();
+            let found = engine.arrive_message(Message::new(MsgId(id), list.form.envelope(*key))).unwrap();
             answers.push(found.map_or(NONE, |receive| receive.0 as u32));
         }
     }
@@ -204,7 +204,7 @@ fn a_trace_is_played_with_its_own_answers_and_cleaned_up() {
     assert_eq!(script.matched, 2);
     assert_eq!(script.answers[0], [NONE, 0, NONE, 1, 1, NONE, 0, NONE, NONE, NONE, NONE, 0]);
     let part = &script.parts[0];
-    let left = |id, source| (id, Envelope::new(ContextId(0), Rank(source), Tag(source)));
+    let left = |id, source| (id, Envelope::new(ContextId(0), Rank(source), Tag(source.into())));
     assert_eq!(part.receives_left, [left(2, 1)].map(|(id, of)| (id, Selector::exactly(&of))));
     assert_eq!(part.messages_left, [left(2, 9)]);
     let job = Job::Recorded { name: "trace:here".to_owned(), script };

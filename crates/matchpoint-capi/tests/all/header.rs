@@ -8,10 +8,11 @@ use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Styl
 use matchpoint_abi::types::MP_ABI_VERSION;
 
 /// In the order of the header.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "../matchpoint-abi/src/types.rs",
     "src/library.rs",
     "src/life.rs",
+    "src/words.rs",
     "src/matching.rs",
     "src/upkeep.rs",
     "src/tell.rs",
@@ -63,6 +64,14 @@ const TOP: &str = "\
  * But for version 0, which is that of the time before the first release: build program and library of one source.
  */";
 
+const PAIR: &str = "
+/**
+ * Context and source in one word.
+ */
+static inline uint64_t mp_pair(uint32_t context, uint32_t source) {
+  return (uint64_t)context << 32 | source;
+}";
+
 fn generated() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = Config {
@@ -70,6 +79,7 @@ fn generated() -> String {
         cpp_compat: true,
         header: Some(TOP.to_owned()),
         include_guard: Some("MATCHPOINT_H".to_owned()),
+        after_includes: Some(PAIR.to_owned()),
         no_includes: true,
         sys_includes: ["stdint.h", "stddef.h"].map(str::to_owned).to_vec(),
         usize_is_size_t: true,

@@ -53,12 +53,12 @@ static void round_of_calls(mp_engine *engine) {
     static mp_message batch[ENTRIES];
     static mp_outcome outcomes[ENTRIES];
     static uint64_t receives[ENTRIES];
-    mp_selector any = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
+    mp_selector any = {0, MP_ANY_TAG, 0, MP_ANY_SOURCE};
     uint64_t found, at;
     size_t done;
 
     for (at = 0; at < ENTRIES; at++) {
-        mp_selector selector = {0, 0, 0, 0, 0};
+        mp_selector selector = {0, 0, 0, 0};
         selector.source = at % 7 == 0 ? MP_ANY_SOURCE : at % 5;
         selector.tag = at;
         selector.ignore = at % 11 == 0 ? MP_ANY_TAG : 0;
@@ -74,7 +74,7 @@ static void round_of_calls(mp_engine *engine) {
     must(mp_engine_matched_probe(engine, &any, &found), MP_FOUND);
     while (mp_engine_unexpected_len(engine) > 0) must(mp_engine_post(engine, 0, &any, &found), MP_MATCHED);
     for (at = 0; at < ENTRIES; at++) {
-        mp_selector selector = {0, 0, 0, 0, 0};
+        mp_selector selector = {0, 0, 0, 0};
         selector.source = at % 5;
         selector.tag = at;
         must(mp_engine_post(engine, at, &selector, &found), MP_QUEUED);
@@ -83,7 +83,7 @@ static void round_of_calls(mp_engine *engine) {
     for (at = 0; at < ENTRIES; at++) must(receives[at] == at, 1);
     for (at = 0; at < ENTRIES; at++) must(mp_engine_arrive(engine, at, &batch[at].envelope, &found), MP_QUEUED);
     for (at = ENTRIES; at-- > 0;) {
-        mp_selector selector = {0, 0, 0, 0, 0};
+        mp_selector selector = {0, 0, 0, 0};
         selector.source = at % 5;
         selector.tag = at;
         must(mp_engine_post(engine, at, &selector, &found), MP_MATCHED);

@@ -78,7 +78,6 @@ static void null_is_refused(void) {
     CHECK(mp_engine_footprint(NULL, &footprint, sizeof footprint) == MP_INVALID);
     CHECK(mp_engine_attempts(NULL, &attempts, sizeof attempts) == MP_INVALID);
     CHECK(mp_engine_statistics(NULL, NULL, NULL) == MP_INVALID);
-    CHECK(mp_hashes(NULL) == 0);
 }
 
 static void names(const char *name) {
@@ -109,23 +108,16 @@ static void bad_arguments_change_nothing(mp_engine *engine) {
 
     CHECK(mp_engine_post(engine, 1, NULL, &found) == MP_INVALID);
     CHECK(mp_engine_post(engine, 1, &selector, NULL) == MP_INVALID);
-    selector.reserved = 1;
-    CHECK(mp_engine_post(engine, 1, &selector, &found) == MP_INVALID);
-    CHECK(mp_engine_probe(engine, &selector, &found) == MP_INVALID);
-    CHECK(mp_engine_cancel(engine, 1, &selector) == MP_INVALID && mp_engine_cancel(engine, 1, NULL) == MP_INVALID);
+    CHECK(mp_engine_probe(engine, NULL, &found) == MP_INVALID && mp_engine_probe(engine, &selector, NULL) == MP_INVALID);
+    CHECK(mp_engine_cancel(engine, 1, NULL) == MP_INVALID);
     CHECK(mp_engine_arrive(engine, 1, NULL, &found) == MP_INVALID);
     CHECK(mp_engine_arrive(engine, 1, &envelope, NULL) == MP_INVALID);
-    envelope.reserved = 1;
-    CHECK(mp_engine_arrive(engine, 1, &envelope, &found) == MP_INVALID);
-    CHECK(mp_engine_retract(engine, 1, &envelope) == MP_INVALID && mp_engine_retract(engine, 1, NULL) == MP_INVALID);
-    CHECK(mp_engine_readdress(engine, 1, &envelope, 9, &found) == MP_INVALID);
+    CHECK(mp_engine_retract(engine, 1, NULL) == MP_INVALID);
+    CHECK(mp_engine_readdress(engine, 1, &envelope, 9, NULL) == MP_INVALID);
     CHECK(mp_engine_readdress(engine, 1, NULL, 9, &found) == MP_INVALID);
     memset(batch, 0, sizeof batch);
-    batch[1].envelope.reserved = 1;
-    CHECK(mp_engine_arrive_batch(engine, batch, 2, outcomes, &done) == MP_INVALID);
     CHECK(mp_engine_arrive_batch(engine, NULL, 2, outcomes, &done) == MP_INVALID);
     CHECK(mp_engine_arrive_batch(engine, batch, 1, NULL, &done) == MP_INVALID);
-    CHECK(mp_engine_deliver_batch(engine, batch, 2, outcomes, &done, delivered, NULL) == MP_INVALID);
     CHECK(mp_engine_deliver_batch(engine, batch, 1, outcomes, &done, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_set_hints(engine, 0, 64) == MP_INVALID);
     CHECK(mp_engine_visit(engine, 2, NULL, NULL) == MP_INVALID);
@@ -134,27 +126,26 @@ static void bad_arguments_change_nothing(mp_engine *engine) {
     CHECK(mp_engine_arrive_batch(engine, NULL, 0, NULL, &done) == MP_OK && done == 0);
 }
 
-/* They may be a peer's. */
-static void hash_values_that_nobody_computes_are_none(mp_engine *engine) {
-    mp_selector selector = asks(1, 1);
-    mp_message batch[2];
-    mp_outcome outcomes[2];
-    uint64_t found;
-    size_t done = 77;
+static int is(mp_outcome outcome, int32_t status, uint64_t id) { return outcome.status == status && outcome.id == id; }
 
-    memset(batch, 0, sizeof batch);
-    batch[0].id = 1;
-    batch[0].envelope = says(1, 1);
-    batch[0].envelope.hashes = 4;
-    batch[1].id = 2;
-    batch[1].envelope = says(2, 2);
-    batch[1].envelope.hashes = UINT64_MAX - 1;
-    CHECK(mp_engine_post(engine, 5, &selector, &found) == MP_QUEUED);
-    CHECK(mp_engine_arrive(engine, 9, &batch[0].envelope, &found) == MP_MATCHED && found == 5);
-    CHECK(mp_engine_post(engine, 6, &selector, &found) == MP_QUEUED);
-    CHECK(mp_engine_arrive_batch(engine, batch, 2, outcomes, &done) == MP_OK && done == 2);
-    CHECK(outcomes[0].status == MP_MATCHED && outcomes[0].receive == 6 && outcomes[1].status == MP_QUEUED);
-    CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK);
+static void words_and_structs_agree(mp_engine *engine) {
+    mp_selector selector = asks(3, 7);
+    mp_envelope envelope = says(3, 7);
+    uint64_t found, pair = mp_pair(0, 3), any = mp_pair(0, MP_ANY_SOURCE);
+
+    CHECK(is(mp_probe(engine, any, 0, MP_ANY_TAG), MP_NONE, 0) && is(mp_matched_probe(engine, pair, 7, 0), MP_NONE, 0));
+    CHECK(is(mp_post_exact(engine, 1, pair, 7), MP_QUEUED, 0));
+    CHECK(mp_engine_arrive(engine, 2, &envelope, &found) == MP_MATCHED && found == 1);
+    CHECK(mp_engine_post(engine, 3, &selector, &found) == MP_QUEUED && is(mp_arrive(engine, 4, pair, 7), MP_MATCHED, 3));
+    CHECK(is(mp_post(engine, 5, any, 0x10, 0xf), MP_QUEUED, 0) && is(mp_post_exact(engine, 6, any, 9), MP_QUEUED, 0));
+    CHECK(is(mp_arrive(engine, 7, pair, 0x1f), MP_MATCHED, 5) && is(mp_arrive(engine, 8, pair, 9), MP_MATCHED, 6));
+    CHECK(is(mp_arrive(engine, 9, pair, 1), MP_QUEUED, 0) && is(mp_arrive(engine, 10, pair, 2), MP_QUEUED, 0));
+    CHECK(is(mp_probe(engine, any, 0, MP_ANY_TAG), MP_FOUND, 9) && is(mp_matched_probe(engine, pair, 2, 0), MP_FOUND, 10));
+    CHECK(is(mp_post(engine, 11, mp_pair(1, 3), 0, MP_ANY_TAG), MP_QUEUED, 0));
+    CHECK(is(mp_post_exact(engine, 12, pair, 1), MP_MATCHED, 9) && mp_engine_unexpected_len(engine) == 0);
+    CHECK(mp_engine_set_hints(engine, 0, MP_HINT_NO_ANY_TAG | MP_HINT_NO_UNEXPECTED) == MP_OK);
+    CHECK(is(mp_post(engine, 13, pair, 0, 1), MP_REFUSED_HINT, 0) && is(mp_arrive(engine, 14, pair, 1), MP_REFUSED_HINT, 0));
+    CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK && mp_engine_close(engine, 1, NULL, NULL) == MP_OK);
 }
 
 static void a_batch_stops_where_it_is_refused(mp_engine *engine) {
@@ -170,14 +161,13 @@ static void a_batch_stops_where_it_is_refused(mp_engine *engine) {
     CHECK(mp_engine_post(engine, 5, &selector, &found) == MP_QUEUED);
     batch[0].id = 1;
     batch[0].envelope = says(1, 1);
-    batch[0].envelope.hashes = mp_hashes(&batch[0].envelope);
     batch[1].id = 2;
     batch[2].id = 3;
     CHECK(mp_engine_arrive_batch(engine, batch, 3, outcomes, &done) == MP_REFUSED_HINT && done == 1);
-    CHECK(outcomes[0].status == MP_MATCHED && outcomes[0].receive == 5 && outcomes[1].status == -1);
+    CHECK(outcomes[0].status == MP_MATCHED && outcomes[0].id == 5 && outcomes[1].status == -1);
     CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
     CHECK(mp_engine_arrive_batch(engine, batch + 1, 2, outcomes, &done) == MP_OK && done == 2);
-    CHECK(outcomes[1].status == MP_QUEUED && outcomes[1].receive == 0);
+    CHECK(outcomes[1].status == MP_QUEUED && outcomes[1].id == 0);
     CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK);
 }
 
@@ -202,7 +192,7 @@ static void what_is_delivered_is_what_matched(mp_engine *engine) {
     CHECK(done == DELIVERIES - 2);
     for (at = 0; at < DELIVERIES; at++) {
         CHECK(deliveries.times[at] == (at < done) && deliveries.busy[at] == (at < done));
-        if (at < done) CHECK(deliveries.receive[at] == 500 + at && outcomes[at].receive == 500 + at);
+        if (at < done) CHECK(deliveries.receive[at] == 500 + at && outcomes[at].id == 500 + at);
     }
     CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
     CHECK(mp_engine_deliver_batch(engine, batch + done, 2, outcomes, &done, delivered, &deliveries) == MP_OK);
@@ -359,7 +349,7 @@ int main(int count, char **arguments) {
     names(name);
     CHECK(mp_engine_create(name, &engine, NULL, 0) == MP_OK);
     bad_arguments_change_nothing(engine);
-    hash_values_that_nobody_computes_are_none(engine);
+    words_and_structs_agree(engine);
     a_batch_stops_where_it_is_refused(engine);
     what_is_delivered_is_what_matched(engine);
     withdrawing_and_naming(engine);

@@ -15,17 +15,17 @@
         } \
     } while (0)
 
-static const mp_selector ANY = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
+static const mp_selector ANY = {0, MP_ANY_TAG, 0, MP_ANY_SOURCE};
 
-static inline mp_selector asks(uint64_t source, uint64_t tag) {
-    mp_selector selector = {0, 0, 0, 0, 0};
+static inline mp_selector asks(uint32_t source, uint64_t tag) {
+    mp_selector selector = {0, 0, 0, 0};
     selector.source = source;
     selector.tag = tag;
     return selector;
 }
 
-static inline mp_envelope says(uint64_t source, uint64_t tag) {
-    mp_envelope envelope = {0, 0, 0, 0, 0};
+static inline mp_envelope says(uint32_t source, uint64_t tag) {
+    mp_envelope envelope = {0, 0, 0};
     envelope.source = source;
     envelope.tag = tag;
     return envelope;

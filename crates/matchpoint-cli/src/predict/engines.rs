@@ -71,7 +71,7 @@ fn exchange(engine: &mut dyn Engine, messages: u64, in_order: bool) -> Option<()
     }
     for at in 0..messages {
         let source = if in_order { at } else { messages - 1 - at };
-        engine.arrive(Message::new(MsgId(at), envelope(source))).ok()?;
+        engine.arrive_message(Message::new(MsgId(at), envelope(source))).ok()?;
     }
     Some(())
 }
@@ -82,7 +82,7 @@ fn all_peers(name: &str, processes: u32) -> Result<Option<u64>, NameError> {
     for at in 1..u64::from(processes) {
         let receive = Receive::new(RecvId(at), Selector::exactly(&envelope(at)));
         let message = Message::new(MsgId(at), envelope(at));
-        if engine.post(receive).is_err() || engine.arrive(message).is_err() {
+        if engine.post(receive).is_err() || engine.arrive_message(message).is_err() {
             return Ok(None);
         }
     }
@@ -90,7 +90,7 @@ fn all_peers(name: &str, processes: u32) -> Result<Option<u64>, NameError> {
 }
 
 fn envelope(source: u64) -> Envelope {
-    Envelope::new(ContextId(0), Rank(source), Tag(0))
+    Envelope::new(ContextId(0), Rank(source as u32), Tag(0))
 }
 
 #[cfg(test)]

@@ -35,8 +35,9 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     }
     pairs(base(n), 32, &mut |one, other| either(script, (one as u32, 1, 1), (other as u32, 1, 1)));
     // The last source of all is the one that is not known.
-    let known = |source: u64| source.min(u64::MAX - 1);
-    pairs(base(n), 64, &mut |one, other| either(script, (0, known(one), 1), (0, known(other), 1)));
+    let known = |source: u64| source.min(u64::from(u32::MAX) - 1);
+    let sources = base(n) & u64::from(u32::MAX);
+    pairs(sources, 32, &mut |one, other| either(script, (0, known(one), 1), (0, known(other), 1)));
     pairs(base(n), 64, &mut |one, other| either(script, (0, 1, one), (0, 1, other)));
 }
 
@@ -129,8 +130,8 @@ pub(super) fn many_contexts(script: &mut Script, n: u64) {
 
 /// One process of each node, or addresses instead of ranks.
 pub(super) fn strided_ranks(script: &mut Script, n: u64) {
-    for stride in [3, 24, 64, 4096, 1 << 16, 1 << 32, 1 << 56] {
-        let rank = |at: u64| at.saturating_mul(stride).min(u64::MAX - 1);
+    for stride in [3, 24, 64, 4096, 1 << 16, 1 << 24] {
+        let rank = |at: u64| at.saturating_mul(stride).min(u64::from(u32::MAX) - 1);
         for at in 0..n {
             script.post(0, from(rank(at)), tagged(at % 2));
             script.post(0, ANY_SOURCE, tagged(2));
@@ -167,20 +168,21 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
         u64::MAX - 1,
         u64::MAX,
     ];
-    let known = ENDS.len() - 1;
+    // The last source of all is the one that is not known.
+    let source = |at: usize| ENDS[at % (ENDS.len() - 1)].min(u64::from(u32::MAX) - 1);
     for round in 0..n.min(3) as usize {
         let context = ENDS[round + 8] as u32;
         for (at, &tag) in ENDS.iter().enumerate() {
-            script.post(context, from(ENDS[(at + round) % known]), tagged(tag));
-            script.post(context, from(ENDS[at % known]), tagged(7));
+            script.post(context, from(source(at + round)), tagged(tag));
+            script.post(context, from(source(at)), tagged(7));
         }
         for (at, &tag) in ENDS.iter().enumerate().rev() {
-            script.arrive(context, ENDS[at % known], 7);
-            script.arrive(context, ENDS[(at + round) % known], tag);
-            script.arrive(context, ENDS[at % known], tag);
+            script.arrive(context, source(at), 7);
+            script.arrive(context, source(at + round), tag);
+            script.arrive(context, source(at), tag);
         }
-        for &source in ENDS[..known].iter().rev() {
-            script.post(context, from(source), ANY_TAG);
+        for at in (0..ENDS.len() - 1).rev() {
+            script.post(context, from(source(at)), ANY_TAG);
         }
         for _ in 0..2 {
             script.post(context, ANY_SOURCE, ANY_TAG);
@@ -193,7 +195,7 @@ pub(super) fn remarkable(script: &mut Script, n: u64) {
             script.arrive_as(id, context, 5, 5);
         }
         script.close(context);
-        script.events.push(Event::FailSource(ContextId(context), Rank(0xFFFF_FFFF)));
+        script.events.push(Event::FailSource(ContextId(context), Rank(0xFFFF_FFFE)));
     }
 }
 

@@ -94,7 +94,7 @@ impl<N: FnMut(u64) -> u64> Numbers for Change<N> {
     }
 
     fn source(&mut self, source: Rank) -> Rank {
-        Rank(self.number(Kind::Sources, source.0))
+        Rank(self.number(Kind::Sources, source.0.into()) as u32)
     }
 
     fn tag(&mut self, tag: Tag) -> Tag {

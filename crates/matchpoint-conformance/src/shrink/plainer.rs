@@ -33,9 +33,6 @@ pub(super) fn simpler(event: &Event) -> Vec<Event> {
         Event::Post(receive) => {
             simpler_selectors(receive.selector).map(|s| Event::Post(Receive::new(receive.id, s))).collect()
         }
-        Event::Arrive(message) if message.hashes.is_some() => {
-            vec![Event::Arrive(Message::new(message.id, message.envelope))]
-        }
         Event::Probe(selector) => simpler_selectors(*selector).map(Event::Probe).collect(),
         Event::MatchedProbe(selector) => simpler_selectors(*selector).map(Event::MatchedProbe).collect(),
         Event::ArriveBatch(messages) => simpler_batches(messages),

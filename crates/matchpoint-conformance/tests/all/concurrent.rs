@@ -7,8 +7,8 @@ use std::sync::{Arc, Barrier};
 
 use matchpoint::concurrent::{self, Concurrent};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Event, Footprint, Hints, Message, MsgId, Outcome, Queue,
-    Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Event, Footprint, Hints, Message, MsgId, Outcome, Pair,
+    Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
 };
 use matchpoint_conformance::{Choices, Options, check};
 
@@ -51,16 +51,18 @@ impl OneThread {
 }
 
 impl Engine for OneThread {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.calls += 1;
         self.receives.insert(receive.id, self.calls);
         self.engine.post(receive)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         self.calls += 1;
         self.messages.insert(message.id, self.calls);
-        self.engine.arrive(message)
+        self.engine.arrive_message(message)
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
@@ -435,7 +437,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
                 21 => Event::Retract(Message::new(MsgId(of_any(choices)), envelope)),
                 _ => {
                     let message = Message::new(MsgId(of_any(choices)), envelope);
-                    Event::Readdress(message, Rank(choices.below(2)))
+                    Event::Readdress(message, Rank(choices.below(2) as u32))
                 }
             })
         })
@@ -443,7 +445,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
 }
 
 fn selector(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Selector {
-    let (source, tag) = (Rank(choices.below(2)), Tag(choices.below(2)));
+    let (source, tag) = (Rank(choices.below(2) as u32), Tag(choices.below(2)));
     let any = !shape.is_hinted && choices.chance(30);
     let source = if any { Wild::Any } else { Wild::Is(source) };
     Selector::new(context, source, if choices.chance(20) { Wild::Any } else { Wild::Is(tag) })
@@ -452,7 +454,7 @@ fn selector(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Sele
 fn message(choices: &mut Choices<'_>, id: u64, shape: Shape) -> Message {
     let (context, source, tag) = (choices.below(2), choices.below(2), choices.below(2));
     let is_nameless = choices.chance(if shape.is_hinted { 2 } else { 10 });
-    let source = if is_nameless { Rank::UNKNOWN } else { Rank(source) };
+    let source = if is_nameless { Rank::UNKNOWN } else { Rank(source as u32) };
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
@@ -465,7 +467,7 @@ fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Asked {
     match choices.below(5) {
         0 => Asked::Visit(Queue::Posted),
         1 => Asked::Visit(Queue::Unexpected),
-        2 => Asked::Event(Event::FailSource(context, Rank(choices.below(2)))),
+        2 => Asked::Event(Event::FailSource(context, Rank(choices.below(2) as u32))),
         3 => Asked::Event(Event::Close(context)),
         _ => Asked::Event(Event::SetHints(context, hints)),
     }

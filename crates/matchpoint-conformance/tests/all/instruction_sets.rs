@@ -58,7 +58,9 @@ fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) {
 }
 
 fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) -> Option<RecvId> {
-    engine.arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))).unwrap()
+    engine
+        .arrive_message(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source as u32), Tag(tag))))
+        .unwrap()
 }
 
 fn false_positives(engine: &dyn Engine) -> (f64, f64) {
@@ -76,7 +78,7 @@ fn hits_in_vain(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
     // The oldest and the newest are compared without a kernel.
     post(&mut *engine, 0, Wild::Is(Rank(77)), Wild::Is(Tag(770)));
     for (id, (source, tag)) in [first, wanted, (78, 780)].into_iter().enumerate() {
-        post(&mut *engine, 1 + id as u64, Wild::Is(Rank(source)), Wild::Is(Tag(tag)));
+        post(&mut *engine, 1 + id as u64, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
     }
     assert_eq!(arrive(&mut *engine, 0, wanted.0, wanted.1), Some(RecvId(2)));
     false_positives(&*engine).0
@@ -140,7 +142,7 @@ fn common_patterns_are_told_apart() {
             let mut engine = engines::create_counting(name).unwrap();
             let each = || (0..64).map(|at| (keys(at), at));
             each().for_each(|((source, tag), id)| {
-                post(&mut *engine, id, Wild::Is(Rank(source)), Wild::Is(Tag(tag)));
+                post(&mut *engine, id, Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)));
             });
             // 64 keys drawn at random from 256 make 8 pairs of equals, each of which is met once.
             each().rev().for_each(|((source, tag), id)| {

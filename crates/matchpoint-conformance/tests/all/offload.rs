@@ -113,13 +113,13 @@ fn the_budget_is_what_engine_and_rings_may_hold() {
     let mut posted = 0;
     while !offload.fell_back() {
         let selector = Selector::new(ContextId(0), Wild::Is(Rank(posted)), Wild::Is(Tag(0)));
-        offload.post(Receive::new(RecvId(posted), selector)).unwrap();
+        offload.post(Receive::new(RecvId(posted.into()), selector)).unwrap();
         offload.settle(wire.handed_in());
         posted += 1;
         assert!(posted < 1_000_000, "so many receives do not fit");
     }
     assert!(offload.held_bytes() > offload::BUDGET_KIB << 10);
-    assert_eq!(offload.with_engine(|engine| engine.posted_len()) as u64, posted, "none is lost");
+    assert_eq!(offload.with_engine(|engine| engine.posted_len()) as u64, posted.into(), "none is lost");
 }
 
 fn receive(id: u64) -> Receive {

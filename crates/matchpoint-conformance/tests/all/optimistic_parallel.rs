@@ -106,7 +106,7 @@ impl Stream<'_> {
         let source = if self.choices.chance(self.crowd.any_source_percent) {
             Wild::Any
         } else {
-            Wild::Is(Rank(source))
+            Wild::Is(Rank(source as u32))
         };
         let tag = if self.choices.chance(self.crowd.any_tag_percent) {
             Wild::Any
@@ -132,7 +132,7 @@ impl Stream<'_> {
     fn messages(&mut self, count: u64) -> Vec<Message> {
         let message = |_| {
             let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
-            let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source) };
+            let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source as u32) };
             let envelope =
                 Envelope::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, Tag(tag));
             Message::new(MsgId(self.id()), envelope)
@@ -234,13 +234,16 @@ fn who_delivers_may_panic_and_all_is_matched() {
         let (mut ours, mut right) = (engine(name), engine("list"));
         let posts = (0..100).map(|number| {
             let selector =
-                Selector::new(ContextId(0), Wild::Is(Rank(number % 10)), Wild::Is(Tag(number % 7)));
-            Receive::new(RecvId(number), selector)
+                Selector::new(ContextId(0), Wild::Is(Rank(number % 10)), Wild::Is(Tag((number % 7).into())));
+            Receive::new(RecvId(number.into()), selector)
         });
         posts.for_each(|receive| assert_eq!((ours.post(receive), right.post(receive)), (Ok(None), Ok(None))));
         let messages: Vec<Message> = (0..60)
             .map(|number| {
-                Message::new(MsgId(number), Envelope::new(ContextId(0), Rank(number % 10), Tag(number % 7)))
+                Message::new(
+                    MsgId(number),
+                    Envelope::new(ContextId(0), Rank((number % 10) as u32), Tag(number % 7)),
+                )
             })
             .collect();
         let (mut out, mut expected) = (Vec::new(), Vec::new());
@@ -254,7 +257,7 @@ fn who_delivers_may_panic_and_all_is_matched() {
 
 /// Receives and messages that find each other, all different.
 fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
-    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 50), Tag(at));
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 50) as u32), Tag(at));
     let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
     (receives.collect(), (0..count).map(|at| Message::new(MsgId(at), envelope(at))).collect())
 }
@@ -400,7 +403,7 @@ impl Two {
     }
 
     fn source(&mut self) -> Rank {
-        Rank(self.choices.below(self.sort.keys))
+        Rank(self.choices.below(self.sort.keys) as u32)
     }
 
     fn selector(&mut self) -> Selector {

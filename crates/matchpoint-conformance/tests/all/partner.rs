@@ -100,7 +100,7 @@ fn selector(context: u32, source: Wild<Rank>, tag: Tag) -> Selector {
 }
 
 fn message(id: u64, (context, rank): Key, tag: Tag) -> Message {
-    Message::new(MsgId(id), Envelope::new(ContextId(context), Rank(rank), tag))
+    Message::new(MsgId(id), Envelope::new(ContextId(context), Rank(rank as u32), tag))
 }
 
 /// Entries examined by a call.
@@ -126,14 +126,14 @@ fn searches_of_the_unexpected_queue_cost_what_the_equations_say() {
     let mut paper = Paper::new(40);
     for (id, key) in (0..).zip(senders()) {
         for engine in [&mut list, &mut array, &mut partner] {
-            assert_eq!(engine.arrive(message(id, key, Tag(1))), Ok(None));
+            assert_eq!(engine.arrive_message(message(id, key, Tag(1))), Ok(None));
         }
         paper.add(key);
         if id % 100 != 99 {
             continue;
         }
         for (context, rank) in keys() {
-            let asks = selector(context, Wild::Is(Rank(rank)), NO_TAG);
+            let asks = selector(context, Wild::Is(Rank(rank as u32)), NO_TAG);
             let count = |engine: &mut Box<dyn Engine>| {
                 examined(&mut **engine, |engine| assert_eq!(engine.probe(&asks), None)).unexpected
             };
@@ -163,7 +163,7 @@ fn searches_of_the_posted_queue_cost_what_the_equations_say() {
     let (mut paper, mut from_any) = (Paper::new(40), [0; CONTEXTS as usize]);
     for (id, key) in (0..).zip(senders()) {
         let is_from_any = id % 13 == 0;
-        let source = if is_from_any { Wild::Any } else { Wild::Is(Rank(key.1)) };
+        let source = if is_from_any { Wild::Any } else { Wild::Is(Rank(key.1 as u32)) };
         let receive = Receive::new(RecvId(id), selector(key.0, source, Tag(1)));
         for engine in [&mut list, &mut array, &mut partner] {
             assert_eq!(engine.post(receive), Ok(None));
@@ -179,7 +179,7 @@ fn searches_of_the_posted_queue_cost_what_the_equations_say() {
         for key in keys() {
             let count = |engine: &mut Box<dyn Engine>| {
                 let posted = examined(&mut **engine, |engine| {
-                    assert_eq!(engine.arrive(message(1, key, NO_TAG)), Ok(None));
+                    assert_eq!(engine.arrive_message(message(1, key, NO_TAG)), Ok(None));
                 });
                 assert!(engine.retract(&message(1, key, NO_TAG)), "it is as if it had not come");
                 posted.posted
@@ -199,10 +199,10 @@ fn searches_of_the_posted_queue_cost_what_the_equations_say() {
 fn gathered(name: &str, sources: u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..64 * sources {
-        engine.arrive(message(id, (0, id % sources), Tag(id / sources))).unwrap();
+        engine.arrive_message(message(id, (0, id % sources), Tag(id / sources))).unwrap();
     }
     for id in 0..64 * sources {
-        let asks = selector(0, Wild::Is(Rank(id / 64)), Tag(id % 64));
+        let asks = selector(0, Wild::Is(Rank((id / 64) as u32)), Tag(id % 64));
         assert!(matches!(engine.post(Receive::new(RecvId(id), asks)), Ok(Some(_))));
     }
     engine.attempts().unexpected
@@ -225,7 +225,7 @@ fn memory_grows_with_the_root_of_the_processes() {
     let peers_bytes = |name: &str, sources: u64| {
         let mut engine = engines::create(name).unwrap();
         for id in 0..8 * sources {
-            engine.arrive(message(id, (0, id % sources), Tag(0))).unwrap();
+            engine.arrive_message(message(id, (0, id % sources), Tag(0))).unwrap();
         }
         engine.footprint().peers_bytes
     };
@@ -245,7 +245,7 @@ fn where_nobody_sends_more_extraction_is_not_tried_at_every_entry() {
     let mut engine = engines::create_counting("partner:threshold=10,over=senders").unwrap();
     // Each source once: nobody is above the average of those who send.
     for id in 0..10_000 {
-        engine.arrive(message(id, (0, id), Tag(0))).unwrap();
+        engine.arrive_message(message(id, (0, id), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "unexpected_partners"), 0.0);
     let extractions = statistic(&*engine, "extractions");
@@ -257,12 +257,12 @@ fn where_nobody_sends_more_extraction_is_not_tried_at_every_entry() {
 fn nothing_is_looked_up_while_nobody_is_a_partner() {
     let mut engine = engines::create_counting("partner:processes=64").unwrap();
     for id in 0..100 {
-        engine.arrive(message(id, (0, id % 50), Tag(0))).unwrap();
+        engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "hash_lookups"), 0.0);
     // The 101st makes partners of the 50: the next look-up is for where the 102nd goes.
     for id in 100..102 {
-        engine.arrive(message(id, (0, id % 50), Tag(0))).unwrap();
+        engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
     }
     assert_eq!(statistic(&*engine, "unexpected_partners"), 32.0, "8 entries of 4");
     assert_eq!(statistic(&*engine, "hash_lookups"), 1.0);
@@ -280,8 +280,8 @@ fn a_closed_context_leaves_room_for_other_partners() {
     };
     for round in 0..3 {
         for id in 0..8 {
-            engine.arrive(message(id, (round, id % 2), Tag(0))).unwrap();
-            let asks = selector(round, Wild::Is(Rank(id % 2)), NO_TAG);
+            engine.arrive_message(message(id, (round, id % 2), Tag(0))).unwrap();
+            let asks = selector(round, Wild::Is(Rank((id % 2) as u32)), NO_TAG);
             engine.post(Receive::new(RecvId(id), asks)).unwrap();
         }
         assert_eq!(partners(&*engine), [2, 2], "round {round}");
@@ -298,14 +298,14 @@ fn searches_of_both_queues_are_timed_however_they_alternate() {
             engine.post(Receive::new(RecvId(id), selector(0, Wild::Is(Rank(1)), Tag(id + 100)))).unwrap();
         }
         for id in 0..3 {
-            engine.arrive(message(id, (1, 1), Tag(id))).unwrap();
+            engine.arrive_message(message(id, (1, 1), Tag(id))).unwrap();
         }
         let before = ["posted_searches", "unexpected_searches"].map(|name| statistic(&*engine, name));
         let asks = selector(0, Wild::Is(Rank(2)), Tag(0));
         (0..probes_first).for_each(|_| assert_eq!(engine.probe(&asks), None));
         for id in 3000..19_000 {
             engine.post(Receive::new(RecvId(id), asks)).unwrap();
-            assert_eq!(engine.arrive(message(id, (0, 2), Tag(0))), Ok(Some(RecvId(id))));
+            assert_eq!(engine.arrive_message(message(id, (0, 2), Tag(0))), Ok(Some(RecvId(id))));
         }
         for (queue, before) in ["posted", "unexpected"].into_iter().zip(before) {
             let searches = statistic(&*engine, &format!("{queue}_searches"));
@@ -325,7 +325,7 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
     let name = format!("partner:mode=static,profile={file},{parameters}");
     let mut engine = engines::create_counting(&name).unwrap_or_else(|error| panic!("{error}"));
     for id in 0..100 {
-        engine.arrive(message(id, (0, id % 4), Tag(0))).unwrap();
+        engine.arrive_message(message(id, (0, id % 4), Tag(0))).unwrap();
     }
     let attempts = [0, 2, 3].map(|rank| {
         let asks = selector(0, Wild::Is(Rank(rank)), NO_TAG);
@@ -365,7 +365,7 @@ fn the_memory_is_compared_with_that_of_rank_array() {
         (0..1024).rev().flat_map(|rank| std::iter::repeat_n(rank, if rank % 16 == 0 { 4 } else { 1 }));
     for (id, key) in (0..).zip((0..2).flat_map(|context| ranks.clone().map(move |rank| (context, rank)))) {
         for engine in [&mut array, &mut partner] {
-            assert_eq!(engine.arrive(message(id, key, Tag(1))), Ok(None));
+            assert_eq!(engine.arrive_message(message(id, key, Tag(1))), Ok(None));
         }
     }
     let [partners, formula, ratio] = of(&*partner);
@@ -374,7 +374,7 @@ fn the_memory_is_compared_with_that_of_rank_array() {
     assert!((0.0..1000.0).contains(&beside), "{beside} bytes beside");
     assert_eq!((partners, ratio), (partner.footprint().peers_bytes as f64, partners / formula));
     assert!(statistic(&*partner, "unexpected_partners") > 10.0 && ratio > 0.0, "{ratio}");
-    assert_eq!(partner.arrive(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));
+    assert_eq!(partner.arrive_message(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));
     partner.close(ContextId(0), &mut Drained::default());
     assert_eq!(of(&*partner)[1], 8.0 * 1024.0);
 }

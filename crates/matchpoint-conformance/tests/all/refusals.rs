@@ -43,14 +43,14 @@ fn a_broken_assertion_goes_before_a_full_table() {
         assert_eq!(engine.set_hints(HERE, hints), Ok(()), "{name}: hints need no place in the table");
         assert_eq!(engine.post(receive(1000, HERE, Wild::Any, 1000)), Err(Refused::Hint), "{name}");
         assert_eq!(engine.post(receive(1000, HERE, Wild::Is(Rank(1)), 1000)), Err(Refused::Full), "{name}");
-        assert_eq!(engine.arrive(message(1000, HERE, 1000)), Err(Refused::Hint), "{name}");
+        assert_eq!(engine.arrive_message(message(1000, HERE, 1000)), Err(Refused::Hint), "{name}");
         // Elsewhere nothing was asserted.
         let elsewhere = ContextId(5);
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Err(Refused::Full), "{name}");
-        assert_eq!(engine.arrive(message(1000, elsewhere, 1000)), Ok(None), "{name}");
+        assert_eq!(engine.arrive_message(message(1000, elsewhere, 1000)), Ok(None), "{name}");
         // What need not wait needs no room, and makes some.
         assert_eq!(engine.post(receive(1000, elsewhere, Wild::Any, 1000)), Ok(Some(MsgId(1000))), "{name}");
-        assert_eq!(engine.arrive(message(1000, HERE, 0)), Ok(Some(RecvId(0))), "{name}");
+        assert_eq!(engine.arrive_message(message(1000, HERE, 0)), Ok(Some(RecvId(0))), "{name}");
         assert_eq!(engine.post(receive(0, HERE, Wild::Any, 0)), Err(Refused::Hint), "{name}");
         assert_eq!(engine.set_hints(HERE, Hints::default()), Ok(()), "{name}");
         assert_eq!(engine.post(receive(0, HERE, Wild::Any, 0)), Ok(None), "{name}");
@@ -70,7 +70,10 @@ fn what_is_refused_allocates_nothing() {
                 Err(Refused::Full),
                 "{name}"
             );
-            assert_eq!(engine.arrive(message(1000, ContextId(9), context.into())), Err(Refused::Hint));
+            assert_eq!(
+                engine.arrive_message(message(1000, ContextId(9), context.into())),
+                Err(Refused::Hint)
+            );
         }
         assert_eq!(engine.footprint(), before, "{name}: no table for a communicator that has nothing");
     }

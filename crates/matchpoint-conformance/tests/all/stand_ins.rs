@@ -71,12 +71,12 @@ fn ucx_hash(tag: u64) -> u64 {
 
 /// `PML_UCX_MAKE_SEND_TAG`: 24 bits of tag, 20 of source, 20 of context.
 fn open_mpi_tag(envelope: &Envelope) -> u64 {
-    envelope.tag.0 << 40 | envelope.source.0 << 20 | u64::from(envelope.context.0)
+    envelope.tag.0 << 40 | u64::from(envelope.source.0) << 20 | u64::from(envelope.context.0)
 }
 
 /// `MPIDI_UCX_init_tag`: 16 bits of context, 16 of source, 32 of tag.
 fn mpich_tag(envelope: &Envelope) -> u64 {
-    u64::from(envelope.context.0) << 48 | envelope.source.0 << 32 | envelope.tag.0
+    u64::from(envelope.context.0) << 48 | u64::from(envelope.source.0) << 32 | envelope.tag.0
 }
 
 /// UCX merges the bucket of the tag and the wildcards by sequence number (`ucp_tag_exp_search_all`).
@@ -134,7 +134,7 @@ impl<'a> Process<'a> {
     fn arrive(&mut self, message: Message) {
         let order = (self.library.posted)(&self.posted, &message.envelope);
         let place = order.iter().position(|&at| self.posted[at].selector.matches(&message.envelope));
-        let (found, compared) = self.count(|engine| engine.arrive(message).unwrap());
+        let (found, compared) = self.count(|engine| engine.arrive_message(message).unwrap());
         let expected = match place {
             Some(place) => Some(self.posted.remove(order[place]).id),
             None => {
@@ -158,7 +158,7 @@ impl<'a> Process<'a> {
 
     /// What a `list` answers, where its queues are the same.
     fn list_arrive(&mut self, message: Message, found: Option<RecvId>) -> Option<RecvId> {
-        if self.library.has_total_order { self.list.arrive(message).unwrap() } else { found }
+        if self.library.has_total_order { self.list.arrive_message(message).unwrap() } else { found }
     }
 
     fn post(&mut self, receive: Receive) {
@@ -201,7 +201,7 @@ fn play(library: &Library, seed: u64) -> (u64, u64) {
     let mut process = Process::new(library);
     for id in 0..4000 {
         let context = ContextId(draw(3) as u32);
-        let (source, tag) = (Rank(draw(5)), Tag(draw(6) + 1021 * draw(3)));
+        let (source, tag) = (Rank(draw(5) as u32), Tag(draw(6) + 1021 * draw(3)));
         // Both queues are long by turns.
         if draw(100) < if id / 500 % 2 == 0 { 60 } else { 40 } {
             let source = if draw(5) == 0 { Wild::Any } else { Wild::Is(source) };
@@ -236,8 +236,8 @@ fn masked_receives_cost_ucx_list_searches() {
         };
         let message = |id: u64| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(0), Tag(id)));
         (0..500).for_each(|id| assert_eq!(engine.post(receive(id, id)), Ok(None)));
-        (0..500).rev().for_each(|id| assert_eq!(engine.arrive(message(id)), Ok(Some(RecvId(id)))));
-        (0..500).for_each(|id| assert_eq!(engine.arrive(message(id)), Ok(None)));
+        (0..500).rev().for_each(|id| assert_eq!(engine.arrive_message(message(id)), Ok(Some(RecvId(id)))));
+        (0..500).for_each(|id| assert_eq!(engine.arrive_message(message(id)), Ok(None)));
         (0..500).rev().for_each(|id| assert_eq!(engine.post(receive(id, id)), Ok(Some(MsgId(id)))));
         engine.attempts()
     };

@@ -1,8 +1,8 @@
 //! What an engine behind another interface may lack: not asked for, and everything else is.
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue, Rank, Readdressed,
-    Receive, RecvId, Refused, Selector, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
+    Readdressed, Receive, RecvId, Refused, Selector, Tag, engines,
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
@@ -10,12 +10,13 @@ use matchpoint_conformance::{Calls, Law, Options, check};
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.0.post(receive)
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.0.post_open(id, selector)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.0.arrive(message)
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
+        self.0.arrive_message(message)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -8,7 +8,7 @@ use matchpoint::{
 use matchpoint_conformance::{Choices, Judge, generate};
 
 fn selector(source: u64, tag: u64) -> Selector {
-    Selector::new(ContextId(0), Wild::Is(Rank(source)), Wild::Is(Tag(tag)))
+    Selector::new(ContextId(0), Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)))
 }
 
 fn post(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
@@ -16,7 +16,9 @@ fn post(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
 }
 
 fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
-    engine.arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))).unwrap();
+    engine
+        .arrive_message(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source as u32), Tag(tag))))
+        .unwrap();
 }
 
 /// The source and the tag of the nth entry.
@@ -124,8 +126,8 @@ fn a_thousand_idle_engines_are_small() {
 fn a_source_is_not_an_amount_of_memory() {
     for spec in engines::REGISTRY {
         let mut engine = engines::create(spec.name).unwrap();
-        for (id, source) in [1 << 60, u64::MAX - 1, u64::MAX, u32::MAX.into()].into_iter().enumerate() {
-            arrive(&mut *engine, id as u64, source, 0);
+        for (id, source) in [1 << 30, 1 << 31, u32::MAX - 1, u32::MAX].into_iter().enumerate() {
+            arrive(&mut *engine, id as u64, source.into(), 0);
         }
         let bytes = engine.footprint().peak_bytes;
         assert!(bytes < 8192, "{}: {bytes} bytes", spec.name);
@@ -169,13 +171,13 @@ fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
     let mut engine = engines::create_counting(name).unwrap();
     for id in 0..masks {
         let tag = TagMask { value: Tag(id << 32), ignore: id + 1 };
-        let selector = Selector::new(ContextId(0), Wild::Is(Rank(source(id))), Wild::Masked(tag));
+        let selector = Selector::new(ContextId(0), Wild::Is(Rank(source(id) as u32)), Wild::Masked(tag));
         engine.post(Receive::new(RecvId(id), selector)).unwrap();
     }
     let last = masks - 1;
     // The tag that has every bit set which its receive ignores.
-    let envelope = Envelope::new(ContextId(0), Rank(source(last)), Tag(last << 32 | masks));
-    assert_eq!(engine.arrive(Message::new(MsgId(0), envelope)), Ok(Some(RecvId(last))), "{name}");
+    let envelope = Envelope::new(ContextId(0), Rank(source(last) as u32), Tag(last << 32 | masks));
+    assert_eq!(engine.arrive_message(Message::new(MsgId(0), envelope)), Ok(Some(RecvId(last))), "{name}");
     engine.attempts().posted
 }
 
@@ -203,7 +205,7 @@ fn last_context(name: &str, contexts: u64) -> (u64, u64) {
         engine.post(Receive::new(RecvId(id), selector)).unwrap();
     }
     let envelope = Envelope::new(ContextId(contexts as u32 - 1), Rank(0), Tag(0));
-    let arrived = engine.arrive(Message::new(MsgId(0), envelope));
+    let arrived = engine.arrive_message(Message::new(MsgId(0), envelope));
     assert_eq!(arrived, Ok(Some(RecvId(contexts - 1))), "{name}");
     (engine.attempts().posted, engine.footprint().now_bytes() / contexts)
 }
@@ -245,7 +247,11 @@ fn keys_tell_a_thousand_communicators_apart() {
         }
         for (id, context) in contexts().rev() {
             let envelope = Envelope::new(context, Rank(3), Tag(7));
-            assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(Some(RecvId(id))), "{name}");
+            assert_eq!(
+                engine.arrive_message(Message::new(MsgId(id), envelope)),
+                Ok(Some(RecvId(id))),
+                "{name}"
+            );
         }
         // 1000 keys of 8 bits drawn at random make 1951 pairs.
         let (_, in_vain) = engine.statistics()[0];
@@ -337,7 +343,7 @@ fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
     let receive = |engine: &mut dyn Engine, id| {
         let (source, tag) = (workload.keys)(id);
-        let source = if workload.any_source { Wild::Any } else { Wild::Is(Rank(source)) };
+        let source = if workload.any_source { Wild::Any } else { Wild::Is(Rank(source as u32)) };
         let selector = Selector::new(ContextId(0), source, Wild::Is(Tag(tag)));
         engine.post(Receive::new(RecvId(id), selector)).unwrap();
     };

@@ -2,19 +2,20 @@
 
 use matchpoint::concurrent::Concurrent;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive,
-    RecvId, Refused, Selector,
+    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Pair, Queue, Rank,
+    Readdressed, Receive, RecvId, Refused, Selector, Tag,
 };
 
 pub struct Alone(pub Box<dyn Concurrent>);
 
 impl Engine for Alone {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.0.post(receive)
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.0.post_open(id, selector)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.0.arrive(message)
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
+        self.0.arrive_message(message)
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {

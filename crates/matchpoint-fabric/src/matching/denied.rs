@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use matchpoint::{Footprint, Hints};
+use matchpoint::{Envelope, Footprint, Hints, Pair, Selector, Tag};
 
 use super::*;
 
@@ -15,12 +15,13 @@ struct Denied {
 }
 
 impl Engine for Denied {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.engine.post(receive)
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.engine.post_open(id, selector)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.engine.arrive(message)
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
+        self.engine.arrive_message(message)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

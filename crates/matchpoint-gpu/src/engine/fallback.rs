@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue,
-    Rank, Readdressed, Receive, RecvId, Refused, Selector, take_over,
+    Attempts, ContextId, Deliver, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order,
+    Pair, Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, take_over,
 };
 
 use super::KernelEngine;
@@ -191,13 +191,15 @@ fn taken_over<M: Machine + Send + Sync>(
 }
 
 impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.admit(&receive.selector)?;
         self.call(|engine| engine.post(receive))
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.call(|engine| engine.arrive(message))
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
+        self.call(|engine| engine.arrive_message(message))
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

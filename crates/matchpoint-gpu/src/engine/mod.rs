@@ -21,8 +21,8 @@ use std::sync::Arc;
 
 use matchpoint::hints::HintTable;
 use matchpoint::{
-    ContextId, Deliver, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Rank,
-    Readdressed, Receive, RecvId, Refused, Selector, Wild,
+    ContextId, Deliver, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Pair,
+    Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
 
 use self::queue::Queue;
@@ -216,7 +216,8 @@ fn earlier_first(envelopes: &[Envelope], found: &mut [Option<usize>]) {
 }
 
 impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.admit(&receive.selector)?;
         if let Some(place) = self.find_unexpected(&receive.selector)? {
             return Ok(Some(self.unexpected.take(place).id));
@@ -225,7 +226,8 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         let mut out = Vec::new();
         self.arrive_batch(&[message], &mut out)?;
         Ok(out[0])

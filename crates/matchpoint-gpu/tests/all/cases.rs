@@ -45,7 +45,11 @@ impl Case {
         let envelopes: Vec<Envelope> = (0..mix.messages)
             .map(|_| {
                 let context = ContextId(rng.u32(..mix.contexts));
-                Envelope::new(context, Rank(rng.u64(..mix.sources)), Tag(rng.u64(..mix.tags) << 16 | 3))
+                Envelope::new(
+                    context,
+                    Rank(rng.u64(..mix.sources) as u32),
+                    Tag(rng.u64(..mix.tags) << 16 | 3),
+                )
             })
             .collect();
         let selectors: Vec<Selector> = (0..mix.receives)
@@ -53,7 +57,8 @@ impl Case {
                 let context = ContextId(rng.u32(..mix.contexts));
                 let open = |percent, rng: &mut Rng| rng.u32(..100) < percent;
                 let source = rng.u64(..mix.sources);
-                let source = if open(mix.any_source, rng) { Wild::Any } else { Wild::Is(Rank(source)) };
+                let source =
+                    if open(mix.any_source, rng) { Wild::Any } else { Wild::Is(Rank(source as u32)) };
                 let value = Tag(rng.u64(..mix.tags) << 16 | 3);
                 let tag = if open(mix.any_tag, rng) {
                     Wild::Any
@@ -89,7 +94,7 @@ impl Case {
             if rng.usize(..messages.len() + receives.len()) < messages.len() {
                 let envelope = *messages.next().unwrap();
                 let arrival = matchpoint::Message::new(MsgId(message), envelope);
-                if let Some(RecvId(taken)) = engine.arrive(arrival).unwrap() {
+                if let Some(RecvId(taken)) = engine.arrive_message(arrival).unwrap() {
                     matched[taken as usize] = message as u32;
                 }
                 message += 1;

@@ -54,7 +54,7 @@ const PAIRS: u32 = 32;
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
-    let envelope = |number: u32| Envelope::new(ContextId(0), Rank(u64::from(number % 4)), Tag(number.into()));
+    let envelope = |number: u32| Envelope::new(ContextId(0), Rank(number % 4), Tag(number.into()));
     let receive =
         |number: u32| Receive::new(RecvId::new(number, number), Selector::exactly(&envelope(number)));
     let post = |number| Kind::Post { receive: receive(number), took: None };
@@ -76,7 +76,7 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
 pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
-    let _ = engine.arrive(Message::new(MsgId::new(0, 0), envelope(1)));
+    let _ = engine.arrive_message(Message::new(MsgId::new(0, 0), envelope(1)));
     engine.footprint().peak_bytes
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
 pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
         Kind::Post { receive, .. } => engine.post(*receive)?.map(|message| message.0),
-        Kind::Arrive { message, .. } => engine.arrive(*message)?.map(|receive| receive.0),
+        Kind::Arrive { message, .. } => engine.arrive_message(*message)?.map(|receive| receive.0),
         Kind::Probe { selector, .. } => engine.probe(selector).map(|message| message.0),
         Kind::MatchedProbe { selector, .. } => engine.matched_probe(selector).map(|message| message.0),
         Kind::Cancel { receive, .. } => engine.cancel(receive).then_some(1),

@@ -6,7 +6,7 @@ use super::Concurrent;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
 };
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
@@ -26,12 +26,12 @@ impl Locked {
 }
 
 impl Concurrent for Locked {
-    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.lock().post(receive)
+    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.lock().post_open(id, selector)
     }
 
-    fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.lock().arrive(message)
+    fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        self.lock().arrive(id, pair, tag)
     }
 
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {

@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::Concurrent;
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::engines;
-use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
@@ -123,7 +123,7 @@ impl Sharded {
     }
 
     fn place(&self, context: ContextId, source: Rank) -> usize {
-        scaled(u64::from(context.0) << 32 ^ source.0, self.shards.len())
+        scaled(Pair::new(context, source).0, self.shards.len())
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, Inside> {
@@ -190,7 +190,7 @@ impl Sharded {
         let before = Hints { no_unexpected: false, ..before };
         engine.set_hints(context, before)?;
         for &(_, message) in &messages {
-            engine.arrive(message)?;
+            engine.arrive_message(message)?;
         }
         for &receive in &receives {
             engine.post(receive)?;
@@ -255,7 +255,8 @@ fn named(selector: &Selector) -> Option<Rank> {
 }
 
 impl Concurrent for Sharded {
-    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         let context = receive.selector.context();
         self.at(context, named(&receive.selector), |inside, is_spread| {
             let taken = inside.engine(context).post(receive)?;
@@ -263,7 +264,8 @@ impl Concurrent for Sharded {
         })
     }
 
-    fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         let Envelope { context, source, .. } = message.envelope;
         loop {
             let arrived = self.at(context, Some(source), |inside, is_spread| {
@@ -271,12 +273,12 @@ impl Concurrent for Sharded {
                     return None;
                 }
                 if !is_spread {
-                    return Some(inside.engine(context).arrive(message));
+                    return Some(inside.engine(context).arrive_message(message));
                 }
                 if inside.stamps.try_reserve(1).is_err() {
                     return Some(Err(Refused::Memory));
                 }
-                let arrived = inside.engine.arrive(message);
+                let arrived = inside.engine.arrive_message(message);
                 if arrived == Ok(None) {
                     let stamp = self.stamp.fetch_add(1, Ordering::Relaxed);
                     inside.stamps.insert(message.id, stamp);

@@ -74,7 +74,7 @@ use super::Concurrent;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -225,7 +225,7 @@ impl<R: Rules> Split<R> {
                 deliver(first + number, receive);
             }
         };
-        one_by_one(messages, out, delivered, |message| self.arrive(message))
+        one_by_one(messages, out, delivered, |message| self.arrive_message(message))
     }
 
     fn batch(
@@ -247,11 +247,13 @@ impl<R: Rules> Split<R> {
 }
 
 impl<R: Rules> Concurrent for Split<R> {
-    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.beside(|kept| kept.post(receive), |home| home.post(receive))
     }
 
-    fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         self.at_home(|home| home.arrive(message))
     }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::Spec;
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
@@ -70,7 +70,8 @@ impl<E: Effort> List<E> {
 }
 
 impl<E: Effort> Engine for List<E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
             return Ok(take(&mut self.unexpected, at).map(|message| message.id));
@@ -79,7 +80,8 @@ impl<E: Effort> Engine for List<E> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         if let Some(at) = self.find_posted(&message.envelope) {
             return Ok(take(&mut self.posted, at).map(|receive| receive.id));
         }

@@ -300,7 +300,7 @@ mod tests {
         let mut matches = 0;
         for id in 0..20_000 {
             let tag = Tag(draw(4));
-            let source = Rank(draw(3));
+            let source = Rank(draw(3) as u32);
             let asked = match draw(6) {
                 0 => Wild::Any,
                 1 => Wild::Masked(TagMask { value: tag, ignore: 1 }),
@@ -315,7 +315,7 @@ mod tests {
             envelopes.push(envelope);
             let answers = |engine: &mut dyn Engine, call: u64| match call {
                 0..4 => format!("{:?}", engine.post(Receive::new(RecvId(id), selector))),
-                4..8 => format!("{:?}", engine.arrive(Message::new(MsgId(id), envelope))),
+                4..8 => format!("{:?}", engine.arrive_message(Message::new(MsgId(id), envelope))),
                 8 => format!("{:?}", engine.probe(&selector)),
                 9 => format!("{:?}", engine.matched_probe(&selector)),
                 10 => format!("{}", engine.cancel(&Receive::new(RecvId(other as u64), selectors[other]))),

@@ -14,7 +14,7 @@ use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
 };
 use crate::engines::{self, Arguments, Built, Parameter};
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
 use crate::takeover::{give_back, take_over};
@@ -160,18 +160,19 @@ impl<E: Tables> Backed<E> {
 }
 
 impl<E: Tables> Engine for Backed<E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         if self.has_fallen_back {
             return self.call(|engine| engine.post(receive));
         }
-        match self.tables.post(receive) {
+        match self.tables.post_open(id, selector) {
             Err(Refused::Full) => self.fall_back(receive),
             outcome => outcome,
         }
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.call(|engine| engine.arrive(message))
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        self.call(|engine| engine.arrive(id, pair, tag))
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

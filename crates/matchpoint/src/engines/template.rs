@@ -12,7 +12,7 @@ use super::Spec;
 use crate::chains::Aged;
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{Envelope, Selector, Tag, Wild};
+use crate::envelope::{Envelope, Pair, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
@@ -151,7 +151,8 @@ impl<E: Effort> Queues for Parity<E> {
 }
 
 impl<E: Effort> Engine for Parity<E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(found) = self.find_unexpected(&receive.selector) {
             return Ok(Some(self.take_message(found)));
@@ -160,7 +161,8 @@ impl<E: Effort> Engine for Parity<E> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         if let Some(found) = self.find_posted(&message.envelope) {
             let id = self.receive(found).id;
             self.take_posted(found);

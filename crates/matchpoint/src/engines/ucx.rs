@@ -65,8 +65,8 @@ impl Tags {
     fn join(self, envelope: &Envelope) -> u64 {
         let (context, source, tag) = (u64::from(envelope.context.0), envelope.source.0, envelope.tag.0);
         match self {
-            Tags::OpenMpi => tag << 40 ^ source << 20 ^ context,
-            Tags::Mpich => context << 48 ^ source << 32 ^ tag,
+            Tags::OpenMpi => tag << 40 ^ u64::from(source) << 20 ^ context,
+            Tags::Mpich => context << 48 ^ u64::from(source) << 32 ^ tag,
         }
     }
 }

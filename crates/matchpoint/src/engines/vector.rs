@@ -74,7 +74,7 @@ pub(crate) struct Pair {
 impl Pair {
     fn of(selector: &Selector) -> Self {
         let (source, source_mask) = match selector.source() {
-            Wild::Is(source) => (fold(source.0) ^ spread(selector.context()), u32::MAX),
+            Wild::Is(source) => (fold(source.0.into()) ^ spread(selector.context()), u32::MAX),
             _ => (0, 0),
         };
         let (value, ignore) = match selector.tag() {
@@ -152,7 +152,7 @@ impl Scheme for Pairs {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> (u32, u32) {
-        (fold(envelope.source.0) ^ spread(envelope.context), fold(envelope.tag.0))
+        (fold(envelope.source.0.into()) ^ spread(envelope.context), fold(envelope.tag.0))
     }
 
     #[inline]

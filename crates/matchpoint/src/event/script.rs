@@ -4,7 +4,7 @@
 //! post r1 0/3/7                 receive 1: context 0, source 3, tag 7
 //! post r2 0/*/0x10~0xf          from any source, a tag that is 0x10 but for its low four bits
 //! arrive m1 0/?/7               message 1, its source not known yet
-//! arrive m4 0/3/7^              its sender computed its hash values
+//! arrive m4 0/3/7               message 4
 //! arrive_batch m2=0/3/7 m3=0/4/7
 //! probe 0/*/*
 //! matched_probe 0/3/*
@@ -26,7 +26,6 @@ use std::str::FromStr;
 use super::Event;
 use crate::engine::{Message, MsgId, Receive, RecvId};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
-use crate::hashes::Hashes;
 use crate::hints::Hints;
 
 /// The events of a script.
@@ -186,7 +185,7 @@ struct Sent<'a>(&'a Message);
 
 impl Display for Sent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.0.envelope, if self.0.hashes.is_some() { "^" } else { "" })
+        self.0.envelope.fmt(f)
     }
 }
 
@@ -228,8 +227,7 @@ fn error(read: &str, expected: &'static str) -> ScriptError {
 const EVENT: &str = "post, arrive, arrive_batch, probe, matched_probe, cancel, retract, readdress, set_hints, close or \
                      fail_source";
 const SELECTOR: &str = "context/source/tag, `*` for what is left open, value~ignore for a masked tag";
-const ENVELOPE: &str =
-    "context/source/tag, `?` for a source not known yet, `^` behind it for a sender who hashes";
+const ENVELOPE: &str = "context/source/tag, `?` for a source not known yet";
 const SOURCE: &str = "a source, `?` for one not known";
 
 fn event(line: &str) -> Result<Event, ScriptError> {
@@ -282,9 +280,12 @@ fn batched(word: &str) -> Result<Message, ScriptError> {
 }
 
 fn sent(id: MsgId, word: &str) -> Result<Message, ScriptError> {
-    let (bare, hashed) = word.strip_suffix('^').map_or((word, false), |bare| (bare, true));
-    let message = Message::new(id, envelope(bare)?);
-    Ok(if hashed { message.with_hashes(Hashes::of(&message.envelope)) } else { message })
+    Ok(Message::new(id, envelope(word)?))
+}
+
+fn rank(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
+    let number = u32::try_from(number(text, expected)?).ok().filter(|&number| Rank(number) != Rank::UNKNOWN);
+    number.map(Rank).ok_or_else(|| error(text, "a source below 4294967295"))
 }
 
 fn context_number(text: &str, expected: &'static str) -> Result<ContextId, ScriptError> {
@@ -298,7 +299,7 @@ fn context(words: &mut Words<'_>) -> Result<ContextId, ScriptError> {
 }
 
 fn source(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
-    if text == "?" { Ok(Rank::UNKNOWN) } else { number(text, expected).map(Rank) }
+    if text == "?" { Ok(Rank::UNKNOWN) } else { rank(text, expected) }
 }
 
 fn fields<'a>(word: &'a str, expected: &'static str) -> Result<[&'a str; 3], ScriptError> {
@@ -316,7 +317,7 @@ fn selector(words: &mut Words<'_>) -> Result<Selector, ScriptError> {
     let [context, source, tag] = fields(words.next(SELECTOR)?, SELECTOR)?;
     let source = match source {
         "*" => Wild::Any,
-        rank => Wild::Is(Rank(number(rank, SELECTOR)?)),
+        rank => Wild::Is(self::rank(rank, SELECTOR)?),
     };
     let tag = match (tag, tag.split_once('~')) {
         ("*", _) => Wild::Any,
@@ -350,15 +351,15 @@ post r1 0/3/7
 post r4294967296 9/*/0x10~0xf
 post r3 0/3/*
 arrive m1 0/?/18446744073709551615
-arrive m1 1/3/7^
-arrive_batch m2=0/3/7 m3=0/4/7^
+arrive m1 1/3/7
+arrive_batch m2=0/3/7 m3=0/4/7
 arrive_batch
 probe 0/*/*
 matched_probe 0/3/*
 cancel r1 0/3/0x10~0xf
-retract m1 0/3/7^
+retract m1 0/3/7
 readdress m1 0/?/7 3
-readdress m1 0/?/7^ ?
+readdress m1 0/?/7 ?
 set_hints 0 no_any_source,no_any_tag,exact_length,allow_overtaking,no_unexpected
 set_hints 1
 close 0
@@ -372,7 +373,7 @@ fail_source 0 ?
     fn runs_are_one_line() {
         let text = "\
 post r1..r70000 0/*/0x10~0xf
-arrive m18446744073709551600..m18446744073709551615 0/3/7^
+arrive m18446744073709551600..m18446744073709551615 0/3/7
 cancel r9..r2 0/*/7
 retract m10..m17 0/3/7
 retract m17 0/3/7

@@ -10,7 +10,7 @@
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
 
@@ -130,9 +130,9 @@ impl Counted {
 }
 
 impl Engine for Counted {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let length = self.engine.unexpected_len();
-        let result = self.engine.post(receive);
+        let result = self.engine.post_open(id, selector);
         let (_, examined) = self.examined();
         if result != Err(Refused::Hint) {
             self.counts.unexpected.count(length, matches!(result, Ok(Some(_))), examined);
@@ -140,9 +140,9 @@ impl Engine for Counted {
         result
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let length = self.engine.posted_len();
-        let result = self.engine.arrive(message);
+        let result = self.engine.arrive(id, pair, tag);
         let (examined, _) = self.examined();
         self.counts.posted.count(length, matches!(result, Ok(Some(_))), examined);
         result

@@ -4,7 +4,7 @@ use crate::effort::Attempts;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
 };
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::event::Event;
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
@@ -33,14 +33,16 @@ impl Recorded {
 }
 
 impl Engine for Recorded {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.events.push(Event::Post(receive));
         self.engine.post(receive)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         self.events.push(Event::Arrive(message));
-        self.engine.arrive(message)
+        self.engine.arrive_message(message)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -103,13 +103,13 @@ mod tests {
 
     /// What the engine itself counts.
     fn by_list(places: &[u32]) -> u64 {
-        let envelope = |place: u32| Envelope::new(ContextId(0), Rank(place.into()), Tag(0));
+        let envelope = |place: u32| Envelope::new(ContextId(0), Rank(place), Tag(0));
         let mut list = create_counting("list").unwrap();
         for place in 0..places.len() as u32 {
             list.post(Receive::new(RecvId(place.into()), Selector::exactly(&envelope(place)))).unwrap();
         }
         for &place in places {
-            list.arrive(Message::new(MsgId(place.into()), envelope(place))).unwrap();
+            list.arrive_message(Message::new(MsgId(place.into()), envelope(place))).unwrap();
         }
         list.attempts().posted
     }

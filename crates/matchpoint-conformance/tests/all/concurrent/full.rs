@@ -85,16 +85,16 @@ fn a_context_that_does_not_fit_into_one_table_stays_spread() {
     engine.set_hints(context, Hints { no_any_source: true, ..Hints::default() }).unwrap();
     let receive = |id| {
         let selector = Selector::new(context, Wild::Is(Rank(id)), Wild::Any);
-        Receive::new(RecvId(id), selector)
+        Receive::new(RecvId(id.into()), selector)
     };
     // More than one table holds, of sources in several shards; whoever finds its own table full is refused.
-    let posted: Vec<u64> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
+    let posted: Vec<u32> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
     assert!((5..40).contains(&posted.len()), "{posted:?}");
     assert_eq!(engine.posted_len(), posted.len());
     let before = waiting(&*engine);
     let nameless = Message::new(MsgId(1), Envelope::new(context, Rank::UNKNOWN, Tag(0)));
     for _ in 0..2 {
-        assert_eq!(engine.arrive(nameless), Err(Refused::Full));
+        assert_eq!(engine.arrive_message(nameless), Err(Refused::Full));
         assert_eq!(engine.set_hints(context, Hints::default()), Err(Refused::Full));
         assert_eq!(waiting(&*engine), before, "nothing has changed");
         assert!(!engine.retract(&nameless), "it has not arrived");
@@ -104,17 +104,21 @@ fn a_context_that_does_not_fit_into_one_table_stays_spread() {
     assert_eq!(engine.post(any), Err(Refused::Hint));
     let strict = Hints { no_any_source: true, no_unexpected: true, ..Hints::default() };
     engine.set_hints(context, strict).unwrap();
-    assert_eq!(engine.arrive(nameless), Err(Refused::Hint), "what it breaks comes before what does not fit");
+    assert_eq!(
+        engine.arrive_message(nameless),
+        Err(Refused::Hint),
+        "what it breaks comes before what does not fit"
+    );
     engine.set_hints(context, Hints { no_unexpected: false, ..strict }).unwrap();
     let (taken, kept) = posted.split_at(posted.len() - 4);
     for &id in taken {
-        let message = Message::new(MsgId(100 + id), Envelope::new(context, Rank(id), Tag(7)));
-        assert_eq!(engine.arrive(message), Ok(Some(RecvId(id))));
+        let message = Message::new(MsgId((100 + id).into()), Envelope::new(context, Rank(id), Tag(7)));
+        assert_eq!(engine.arrive_message(message), Ok(Some(RecvId(id.into()))));
     }
     // Now it fits.
-    assert_eq!(engine.arrive(nameless), Ok(None));
+    assert_eq!(engine.arrive_message(nameless), Ok(None));
     assert_eq!(engine.post(receive(50)), Err(Refused::Full), "there is one table now");
-    assert_eq!(engine.readdress(&nameless, Rank(kept[2])), Ok(Readdressed::Matched(RecvId(kept[2]))));
+    assert_eq!(engine.readdress(&nameless, Rank(kept[2])), Ok(Readdressed::Matched(RecvId(kept[2].into()))));
     assert_eq!(engine.post(receive(50)), Ok(None));
     assert_eq!((engine.posted_len(), engine.unexpected_len()), (4, 0));
 }

@@ -37,7 +37,7 @@ pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
 fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Asked> {
     let call = |number| {
         let (id, some) = (100 * (thread + 1) + number, 1 + choices.below(4));
-        let source = Rank(choices.below(2));
+        let source = Rank(choices.below(2) as u32);
         Asked::Event(match choices.below(8) {
             0..4 => Event::Readdress(nameless(some), source),
             4 => Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), source, Tag(0)))),
@@ -61,7 +61,7 @@ fn nameless(id: u64) -> Message {
 fn naming_takes_receive_at_one_moment() {
     let seeds = if cfg!(miri) { 2 } else { 600 };
     let messages = (1..=4).map(|id| Asked::Event(Event::Arrive(nameless(id))));
-    let receives = (1..=4).map(|id| Asked::Event(Event::Post(asks_for(id, Rank(id % 2)))));
+    let receives = (1..=4).map(|id| Asked::Event(Event::Post(asks_for(id, Rank((id % 2) as u32)))));
     let before: Vec<Asked> = messages.chain(receives).collect();
     for name in NAMES {
         for seed in 0..seeds {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use matchpoint::hints::HintTable;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Queue, Rank,
+    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
     Readdressed, Receive, RecvId, Refused, Selector, Tag, TagMask, Wild,
 };
 
@@ -52,7 +52,7 @@ fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
 }
 
 /// A source of which these bits do not count.
-fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u64) {
+fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u32) {
     if let (Wild::Is(rank), Envelope { source: has, .. }) = (&mut *source, envelope) {
         if (rank.0 ^ has.0) & !ignore == 0 && *has != Rank::UNKNOWN {
             *source = Wild::Is(*has);
@@ -108,11 +108,8 @@ impl Mutant {
         match self.fault {
             Some(Fault::ContextsIn8Bits) if same as u8 == other as u8 => context = envelope.context,
             Some(Fault::TagBit20Ignored) => ignore_tag(&mut tag, 1 << 20),
-            Some(Fault::SourceBit40Ignored) => ignore_source(&mut source, &envelope, 1 << 40),
-            Some(Fault::SourcesIn32Bits) => ignore_source(&mut source, &envelope, !0 << 32),
-            Some(Fault::SourceOf32OnesIsAny) if source == Wild::Is(Rank(u32::MAX.into())) => {
-                source = Wild::Any;
-            }
+            Some(Fault::SourceBit31Ignored) => ignore_source(&mut source, &envelope, 1 << 31),
+            Some(Fault::SourcesIn16Bits) => ignore_source(&mut source, &envelope, !0 << 16),
             Some(Fault::AnyTagMissesNegative) if tag == Wild::Any && (envelope.tag.0 as i64) < 0 => {
                 return false;
             }
@@ -220,7 +217,8 @@ impl Mutant {
 }
 
 impl Engine for Mutant {
-    fn post(&mut self, mut receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let mut receive = Receive::new(id, *selector);
         receive.id.0 = self.kept(receive.id.0);
         if let Err(refused) = self.hints.admit(&receive.selector) {
             if self.has(Fault::RefusedPostIsQueued) {
@@ -254,7 +252,8 @@ impl Engine for Mutant {
         Ok(None)
     }
 
-    fn arrive(&mut self, mut message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let mut message = Message::new(id, Envelope::of(pair, tag));
         message.id.0 = self.kept(message.id.0);
         if let Some(at) = self.find_posted(&message.envelope) {
             return Ok(Some(self.take_posted(at)));
@@ -451,17 +450,18 @@ impl Engine for Mutant {
         if self.has(Fault::BatchInReverse) {
             let mut reversed = Vec::new();
             let result = messages.iter().rev().try_for_each(|&message| {
-                reversed.push(self.arrive(message)?);
+                reversed.push((self as &mut dyn Engine).arrive_message(message)?);
                 Ok(())
             });
             out.extend(reversed.into_iter().rev());
             return result;
         }
         for (at, &message) in messages.iter().enumerate() {
-            let result = self.arrive(message);
+            let result = (self as &mut dyn Engine).arrive_message(message);
             if result.is_err() && self.has(Fault::BatchGoesOnAfterARefusal) {
                 let rest = messages[at + 1..].iter();
-                rest.filter_map(|&message| self.arrive(message).ok()).for_each(|_| ());
+                rest.filter_map(|&message| (self as &mut dyn Engine).arrive_message(message).ok())
+                    .for_each(|_| ());
             }
             out.push(result?);
         }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive,
-    RecvId, Refused, Selector,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Pair, Queue, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, Tag,
 };
 
 use super::Mutant;
@@ -70,12 +70,12 @@ impl Drop for Sharing {
 }
 
 impl Engine for Sharing {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.own().post(receive)
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.own().post_open(id, selector)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.own().arrive(message)
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        self.own().arrive(id, pair, tag)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -1,6 +1,6 @@
 //! An engine that refuses every receive and message.
 
-use matchpoint::{Footprint, Hints, Readdressed};
+use matchpoint::{Footprint, Hints, Pair, Readdressed, Selector, Tag};
 
 use super::*;
 
@@ -11,11 +11,11 @@ pub struct Refusing {
 }
 
 impl Engine for Refusing {
-    fn post(&mut self, _: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, _: RecvId, _: &Selector) -> Result<Option<MsgId>, Refused> {
         Err(self.reason)
     }
 
-    fn arrive(&mut self, _: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, _: MsgId, _: Pair, _: Tag) -> Result<Option<RecvId>, Refused> {
         Err(self.reason)
     }
 

@@ -72,7 +72,8 @@ impl Batch {
 
 /// The bit of an envelope: the upper bits of a sum of products by odd constants.
 fn place(envelope: &Envelope) -> (usize, u64) {
-    let sum = (envelope.source.0.wrapping_mul(0xE703_7ED1_A0B4_28DB))
+    let sum = u64::from(envelope.source.0)
+        .wrapping_mul(0xE703_7ED1_A0B4_28DB)
         .wrapping_add(envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15))
         .wrapping_add(u64::from(envelope.context.0).wrapping_mul(0xC2B2_AE3D_27D4_EB4F));
     let mark = (sum >> (u64::BITS - MARKS.ilog2())) as usize;
@@ -85,7 +86,7 @@ mod tests {
     use crate::envelope::{ContextId, Rank, Tag, Wild};
 
     fn message(number: u64) -> Message {
-        Message::new(MsgId(number), Envelope::new(ContextId(1), Rank(number % 7), Tag(number)))
+        Message::new(MsgId(number), Envelope::new(ContextId(1), Rank((number % 7) as u32), Tag(number)))
     }
 
     #[test]

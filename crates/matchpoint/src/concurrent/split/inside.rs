@@ -284,10 +284,10 @@ fn keep(
     message: Message,
 ) -> Result<(), Refused> {
     if message.envelope.source != Rank::UNKNOWN {
-        return unexpected.arrive(message).map(drop);
+        return unexpected.arrive_message(message).map(drop);
     }
     nameless.try_reserve(1).map_err(|_| Refused::Memory)?;
-    unexpected.arrive(message)?;
+    unexpected.arrive_message(message)?;
     nameless.insert(message.id, message.envelope);
     Ok(())
 }
@@ -328,7 +328,7 @@ impl<R: Rules> Home<'_, R> {
 
     pub(super) fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         if self.posted.posted_len() > 0 {
-            match self.posted.arrive(message) {
+            match self.posted.arrive_message(message) {
                 Ok(None) => _ = self.posted.retract(&message),
                 // It may not wait; but it need not if a receive is pended for it.
                 Err(Refused::Hint) if !self.kept.pended.is_empty() => {}
@@ -379,7 +379,7 @@ impl<R: Rules> Home<'_, R> {
         // Which receive accepts it only the engine that has them can tell, of a message that arrives there.
         if self.posted.posted_len() > 0 {
             let named = Message::new(message.id, Envelope { source, ..nameless });
-            if let Some(receive) = self.posted.arrive(named)? {
+            if let Some(receive) = self.posted.arrive_message(named)? {
                 self.kept.withdraw(message);
                 return Ok(Readdressed::Matched(receive));
             }

@@ -7,17 +7,17 @@ use std::thread;
 
 use super::*;
 use crate::engines;
-use crate::envelope::{Envelope, Tag, Wild};
+use crate::envelope::{Envelope, Pair, Selector, Tag, Wild};
 
 fn receive(id: u64, source: u64) -> Receive {
     Receive::new(RecvId(id), asks(source))
 }
 
 fn asks(source: u64) -> Selector {
-    Selector::new(ContextId(0), Wild::Is(Rank(source)), Wild::Is(Tag(0)))
+    Selector::new(ContextId(0), Wild::Is(Rank(source as u32)), Wild::Is(Tag(0)))
 }
 
-fn message(id: u64, source: u64) -> Message {
+fn message(id: u64, source: u32) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(0)))
 }
 
@@ -66,9 +66,9 @@ fn until_waiting<R: Rules>(split: &Split<R>, count: usize) {
 #[test]
 fn what_cannot_tell_whether_there_is_a_batch_goes_on() {
     let split = split();
-    assert_eq!(split.arrive(message(9, 5)), Ok(None));
-    assert_eq!(split.arrive(message(10, 2)), Ok(None));
-    assert_eq!(split.arrive(message(11, 6)), Ok(None));
+    assert_eq!(split.arrive_message(message(9, 5)), Ok(None));
+    assert_eq!(split.arrive_message(message(10, 2)), Ok(None));
+    assert_eq!(split.arrive_message(message(11, 6)), Ok(None));
     assert_eq!(split.post(receive(1, 1)), Ok(None));
     let out = beside(&split, &[message(1, 1), message(2, 2), message(3, 2)], || {
         assert_eq!(split.post(receive(2, 3)), Ok(None), "nothing of the batch");
@@ -85,7 +85,7 @@ fn what_cannot_tell_whether_there_is_a_batch_goes_on() {
     assert_eq!(out, [Some(RecvId(1)), None, None]);
     assert_eq!((all(&split, Queue::Posted), all(&split, Queue::Unexpected)), (vec![2], vec![2, 3]));
     assert_eq!((split.posted_len(), split.unexpected_len()), (1, 2));
-    assert_eq!(split.arrive(message(4, 3)), Ok(Some(RecvId(2))));
+    assert_eq!(split.arrive_message(message(4, 3)), Ok(Some(RecvId(2))));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn what_accepts_a_message_of_the_batch_waits_until_it_is_over() {
         scope.spawn(|| assert_eq!(split.probe(&any_tag), Some(MsgId(4))));
         scope.spawn(|| assert!(split.cancel(&receive(2, 1)), "it is posted"));
         scope.spawn(|| assert!(split.retract(&message(5, 5))));
-        scope.spawn(|| assert_eq!(split.arrive(message(6, 6)), Ok(None)));
+        scope.spawn(|| assert_eq!(split.arrive_message(message(6, 6)), Ok(None)));
         assert_eq!(batch.join().unwrap(), Ok(()));
     });
     assert_eq!(out, [Some(RecvId(1)), None, None, None, None]);
@@ -177,7 +177,7 @@ fn a_delivery_that_panics_gives_everything_back() {
         // Whether the message behind has arrived is up to the engine.
         let posted = if out.len() == 3 { vec![3] } else { vec![2, 3] };
         assert_eq!(all(&split, Queue::Posted), posted, "{name}");
-        assert_eq!(split.arrive(message(4, 3)), Ok(Some(RecvId(3))), "{name}");
+        assert_eq!(split.arrive_message(message(4, 3)), Ok(Some(RecvId(3))), "{name}");
     }
 }
 
@@ -194,7 +194,7 @@ fn a_batch_stops_where_a_message_is_refused() {
     assert_eq!((refused, out), (Err(Refused::Hint), vec![None, Some(RecvId(1))]));
     assert_eq!((all(&split, Queue::Posted), all(&split, Queue::Unexpected)), (vec![2], vec![5]));
     assert_eq!(split.set_hints(ContextId(1), no_unexpected), Err(Refused::Hint));
-    assert_eq!(split.arrive(Message { id: MsgId(6), ..elsewhere }), Ok(None), "as before");
+    assert_eq!(split.arrive_message(Message { id: MsgId(6), ..elsewhere }), Ok(None), "as before");
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn long_batches_are_as_their_messages() {
         let receive = receive(number, number * 2);
         assert_eq!(split.post(receive), right.post(receive));
     }
-    let messages: Vec<Message> = (0..3000).map(|number| message(number, number)).collect();
+    let messages: Vec<Message> = (0..3000).map(|number| message(number.into(), number)).collect();
     let (mut out, mut expected) = (Vec::new(), Vec::new());
     let delivered = std::sync::Mutex::new(Vec::new());
     let deliver = |number: usize, receive: RecvId| delivered.lock().unwrap().push((number, receive));
@@ -231,15 +231,17 @@ impl Crowded {
 }
 
 impl Engine for Crowded {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         match self.list.matched_probe(&receive.selector) {
             None => self.room(Queue::Posted).and_then(|()| self.list.post(receive)),
             found => Ok(found),
         }
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        let found = self.list.arrive(message)?;
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
+        let found = self.list.arrive_message(message)?;
         if found.is_none()
             && let Err(refused) = self.room(Queue::Unexpected)
         {
@@ -343,13 +345,16 @@ fn receives_that_there_is_no_room_for_stay_pended() {
     split.fail_source(ContextId(0), Rank(3), &mut drained);
     assert_eq!(drained.receives, [RecvId(6), RecvId(7)]);
     posted_is_full.store(false, Ordering::Relaxed);
-    assert_eq!((split.post(receive(10, 3)), split.arrive(message(6, 3))), (Ok(None), Ok(Some(RecvId(10)))));
+    assert_eq!(
+        (split.post(receive(10, 3)), split.arrive_message(message(6, 3))),
+        (Ok(None), Ok(Some(RecvId(10))))
+    );
 }
 
 #[test]
 fn messages_that_there_is_no_room_for_are_found_where_they_are() {
     let (split, [_, unexpected_is_full]) = crowded();
-    assert_eq!(split.arrive(message(9, 2)), Ok(None));
+    assert_eq!(split.arrive_message(message(9, 2)), Ok(None));
     assert_eq!(split.post(receive(1, 1)), Ok(None));
     let messages: Vec<Message> = (2..8).map(|id| message(id, 2)).collect();
     let out = beside(&split, &[&[message(1, 1)], &messages[..]].concat(), || {
@@ -357,7 +362,7 @@ fn messages_that_there_is_no_room_for_are_found_where_they_are() {
     });
     assert_eq!(out[0], Some(RecvId(1)));
     assert_eq!((all(&split, Queue::Unexpected), split.unexpected_len()), (vec![9, 2, 3, 4, 5, 6, 7], 7));
-    assert_eq!(split.arrive(message(10, 3)), Err(Refused::Full), "it would be before them");
+    assert_eq!(split.arrive_message(message(10, 3)), Err(Refused::Full), "it would be before them");
     assert_eq!(split.arrive_batch(&[message(11, 3), message(12, 3)], &mut Vec::new()), Err(Refused::Full));
     assert_eq!(split.probe(&asks(2)), Some(MsgId(9)));
     assert_eq!(split.post(receive(2, 2)), Ok(Some(MsgId(9))));
@@ -367,7 +372,7 @@ fn messages_that_there_is_no_room_for_are_found_where_they_are() {
     assert!(!split.retract(&message(3, 2)));
     assert_eq!(split.post(receive(3, 2)), Ok(Some(MsgId(4))));
     unexpected_is_full.store(false, Ordering::Relaxed);
-    assert_eq!(split.arrive(message(13, 2)), Ok(None));
+    assert_eq!(split.arrive_message(message(13, 2)), Ok(None));
     let mut drained = Drained::default();
     split.close(ContextId(0), &mut drained);
     assert_eq!(drained.messages, [5, 6, 7, 13].map(MsgId));
@@ -385,7 +390,7 @@ fn a_message_that_there_is_no_room_for_is_named_once_there_is() {
     assert_eq!(split.readdress(&nameless, Rank(2)), Err(Refused::Memory), "it has no place yet");
     assert_eq!(all(&split, Queue::Unexpected), [2, 3]);
     unexpected_is_full.store(false, Ordering::Relaxed);
-    assert_eq!(split.arrive(message(4, 5)), Ok(None), "and now it has");
+    assert_eq!(split.arrive_message(message(4, 5)), Ok(None), "and now it has");
     unexpected_is_full.store(true, Ordering::Relaxed);
     assert_eq!(split.readdress(&nameless, Rank(2)), Err(Refused::Full), "as the engine says");
     assert_eq!((all(&split, Queue::Unexpected), split.posted_len()), (vec![2, 3, 4], 0));
@@ -403,7 +408,7 @@ fn a_message_is_nameless_until_it_is_named_or_gone() {
     let any = |id| Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let name = |id| split.readdress(&nameless(id), Rank(3));
     for id in 1..=7 {
-        assert_eq!(split.arrive(nameless(id)), Ok(None));
+        assert_eq!(split.arrive_message(nameless(id)), Ok(None));
     }
     assert_eq!(split.readdress(&nameless(7), Rank::UNKNOWN), Ok(Readdressed::NotNameless));
     assert_eq!(split.post(any(1)), Ok(Some(MsgId(1))));
@@ -423,7 +428,7 @@ fn a_message_is_nameless_until_it_is_named_or_gone() {
     split.close(ContextId(0), &mut Drained::default());
     assert_eq!(split.post(receive(10, 3)), Ok(None));
     assert_eq!(name(7), Ok(Readdressed::NotNameless));
-    assert_eq!(split.arrive(message(7, 5)), Ok(None));
+    assert_eq!(split.arrive_message(message(7, 5)), Ok(None));
     assert_eq!(name(7), Ok(Readdressed::NotNameless), "another of that name, from somebody");
     assert_eq!((all(&split, Queue::Posted), all(&split, Queue::Unexpected)), (vec![10], vec![7]));
 }

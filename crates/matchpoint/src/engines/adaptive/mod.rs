@@ -26,7 +26,7 @@ use self::structure::Structure;
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
@@ -169,21 +169,21 @@ impl Adaptive {
 }
 
 impl Engine for Adaptive {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let result = match &mut self.structure {
-            Structure::List(list) => list.post(receive),
-            Structure::Bins(bins) => bins.post(receive),
-            Structure::Ranks(ranks) => ranks.post(receive),
+            Structure::List(list) => list.post_open(id, selector),
+            Structure::Bins(bins) => bins.post_open(id, selector),
+            Structure::Ranks(ranks) => ranks.post_open(id, selector),
         };
         self.searched();
         result
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let result = match &mut self.structure {
-            Structure::List(list) => list.arrive(message),
-            Structure::Bins(bins) => bins.arrive(message),
-            Structure::Ranks(ranks) => ranks.arrive(message),
+            Structure::List(list) => list.arrive(id, pair, tag),
+            Structure::Bins(bins) => bins.arrive(id, pair, tag),
+            Structure::Ranks(ranks) => ranks.arrive(id, pair, tag),
         };
         self.searched();
         result

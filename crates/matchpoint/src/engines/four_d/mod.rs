@@ -30,7 +30,7 @@ use crate::chains::{Aged, Chain, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::peers::Peers;
@@ -259,7 +259,8 @@ impl<E: Effort> Queues for FourD<E> {
 }
 
 impl<E: Effort> Engine for FourD<E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
             return Ok(Some(self.take_message(at)));
@@ -273,7 +274,8 @@ impl<E: Effort> Engine for FourD<E> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         if let Some(id) = self.take_receive(&message.envelope) {
             return Ok(Some(id));
         }

@@ -172,7 +172,7 @@ impl Query {
             (None, None) => Open::Both,
         };
         // A field that is left open drops out of the key by itself.
-        Query { words: F::words(selector.context(), source.unwrap_or(0), tag.unwrap_or(0)), open }
+        Query { words: F::words(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), open }
     }
 }
 
@@ -237,7 +237,7 @@ impl<K: Width, F: Fold> Scheme for Folds<K, F> {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> Words {
-        F::words(envelope.context, envelope.source.0, envelope.tag.0)
+        F::words(envelope.context, envelope.source.0.into(), envelope.tag.0)
     }
 
     #[inline]

@@ -121,14 +121,14 @@ impl Scheme for Windows {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> u32 {
-        let (source, tag) = (self.rank.fold(envelope.source.0), self.tag.fold(envelope.tag.0));
+        let (source, tag) = (self.rank.fold(envelope.source.0.into()), self.tag.fold(envelope.tag.0));
         self.join(source, tag) ^ spread(envelope.context)
     }
 
     #[inline]
     fn query(&self, selector: &Selector) -> Masked {
         let (source, source_mask) = match selector.source() {
-            Wild::Is(source) => (self.rank.fold(source.0), self.rank.mask),
+            Wild::Is(source) => (self.rank.fold(source.0.into()), self.rank.mask),
             _ => (0, 0),
         };
         let (tag, tag_mask) = match selector.tag() {

@@ -1,13 +1,12 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
-use super::key::{Class, Key, Pattern};
+use super::key::{Key, Pattern};
 use super::row::{Entry, NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{At, Exchange};
 use super::wildcards::Place;
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, Outcome, WILD};
 use crate::effort::Effort;
 use crate::engine::{Engine, Queue};
-use crate::envelope::Selector;
 
 /// A receive that accepts a message.
 #[derive(Clone, Copy)]
@@ -19,7 +18,7 @@ enum Accepting {
 impl<E: Effort> Hybrid<E> {
     /// Posts a receive without wildcards.
     #[inline(always)]
-    pub(super) fn post_exact(&mut self, id: u64, key: Key) -> Outcome {
+    pub(super) fn post_key(&mut self, id: u64, key: Key) -> Outcome {
         if self.gate & MOVING == 0 {
             match self.table.exchange(key, POSTED, id, self.posts >> NUMBER) {
                 Exchange::Vacant(slot) => {
@@ -39,11 +38,11 @@ impl<E: Effort> Hybrid<E> {
                 Exchange::Other => {}
             }
         }
-        self.post_exact_slowly(id, key)
+        self.post_key_slowly(id, key)
     }
 
     #[inline(never)]
-    fn post_exact_slowly(&mut self, id: u64, key: Key) -> Outcome {
+    fn post_key_slowly(&mut self, id: u64, key: Key) -> Outcome {
         let entry = Entry { id, number: self.posts >> NUMBER };
         let entries = self.entries();
         let exchanged = self.table.exchange_slowly(key, Queue::Posted, entry, entries);
@@ -58,16 +57,6 @@ impl<E: Effort> Hybrid<E> {
                 self.message_left(number);
                 Outcome::Took(id)
             }
-            Err(why) => why.into(),
-        }
-    }
-
-    /// Posts any receive.
-    #[inline(never)]
-    pub(super) fn post_any(&mut self, id: u64, selector: &Selector) -> Outcome {
-        match self.hints.admit(selector).and_then(|()| self.pattern(selector)) {
-            Ok(Pattern { key, class: Class::EXACT }) => self.post_exact(id, key),
-            Ok(pattern) => self.post_wildcard(id, pattern),
             Err(why) => why.into(),
         }
     }
@@ -137,7 +126,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// A message with that key arrives.
     #[inline(always)]
-    pub(super) fn arrive_exact(&mut self, id: u64, key: Key) -> Outcome {
+    pub(super) fn arrive_key(&mut self, id: u64, key: Key) -> Outcome {
         if self.gate == 0 {
             match self.table.exchange(key, UNEXPECTED, id, self.log.next()) {
                 Exchange::Vacant(slot) => {

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-use crate::envelope::ContextId;
+use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 
 /// Context, source number and tag of a message, or of a receive without wildcards.
 ///
@@ -11,26 +11,30 @@ use crate::envelope::ContextId;
 /// stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Key {
-    /// The context in the upper half, the [source number](super::sources) in the lower half.
+    /// A [`Pair`].
     pub(super) pair: u64,
     pub(super) tag: u64,
 }
 
-/// The source number of `MPI_ANY_SOURCE` in a receive, and of a message whose source is not known yet.
-pub(super) const ANY: u64 = 0xFFFF_FFFF;
+/// The source in the pair of a receive from any source, and of a message whose source is not known yet.
+const ANY: u64 = 0xFFFF_FFFF;
 
 impl Key {
     #[inline(always)]
-    pub(super) fn new(context: ContextId, source: u64, tag: u64) -> Self {
-        Key { pair: u64::from(context.0) << 32 | source, tag }
+    pub(super) fn new(pair: Pair, tag: Tag) -> Self {
+        Key { pair: pair.0, tag: tag.0 }
+    }
+
+    pub(super) fn of(envelope: &Envelope) -> Self {
+        Key::new(envelope.pair(), envelope.tag)
     }
 
     pub(super) fn context(self) -> ContextId {
-        ContextId((self.pair >> 32) as u32)
+        Pair(self.pair).context()
     }
 
-    pub(super) fn source(self) -> u64 {
-        self.pair & ANY
+    pub(super) fn envelope(self) -> Envelope {
+        Envelope::of(Pair(self.pair), Tag(self.tag))
     }
 }
 
@@ -64,6 +68,17 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
+    #[inline(always)]
+    pub(super) fn of(selector: &Selector) -> Self {
+        let (Pair(pair), (tag, ignore)) = (selector.pair(), selector.tag_and_ignored());
+        let source = if pair as u32 == ANY as u32 { ANY as u32 } else { 0 };
+        Pattern { key: Key { pair, tag }, class: Class { ignore, source } }
+    }
+
+    pub(super) fn selector(&self) -> Selector {
+        Selector::of(Pair(self.key.pair), self.key.tag, self.class.ignore)
+    }
+
     /// Rule 1 of the contract.
     #[inline(always)]
     pub(super) fn accepts(&self, key: Key) -> bool {

@@ -2,7 +2,6 @@
 
 use super::key::{Class, Key, Pattern};
 use super::row::Entry;
-use super::sources::Sources;
 use super::{CHECK, Hybrid};
 use crate::effort::Effort;
 use crate::engine::{Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
@@ -79,19 +78,9 @@ impl<E: Effort> Hybrid<E> {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
-    /// Frees the numbers of sources without entries.
-    #[inline(never)]
-    pub(super) fn retain_sources(&mut self) {
-        let mut sources = std::mem::take(&mut self.sources);
-        let posted = self.posted().map(|(_, posted)| posted.pattern.key.source());
-        let unexpected = self.unexpected().map(|(_, message)| message.key.source());
-        sources.retain(posted.chain(unexpected));
-        self.sources = sources;
-    }
-
     /// [`Engine::cancel`](crate::Engine::cancel).
     pub(super) fn cancel_receive(&mut self, receive: &Receive) -> bool {
-        let Some(pattern) = self.known_pattern(&receive.selector) else { return false };
+        let pattern = Pattern::of(&receive.selector);
         let was_there = self.remove_receive(&pattern, |entry| entry.id == receive.id.0);
         self.settle();
         was_there
@@ -99,8 +88,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// [`Engine::retract`](crate::Engine::retract).
     pub(super) fn retract_message(&mut self, message: &Message) -> bool {
-        let Some(key) = self.known_key(&message.envelope) else { return false };
-        self.remove_message(key, |entry| entry.id == message.id.0)
+        self.remove_message(Key::of(&message.envelope), |entry| entry.id == message.id.0)
     }
 
     /// [`Engine::readdress`](crate::Engine::readdress).
@@ -112,10 +100,10 @@ impl<E: Effort> Hybrid<E> {
         if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
             return Ok(Readdressed::NotNameless);
         }
-        let Some(old) = self.known_key(&message.envelope) else { return Ok(Readdressed::NotNameless) };
+        let old = Key::of(&message.envelope);
         let found = self.table.search(old, Queue::Unexpected, |entry| entry.id == message.id.0);
         let Some((_, _, entry)) = found else { return Ok(Readdressed::NotNameless) };
-        let key = self.key(&Envelope { source, ..message.envelope })?;
+        let key = Key::of(&Envelope { source, ..message.envelope });
         // Only searches by post, arrive and probe count.
         let effort = std::mem::take(&mut self.effort);
         let taken = self.take_for(key);
@@ -187,7 +175,6 @@ impl<E: Effort> Hybrid<E> {
             self.wildcards.release();
             self.indexes.clear();
             self.log.release();
-            self.sources = Sources::default();
         }
         self.settle();
     }
@@ -208,11 +195,11 @@ impl<E: Effort> Queues for Hybrid<E> {
     }
 
     fn receive(&self, at: Posted) -> Receive {
-        Receive::new(RecvId(at.entry.id), self.sources.selector(&at.pattern))
+        Receive::new(RecvId(at.entry.id), at.pattern.selector())
     }
 
     fn message(&self, at: Unexpected) -> Message {
-        Message::new(MsgId(at.entry.id), self.sources.envelope(at.key))
+        Message::new(MsgId(at.entry.id), at.key.envelope())
     }
 
     fn take_posted(&mut self, Posted { pattern, entry }: Posted) {
@@ -224,8 +211,7 @@ impl<E: Effort> Queues for Hybrid<E> {
     }
 
     fn rename(&mut self, at: Unexpected, named: Envelope) -> Result<(), Refused> {
-        let key = self.key(&named)?;
-        self.change_key(at.key, key, at.entry)
+        self.change_key(at.key, Key::of(&named), at.entry)
     }
 
     fn hints(&mut self) -> &mut HintTable {

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! * A receive and a message with the same key match, so a key has entries in one queue only: the lookup that finds nothing to take
-//!   has found the place to wait. In the common case a call touches one cache line (`table.rs`, `row.rs`, `slot.rs`).
-//! * Duplicates are linked in blocks of 14 (`duplicates.rs`).
+//!   has found the place to wait. In the common case a call touches one cache line (`table.rs`, `row.rs`).
+//! * Duplicates are linked in blocks of 15 (`duplicates.rs`).
 //! * Posted receives with wildcards are in a table of their class; an arrival looks up its key in the table of each class with
 //!   receives, and takes the oldest receive (`wildcards.rs`).
 //! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search that scans more than
@@ -35,8 +35,8 @@
 //! | file | content |
 //! |---|---|
 //! | `exact.rs` | post and arrive, in the order of their cases |
-//! | `key.rs`, `sources.rs` | keys, classes, patterns, the hash function; 32-bit source numbers |
-//! | `table.rs`, `row.rs`, `slot.rs`, `duplicates.rs` | the hash table |
+//! | `key.rs` | keys, classes, patterns, the hash function |
+//! | `table.rs`, `rows.rs`, `row.rs`, `duplicates.rs` | the hash table |
 //! | `log.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
 //! | `maintenance.rs` | cancel, retract, readdress, and what `upkeep` needs |
@@ -49,23 +49,21 @@ mod log;
 mod maintenance;
 mod row;
 mod rows;
-mod sources;
 mod table;
 mod wildcards;
 
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
 use crate::upkeep;
 use index::Indexes;
-use key::{ANY, Class, Hashing, Key, Pattern};
+use key::{Class, Hashing, Key, Pattern};
 use log::Log;
 use row::{NUMBER, POSTED};
-use sources::{Sources, is_direct};
 use table::{At, Table};
 use wildcards::Wildcards;
 
@@ -123,15 +121,14 @@ pub struct Hybrid<E: Effort = ()> {
     log: Log,
     wildcards: Wildcards,
     indexes: Indexes,
-    sources: Sources,
     hints: HintTable,
     peak_bytes: u64,
     effort: E,
 }
 
-/// The outcome of a post or an arrival, in two registers.
+/// The outcome of a post or an arrival, in two registers: the compiler does not keep a `Result` of an `Option` there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+enum Outcome {
     /// The entry is queued.
     Queued,
     /// The call took the entry with this id.
@@ -181,49 +178,10 @@ impl<E: Effort> Hybrid<E> {
             log: Log::new(kernel),
             wildcards: Wildcards::new(hashing, kernel),
             indexes: Indexes::new(hashing),
-            sources: Sources::default(),
             hints: HintTable::default(),
             peak_bytes: 0,
             effort: E::default(),
         }
-    }
-
-    /// An engine whose hash function has that seed.
-    pub fn with_seed(seed: u64) -> Hybrid<()> {
-        Hybrid::new(Hashing::of_seed(seed), Kernel::fastest())
-    }
-
-    /// Posts a receive without wildcards. `pair` is the context in the upper half and the source in the lower half.
-    #[inline(always)]
-    pub fn post_pair(&mut self, id: u64, pair: u64, tag: u64) -> Outcome {
-        if (pair as i32) < 0 {
-            return self.post_any(
-                id,
-                &Selector::new(
-                    ContextId((pair >> 32) as u32),
-                    crate::Wild::Is(Rank(pair & ANY)),
-                    crate::Wild::Is(crate::Tag(tag)),
-                ),
-            );
-        }
-        self.post_exact(id, Key { pair, tag })
-    }
-
-    /// A message arrives.
-    #[inline(always)]
-    pub fn arrive_pair(&mut self, id: u64, pair: u64, tag: u64) -> Outcome {
-        self.arrive_exact(id, Key { pair, tag })
-    }
-
-    /// Posts a receive with wildcards.
-    #[inline(always)]
-    pub fn post_open(&mut self, id: u64, pair: u64, tag: u64, ignore: u64, any_source: bool) -> Outcome {
-        if self.gate & HINTED != 0 || (pair as i32) < 0 {
-            std::process::abort();
-        }
-        let class = Class { ignore, source: if any_source { ANY as u32 } else { 0 } };
-        let key = Key { pair, tag };
-        self.post_wildcard(id, Pattern { key: class.masked(key), class })
     }
 
     #[inline]
@@ -244,49 +202,13 @@ impl<E: Effort> Hybrid<E> {
         self.set_gate(MOVING, !self.table.is_ready());
     }
 
-    /// The number of a source. A source without one gets one.
-    fn number(&mut self, source: Rank) -> Result<u64, Refused> {
-        match self.sources.number(source) {
-            Some(number) => Ok(number),
-            None => {
-                if self.sources.len() > 2 * self.entries() + 64 {
-                    self.retain_sources();
-                }
-                self.sources.add(source)
-            }
-        }
-    }
-
-    fn key(&mut self, envelope: &Envelope) -> Result<Key, Refused> {
-        Ok(Key::new(envelope.context, self.number(envelope.source)?, envelope.tag.0))
-    }
-
-    /// The pattern of a selector, whose source gets a number.
-    fn pattern(&mut self, selector: &Selector) -> Result<Pattern, Refused> {
-        let (asked, any_source, _) = selector.parts();
-        let source = if any_source { ANY } else { self.number(asked.source)? };
-        Ok(pattern(selector, source))
-    }
-
-    /// The pattern of a selector, if its source has a number. No entry is queued under other sources.
-    fn known_pattern(&self, selector: &Selector) -> Option<Pattern> {
-        let (asked, any_source, _) = selector.parts();
-        let source = if any_source { ANY } else { self.sources.number(asked.source)? };
-        Some(pattern(selector, source))
-    }
-
-    /// The key of an envelope, if its source has a number.
-    fn known_key(&self, envelope: &Envelope) -> Option<Key> {
-        Some(Key::new(envelope.context, self.sources.number(envelope.source)?, envelope.tag.0))
-    }
-
     /// Where the message is that a probe would return.
     fn find_message(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
         self.hints.admit(selector).ok()?;
         if self.log.len() == 0 {
             return None;
         }
-        let pattern = self.known_pattern(selector)?;
+        let pattern = Pattern::of(selector);
         let key = if pattern.class == Class::EXACT {
             pattern.key
         } else {
@@ -306,31 +228,26 @@ impl<E: Effort> Hybrid<E> {
     }
 }
 
-fn pattern(selector: &Selector, source: u64) -> Pattern {
-    let (asked, any_source, ignore) = selector.parts();
-    let class = Class { ignore, source: if any_source { ANY as u32 } else { 0 } };
-    Pattern { key: Key::new(asked.context, source, asked.tag.0), class }
-}
-
 impl<E: Effort> Engine for Hybrid<E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        let (asked, any_source, ignore) = receive.selector.parts();
-        if ignore | u64::from(any_source) | u64::from(!is_direct(asked.source)) != 0 {
-            return self.post_any(receive.id.0, &receive.selector).map(MsgId);
-        }
-        let key = Key::new(asked.context, asked.source.0, asked.tag.0);
-        self.post_exact(receive.id.0, key).map(MsgId)
+    #[inline]
+    fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
+        self.post_key(id.0, Key::new(pair, tag)).map(MsgId)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        let Envelope { context, source, tag } = message.envelope;
-        if !is_direct(source) {
-            return match self.key(&message.envelope) {
-                Ok(key) => self.arrive_exact(message.id.0, key).map(RecvId),
-                Err(why) => Err(why),
-            };
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let pattern = Pattern::of(selector);
+        if self.gate & HINTED != 0 {
+            self.hints.admit(selector)?;
         }
-        self.arrive_exact(message.id.0, Key::new(context, source.0, tag.0)).map(RecvId)
+        if pattern.class == Class::EXACT {
+            return self.post_key(id.0, pattern.key).map(MsgId);
+        }
+        self.post_wildcard(id.0, pattern).map(MsgId)
+    }
+
+    #[inline]
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        self.arrive_key(id.0, Key::new(pair, tag)).map(RecvId)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -383,11 +300,8 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
-        let entries_bytes = self.table.bytes()
-            + self.log.bytes()
-            + self.wildcards.bytes()
-            + self.indexes.bytes()
-            + self.sources.bytes();
+        let entries_bytes =
+            self.table.bytes() + self.log.bytes() + self.wildcards.bytes() + self.indexes.bytes();
         let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes);
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }

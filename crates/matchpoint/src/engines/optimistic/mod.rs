@@ -14,8 +14,6 @@
 //! * Each communicator has its own indexes. A table is made when the first receive of its class is posted, and is not
 //!   searched while it is empty; the tables of messages when the first message waits. Where hints rule out a class
 //!   (`no_any_source`, `no_any_tag`) nothing is kept for it in either queue.
-//! * A message may bring its hash values (§IV-D). They are used with `hashes=sender` only: one wrong value, and a message
-//!   is filed where no receive looks for it, so that whoever asks for this must trust every peer's library.
 //! * Receives that were posted one after the other in their communicator and ask for the same belong to a run (§III-D),
 //!   which the statistics tell: how often the fast path of the parallel form is open to a message.
 //! * A receive that finds `capacity` others posted is refused ([`Refused::Full`]), and the caller matches in another
@@ -55,7 +53,7 @@ use crate::chains::{Aged, Place};
 use crate::communicators::Communicators;
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Selector};
+use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hashes::{self, Hashes};
 use crate::hints::{HintTable, Hints};
@@ -76,19 +74,13 @@ pub(super) const SPEC: Spec = Spec {
             meaning: "receives that may be posted at once, of all communicators; for more, see `full`; 0: any number",
         },
         software::FULL,
-        Parameter {
-            key: "hashes",
-            default: "own",
-            meaning: "hash values of a message: own (computed here), sender (those it brings, trusted: a sender that computes them wrongly loses messages)",
-        },
     ],
     variants: &[
         "bins=1",
         "bins=3",
         "bins=3,capacity=0",
-        "bins=3,hashes=sender",
         "capacity=4,bins=3,full=software",
-        "capacity=16,full=software,hashes=sender",
+        "capacity=16,full=software",
     ],
     tight: &["capacity=1", "capacity=4,bins=3", "capacity=16,bins=3"],
     build,
@@ -100,17 +92,11 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         return Err(arguments.invalid("bins", &bins.to_string(), SPEC.parameters[0].meaning));
     }
     let capacity: u32 = arguments.get("capacity")?;
-    let hashes: String = arguments.get("hashes")?;
-    let trusting = match hashes.as_str() {
-        "sender" => true,
-        "own" => false,
-        other => return Err(arguments.invalid("hashes", other, SPEC.parameters[3].meaning)),
-    };
     let capacity = capacity as usize;
     if counting {
-        software::build(Optimistic::<Counts>::new(bins, capacity, trusting), arguments, counting)
+        software::build(Optimistic::<Counts>::new(bins, capacity), arguments, counting)
     } else {
-        software::build(Optimistic::<()>::new(bins, capacity, trusting), arguments, counting)
+        software::build(Optimistic::<()>::new(bins, capacity), arguments, counting)
     }
 }
 
@@ -123,15 +109,13 @@ pub(super) struct Optimistic<T: Tally> {
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// A message's own hash values are used.
-    trusting: bool,
     /// The most that was held before a communicator was closed or steered; nothing else gives memory back.
     peak_bytes: u64,
     tally: T,
 }
 
 impl<T: Tally> Optimistic<T> {
-    pub(super) fn new(bins: u32, capacity: usize, trusting: bool) -> Self {
+    pub(super) fn new(bins: u32, capacity: usize) -> Self {
         Optimistic {
             communicators: Communicators::default(),
             receives: Descriptors::new(capacity),
@@ -139,17 +123,8 @@ impl<T: Tally> Optimistic<T> {
             label: 0,
             hints: HintTable::default(),
             bins,
-            trusting,
             peak_bytes: 0,
             tally: T::default(),
-        }
-    }
-
-    #[inline]
-    fn hashes(&self, message: &Message) -> Hashes {
-        match message.hashes {
-            Some(hashes) if self.trusting => hashes,
-            _ => Hashes::of(&message.envelope),
         }
     }
 
@@ -295,7 +270,8 @@ impl<T: Tally> Tables for Optimistic<T> {
 }
 
 impl<T: Tally> Engine for Optimistic<T> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         let selector = &receive.selector;
         self.hints.admit(selector)?;
         if let Some(at) = self.find_unexpected(selector) {
@@ -317,8 +293,9 @@ impl<T: Tally> Engine for Optimistic<T> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        let hashes = self.hashes(&message);
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
+        let hashes = Hashes::of(&message.envelope);
         if let Some(id) = self.take_receive(&message.envelope, hashes) {
             return Ok(Some(id));
         }

@@ -23,7 +23,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     ) -> Result<(), Refused> {
         out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
         if let [message] = *messages {
-            let found = self.tables.arrive(message)?;
+            let found = self.tables.arrive(message.id, message.envelope.pair(), message.envelope.tag)?;
             out.push(found);
             if let (Some(receive), Some(deliver)) = (found, deliver) {
                 deliver(0, receive);
@@ -273,7 +273,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
 
     fn singly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         for (number, &message) in (piece.first..).zip(piece.messages) {
-            let found = self.tables.arrive(message)?;
+            let found = self.tables.arrive(message.id, message.envelope.pair(), message.envelope.tag)?;
             out.push(found);
             if let Some(receive) = found {
                 piece.delivery.of(number, receive);

@@ -55,7 +55,7 @@ use crate::effort::Attempts;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
 };
-use crate::envelope::{ContextId, Rank, Selector};
+use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hashes;
 use crate::hints::Hints;
@@ -158,7 +158,7 @@ enum By {
 
 impl Shape {
     fn tables<T: Tally>(self) -> Optimistic<T> {
-        Optimistic::new(self.bins, self.capacity, false)
+        Optimistic::new(self.bins, self.capacity)
     }
 }
 
@@ -243,12 +243,12 @@ impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.tables.post(receive)
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.tables.post_open(id, selector)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.tables.arrive(message)
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        self.tables.arrive(id, pair, tag)
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {

@@ -107,7 +107,7 @@ impl Scratch {
 mod tests {
     use super::*;
 
-    fn selected(rule: Rule, entries: &[(u64, u64, u64)]) -> Vec<(u64, u64)> {
+    fn selected(rule: Rule, entries: &[(u64, u32, u64)]) -> Vec<(u64, u32)> {
         let sender = |&(number, source, entries)| Sender { number, source: Rank(source), entries };
         let mut senders: Vec<Sender> = entries.iter().map(sender).collect();
         rule.select(&mut senders, &mut Vec::new()).unwrap();

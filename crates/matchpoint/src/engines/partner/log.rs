@@ -15,7 +15,7 @@ const SAMPLED: u64 = 16;
 
 /// Sources from here on are addresses, not ranks: `rank_array` keeps no array for them, and they are left out of what it
 /// would take.
-const ADDRESSES: u64 = 1 << 16;
+const ADDRESSES: u32 = 1 << 16;
 
 /// Chooses what an effort counter goes with.
 pub trait Observed: Effort {
@@ -165,7 +165,7 @@ impl Log for Kept {
 
     fn queued(&mut self, source: Rank) {
         if source.0 < ADDRESSES {
-            self.processes = self.processes.max(source.0 + 1);
+            self.processes = self.processes.max(u64::from(source.0) + 1);
         }
     }
 

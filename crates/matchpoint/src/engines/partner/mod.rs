@@ -50,7 +50,7 @@ use queue::{Found, Queued, Split, Spot};
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
@@ -265,7 +265,8 @@ impl<E: Observed> Queues for Partner<E> {
 }
 
 impl<E: Observed> Engine for Partner<E> {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(found) = self.find_unexpected(&receive.selector) {
             return Ok(Some(self.take_message(found)));
@@ -274,7 +275,8 @@ impl<E: Observed> Engine for Partner<E> {
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        let message = Message::new(id, Envelope::of(pair, tag));
         if let Some(Found { at, .. }) = self.find_posted(&message.envelope) {
             return Ok(Some(self.posted.take(at).id));
         }

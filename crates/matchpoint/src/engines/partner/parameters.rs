@@ -252,7 +252,7 @@ fn partners(rule: &Rule, sources: &[Source], queue: Queue, hash: Hash) -> Result
     let mut senders: Vec<Sender> = sources.iter().filter(|of| counted(of) > 0).map(sender).collect();
     let memory = |_| NameError::new("engine `partner`: no memory for the profile", "there is too much in it");
     rule.select(&mut senders, &mut Vec::new()).map_err(memory)?;
-    let key = |sender: &Sender| sender.source.0 + rule.processes * sender.number;
+    let key = |sender: &Sender| u64::from(sender.source.0) + rule.processes * sender.number;
     let keys: Vec<u64> = senders.iter().map(key).collect();
     let displacement = match hash {
         Hash::Displacement => Displacement::new(&keys),

@@ -62,7 +62,7 @@ impl Partners {
     /// Those with `keys`, a perfect hash of which is `perfect`.
     pub fn all(processes: u64, keys: &[u64], perfect: Perfect) -> Self {
         let partner = |key| Partner {
-            source: Rank(key % processes),
+            source: Rank((key % processes) as u32),
             number: key / processes,
             since: 0,
             queue: Chain::default(),
@@ -95,7 +95,7 @@ impl Partners {
     /// the comparison that follows.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
-        source.0.wrapping_add(self.processes.wrapping_mul(number))
+        u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
     }
 
     /// O(1): at most `per_entry` comparisons.
@@ -199,7 +199,7 @@ impl Partners {
         let len = entries.len();
         for at in 0..self.all.len() {
             let Partner { source, number, .. } = self.all[at];
-            let key = source.0.wrapping_add(self.processes.wrapping_mul(number));
+            let key = u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number));
             let entry = &mut entries[entry_of(key, len)];
             self.all[at].next = std::mem::replace(entry, at as u32);
         }
@@ -215,12 +215,12 @@ mod tests {
     fn an_entry_takes_so_many_partners_and_no_more() {
         // ⌈√10⌉ = 4 entries of 2, full after two rounds.
         let mut partners = Partners::none(10, Some(2));
-        let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank)).collect();
+        let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();
         assert_eq!(taken, [true, true, true, true, true, true, true, true, false, false]);
         assert!(partners.is_full());
         for rank in 0..10 {
             let found = partners.find(0, Rank(rank)).map(|at| partners.get(at).since);
-            assert_eq!(found, (rank < 8).then_some(rank));
+            assert_eq!(found, (rank < 8).then_some(rank.into()));
             assert_eq!(partners.find(1, Rank(rank)), None, "the same rank elsewhere");
         }
         assert!(partners.bytes() <= 8 * size_of::<Partner>() as u64 + 4 * 4, "{}", partners.bytes());
@@ -232,11 +232,11 @@ mod tests {
             let mut partners = Partners::none(1024, Some(4));
             let ranks = (0..1024u32).step_by(stride);
             let fits = ranks.len().min(4 * 32);
-            let taken = ranks.filter(|&rank| partners.add(0, Rank(rank.into()), 0)).count();
+            let taken = ranks.filter(|&rank| partners.add(0, Rank(rank), 0)).count();
             assert!(taken * 20 >= fits * 17, "{taken} of {fits} with every {stride}th rank");
         }
         let mut partners = Partners::none(1024, Some(4));
-        let taken = (0..64).filter(|&at| partners.add(at / 4, Rank(at % 4), 0)).count();
+        let taken = (0..64).filter(|&at| partners.add(at / 4, Rank((at % 4) as u32), 0)).count();
         assert!(taken >= 60, "{taken} of 4 ranks in 16 contexts");
     }
 
@@ -244,10 +244,10 @@ mod tests {
     fn without_a_bound_entries_become_more() {
         let mut partners = Partners::none(4, None);
         for rank in 0..1000 {
-            assert!(partners.add(rank % 3, Rank(rank), rank));
+            assert!(partners.add(rank % 3, Rank(rank as u32), rank));
         }
         for rank in 0..1000 {
-            let found = partners.find(rank % 3, Rank(rank)).expect("it was added");
+            let found = partners.find(rank % 3, Rank(rank as u32)).expect("it was added");
             assert_eq!(partners.get(found).since, rank);
         }
         let Table::RoundRobin { entries, .. } = &partners.table else { unreachable!("not made of keys") };
@@ -258,12 +258,12 @@ mod tests {
     fn a_context_is_forgotten_and_the_others_stay() {
         let mut partners = Partners::none(100, Some(4));
         for rank in 0..12 {
-            assert!(partners.add(rank % 2, Rank(rank), rank));
+            assert!(partners.add(rank % 2, Rank(rank as u32), rank));
         }
         partners.forget(1);
         assert_eq!((partners.len(), partners.of(1).count()), (6, 0));
         for rank in 0..12 {
-            assert_eq!(partners.find(rank % 2, Rank(rank)).is_some(), rank % 2 == 0);
+            assert_eq!(partners.find(rank % 2, Rank(rank as u32)).is_some(), rank % 2 == 0);
         }
     }
 

@@ -35,7 +35,7 @@ pub struct Source {
     /// The mapped context id.
     pub context: u64,
     /// Its rank in that communicator.
-    pub source: u64,
+    pub source: u32,
     /// Receives that named it and were queued.
     pub posted: u64,
     /// Messages from it that were queued.
@@ -212,7 +212,7 @@ impl Reader {
             return Err(format!("`processes P` or `process R` was expected here, not `{}`", excerpt(line)));
         };
         let source = source(line)?;
-        if source.source >= processes {
+        if u64::from(source.source) >= processes {
             return Err(format!("there is no rank {} among {processes} processes", source.source));
         }
         let before = process.sources.last().map(|before| (before.context, before.source));
@@ -245,7 +245,7 @@ fn source(line: &str) -> Result<Source, String> {
     };
     let source = Source {
         context: next("number of a context", IDS)?,
-        source: next("rank of a source", IDS)?,
+        source: next("rank of a source", IDS)? as u32,
         posted: next("number of posted receives", u64::MAX)?,
         unexpected: next("number of unexpected messages", u64::MAX)?,
     };
@@ -279,7 +279,7 @@ mod tests {
         Profile::parse(Path::new("app.partners"), text.as_bytes(), wanted).map_err(|error| error.to_string())
     }
 
-    fn source(context: u64, source: u64, posted: u64, unexpected: u64) -> Source {
+    fn source(context: u64, source: u32, posted: u64, unexpected: u64) -> Source {
         Source { context, source, posted, unexpected }
     }
 
