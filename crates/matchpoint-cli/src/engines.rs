@@ -151,7 +151,7 @@ mod tests {
             Listed::of(&names).text(80)
         };
         assert_eq!(named(&["list"]).lines().count(), 1);
-        assert!(named(&["hybrid"]).starts_with("hybrid                short queues"));
+        assert!(named(&["hybrid"]).starts_with("hybrid                one hash table"));
         assert!(named(&["hybrid"]).contains("\n    seed=random       key of"));
         assert!(
             named(&["split"]).ends_with("posts and\n                      probes go on beside a batch\n")

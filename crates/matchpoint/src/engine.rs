@@ -97,7 +97,8 @@ pub(crate) fn one_by_one(
 
 /// A matching engine. The laws are in the [module's documentation](self), and as code in `matchpoint-conformance`.
 pub trait Engine: Send {
-    /// Rule 3, for a receive without wildcards. Returns the message taken, or `None` once the receive is queued.
+    /// Rule 3, for a receive without wildcards: the source in `pair` is not [`Rank::UNKNOWN`]. Returns the message taken, or
+    /// `None` once the receive is queued.
     ///
     /// # Errors
     /// [`Refused::Hint`] if the receive breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
