@@ -29,21 +29,32 @@ impl Name for MsgId {
     }
 }
 
+/// The outcome of a post or an arrival.
+#[inline(always)]
+pub(crate) fn outcome(answer: Result<Option<impl Name>, Refused>) -> Outcome {
+    let (id, status) = match answer {
+        Ok(None) => (0, MP_QUEUED),
+        Ok(Some(matched)) => (matched.number(), MP_MATCHED),
+        Err(refused) => (0, refusal_status(refused)),
+    };
+    Outcome { id, status, reserved: 0 }
+}
+
+/// The outcome of a probe.
+#[inline(always)]
+pub(crate) fn probed(answer: Option<MsgId>) -> Outcome {
+    let (id, status) = answer.map_or((0, MP_NONE), |message| (message.0, MP_FOUND));
+    Outcome { id, status, reserved: 0 }
+}
+
 /// The status of a post or an arrival; what it matched is written.
 ///
 /// # Safety
 /// `room` is room for a number.
 #[inline]
 pub(crate) unsafe fn matched(answer: Result<Option<impl Name>, Refused>, room: *mut u64) -> i32 {
-    match answer {
-        Ok(None) => MP_QUEUED,
-        Ok(Some(found)) => {
-            // SAFETY: the caller's promise.
-            unsafe { room.write(found.number()) };
-            MP_MATCHED
-        }
-        Err(refused) => refusal_status(refused),
-    }
+    // SAFETY: the caller's promise.
+    unsafe { written(outcome(answer), room) }
 }
 
 /// The status of a probe; the message is written.
@@ -52,11 +63,22 @@ pub(crate) unsafe fn matched(answer: Result<Option<impl Name>, Refused>, room: *
 /// As [`matched`].
 #[inline]
 pub(crate) unsafe fn seen(answer: Option<MsgId>, room: *mut u64) -> i32 {
-    answer.map_or(MP_NONE, |found| {
+    // SAFETY: the caller's promise.
+    unsafe { written(probed(answer), room) }
+}
+
+/// The status of an outcome; its id is written, if it has one.
+///
+/// # Safety
+/// As [`matched`].
+#[inline(always)]
+unsafe fn written(outcome: Outcome, room: *mut u64) -> i32 {
+    const { assert!(MP_MATCHED == MP_FOUND) };
+    if outcome.status == MP_MATCHED {
         // SAFETY: the caller's promise.
-        unsafe { room.write(found.0) };
-        MP_FOUND
-    })
+        unsafe { room.write(outcome.id) };
+    }
+    outcome.status
 }
 
 /// The status of a readdressing; the receive that the message took is written.

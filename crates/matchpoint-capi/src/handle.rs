@@ -121,8 +121,8 @@ pub(crate) unsafe fn with_words(
     // SAFETY: the caller's promise.
     let handle = unsafe { &*engine.cast::<Handle<Held>>() };
     match handle.state.load(Relaxed) {
-        // SAFETY: no call of this thread is under way, other threads are not allowed to call meanwhile, and `call` calls
-        // nobody who could.
+        // SAFETY: no call of this thread is under way, other threads are not allowed to call meanwhile, and `call` has no
+        // callback.
         READY => call(unsafe { &mut *(*handle.held.get()).engine }),
         PANICKED => Outcome { id: 0, status: MP_PANICKED, reserved: 0 },
         _ => Outcome { id: 0, status: MP_BUSY, reserved: 0 },

@@ -3,11 +3,10 @@
 //! No panic passes these functions: they are `extern "C"`, so that one ends the process with its message.
 #![allow(unsafe_code)]
 
-use matchpoint::{MsgId, Pair, Rank, RecvId, Refused, Selector, Tag};
-use matchpoint_abi::convert::refusal_status;
-use matchpoint_abi::types::{MP_FOUND, MP_MATCHED, MP_NONE, MP_QUEUED, Opaque, Outcome};
+use matchpoint::{MsgId, Pair, Rank, RecvId, Selector, Tag};
+use matchpoint_abi::types::{Opaque, Outcome};
 
-use crate::answers::Name;
+use crate::answers::{outcome, probed};
 use crate::handle;
 
 /// Posts a receive from one source with one tag. `pair` is `mp_pair(context, source)`.
@@ -22,9 +21,9 @@ pub unsafe extern "C" fn mp_post_exact(engine: *mut Opaque, receive: u64, pair: 
     unsafe {
         handle::with_words(engine, |engine| match Pair(pair) {
             pair if pair.source() == Rank::UNKNOWN => {
-                matched(engine.post_open(RecvId(receive), &Selector::of(pair, tag, 0)))
+                outcome(engine.post_open(RecvId(receive), &Selector::of(pair, tag, 0)))
             }
-            pair => matched(engine.post_exact(RecvId(receive), pair, Tag(tag))),
+            pair => outcome(engine.post_exact(RecvId(receive), pair, Tag(tag))),
         })
     }
 }
@@ -46,7 +45,7 @@ pub unsafe extern "C" fn mp_post(
     // SAFETY: the caller's promise.
     unsafe {
         handle::with_words(engine, |engine| {
-            matched(engine.post_open(RecvId(receive), &Selector::of(Pair(pair), tag, ignore)))
+            outcome(engine.post_open(RecvId(receive), &Selector::of(Pair(pair), tag, ignore)))
         })
     }
 }
@@ -61,7 +60,7 @@ pub unsafe extern "C" fn mp_post(
 pub unsafe extern "C" fn mp_arrive(engine: *mut Opaque, message: u64, pair: u64, tag: u64) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe {
-        handle::with_words(engine, |engine| matched(engine.arrive(MsgId(message), Pair(pair), Tag(tag))))
+        handle::with_words(engine, |engine| outcome(engine.arrive(MsgId(message), Pair(pair), Tag(tag))))
     }
 }
 
@@ -75,7 +74,7 @@ pub unsafe extern "C" fn mp_arrive(engine: *mut Opaque, message: u64, pair: u64,
 pub unsafe extern "C" fn mp_probe(engine: *mut Opaque, pair: u64, tag: u64, ignore: u64) -> Outcome {
     // SAFETY: the caller's promise.
     unsafe {
-        handle::with_words(engine, |engine| found(engine.probe(&Selector::of(Pair(pair), tag, ignore))))
+        handle::with_words(engine, |engine| probed(engine.probe(&Selector::of(Pair(pair), tag, ignore))))
     }
 }
 
@@ -91,24 +90,7 @@ pub unsafe extern "C" fn mp_matched_probe(engine: *mut Opaque, pair: u64, tag: u
     // SAFETY: the caller's promise.
     unsafe {
         handle::with_words(engine, |engine| {
-            found(engine.matched_probe(&Selector::of(Pair(pair), tag, ignore)))
+            probed(engine.matched_probe(&Selector::of(Pair(pair), tag, ignore)))
         })
-    }
-}
-
-#[inline(always)]
-fn matched(answer: Result<Option<impl Name>, Refused>) -> Outcome {
-    match answer {
-        Ok(None) => Outcome { id: 0, status: MP_QUEUED, reserved: 0 },
-        Ok(Some(found)) => Outcome { id: found.number(), status: MP_MATCHED, reserved: 0 },
-        Err(refused) => Outcome { id: 0, status: refusal_status(refused), reserved: 0 },
-    }
-}
-
-#[inline(always)]
-fn found(answer: Option<MsgId>) -> Outcome {
-    match answer {
-        Some(message) => Outcome { id: message.0, status: MP_FOUND, reserved: 0 },
-        None => Outcome { id: 0, status: MP_NONE, reserved: 0 },
     }
 }

@@ -286,6 +286,41 @@ fn unused_index_is_removed() {
     assert_eq!(statistic(&*engine, "unexpected_indexes"), 0.0, "it is kept");
 }
 
+#[test]
+fn many_masks_take_memory_of_receives() {
+    for masks in [8, 64, 1024, 8192] {
+        let peak = |name| {
+            let mut engine = engines::create(name).unwrap();
+            for id in 0..4 * masks {
+                post(&mut *engine, id, from(7), masked((id / 4) << 32, id / 4 + 1));
+            }
+            engine.footprint().peak_bytes
+        };
+        let (ours, list) = (peak("hybrid"), peak("list"));
+        assert!(ours <= 3 * list + (64 << 10), "{masks} masks: {ours} bytes where list takes {list}");
+    }
+}
+
+/// Under these masks all messages differ, so that each index is as large as possible.
+#[test]
+fn many_masks_keep_few_indexes() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..6_000).for_each(|id| _ = arrive(&mut *engine, id, 0, id * 0x0001_0001_0001_0001));
+    let (without, mut most) = (engine.footprint().now_bytes(), 0);
+    for round in 0..40 {
+        for at in 0..64 {
+            // 15 of 16 bits.
+            let kept = (0xFFFF & !(1 << (at / 4 % 15))) << (at % 4 * 16);
+            let selector = Selector::new(WORLD, ANY_SOURCE, masked(0x8000_8000_8000_8000, !kept));
+            assert_eq!(engine.probe(&selector), None, "round {round}, mask {at}");
+        }
+        most = most.max(engine.footprint().now_bytes() - without);
+    }
+    let indexes = statistic(&*engine, "unexpected_indexes");
+    assert!((1.0..=4.0).contains(&indexes), "{indexes} indexes");
+    assert!(most < 7 << 20, "{most} bytes of indexes for 6000 messages");
+}
+
 /// A few messages that are never received among a million that are: the log is renumbered, and the order stays.
 #[test]
 fn leaked_messages_keep_log_small() {

@@ -1,7 +1,7 @@
 //! What an engine behind another interface may lack: not asked for, and everything else is.
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
     Readdressed, Receive, RecvId, Refused, Selector, Tag, engines,
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
@@ -15,8 +15,7 @@ impl Engine for Bare {
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        self.0.arrive_message(message)
+        self.0.arrive(id, pair, tag)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -2,8 +2,8 @@
 
 use matchpoint::concurrent::Concurrent;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Pair, Queue, Rank,
-    Readdressed, Receive, RecvId, Refused, Selector, Tag,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Pair, Queue, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, Tag,
 };
 
 pub struct Alone(pub Box<dyn Concurrent>);
@@ -14,8 +14,7 @@ impl Engine for Alone {
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        self.0.arrive_message(message)
+        self.0.arrive(id, pair, tag)
     }
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use matchpoint::{Envelope, Footprint, Hints, Pair, Selector, Tag};
+use matchpoint::{Footprint, Hints, Pair, Selector, Tag};
 
 use super::*;
 
@@ -20,8 +20,7 @@ impl Engine for Denied {
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        self.engine.arrive_message(message)
+        self.engine.arrive(id, pair, tag)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    Attempts, ContextId, Deliver, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order,
-    Pair, Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, take_over,
+    Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair,
+    Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, take_over,
 };
 
 use super::KernelEngine;
@@ -198,8 +198,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        self.call(|engine| engine.arrive_message(message))
+        self.call(|engine| engine.arrive(id, pair, tag))
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

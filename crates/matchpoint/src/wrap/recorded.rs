@@ -42,7 +42,7 @@ impl Engine for Recorded {
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let message = Message::new(id, Envelope::of(pair, tag));
         self.events.push(Event::Arrive(message));
-        self.engine.arrive_message(message)
+        self.engine.arrive(id, pair, tag)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -6,10 +6,10 @@ use std::ops::{Index, IndexMut};
 use super::row::Entry;
 use crate::engine::Refused;
 
-/// Entries in a block, whose size is a power of two.
+/// Entries in a block. The size of a block is a power of two.
 const RUN: usize = 15;
 /// Blocks that are allocated at a time.
-const PIECE: usize = 64;
+const PIECE: usize = 8;
 /// No block.
 pub(super) const NONE: u32 = u32::MAX;
 

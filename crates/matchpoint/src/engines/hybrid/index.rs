@@ -15,7 +15,7 @@ use crate::engine::{Queue, Refused};
 /// Messages that a search scans without an index.
 const SHORT_SCAN: u64 = 256;
 /// Classes with an index, and searches after which an unused index is replaced.
-const INDEXES: usize = 8;
+const INDEXES: usize = 4;
 const IDLE: u64 = 1024;
 
 /// Messages that the first search of a class adds to its index, and each later one; and how many more, at most, after a long scan.

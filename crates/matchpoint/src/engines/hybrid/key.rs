@@ -16,7 +16,7 @@ pub(super) struct Key {
     pub(super) tag: u64,
 }
 
-/// The source in the pair of a receive from any source, and of a message whose source is not known yet.
+/// The source in the pair of a receive from any source, and of a message with an unknown source.
 const ANY: u64 = 0xFFFF_FFFF;
 
 impl Key {

@@ -116,13 +116,13 @@ impl Rows {
         Ok(())
     }
 
-    /// Adds a key, which the rows do not have, with one entry in the queue of the flag. There are at most `keys` other keys.
+    /// Adds a key, which the rows do not have, with one entry in the queue of the flag. There are at most `keys` other keys. The
+    /// caller has [moved some slots](Self::move_some).
     pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry, keys: usize) -> Result<(), Refused> {
-        self.move_some();
         self.begin()?;
         let mark = (entry.number * NEXT) | queue;
         if !self.row.insert(&self.hashing, key, entry.id, mark) {
-            // Keys whose hashes were chosen fill a row without displacing any.
+            // Keys with chosen hashes fill a row without displacement.
             self.grow()?;
             self.row.insert(&self.hashing, key, entry.id, mark);
         } else if self.old.len() == 0

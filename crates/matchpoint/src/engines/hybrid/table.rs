@@ -192,7 +192,9 @@ impl Table {
                 return Ok(());
             }
         }
-        self.exchange_slowly(key, queue, entry, entries).map(|_| ())
+        let taken = self.exchange_slowly(key, queue, entry, entries)?;
+        debug_assert!(taken.is_none(), "the other queue has no entry of this key");
+        Ok(())
     }
 
     /// Appends an entry to those of a key.
