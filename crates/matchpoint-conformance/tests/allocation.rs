@@ -25,7 +25,7 @@ const WARMING: u64 = 150_000;
 
 /// Calls that are looked at after that. Of an engine's variants, fewer.
 const CALLS: u64 = 300_000;
-const VARIED: u64 = 60_000;
+const VARIED: u64 = 150_000;
 
 /// Entries that wait at most.
 const DEPTH: usize = 128;

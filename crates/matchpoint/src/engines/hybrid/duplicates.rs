@@ -130,9 +130,9 @@ impl Duplicates {
         self.used -= 1;
     }
 
-    /// Frees all memory, if no block was in use since the last call.
-    pub(super) fn give_back(&mut self) {
-        if self.used == 0 && !self.was_used {
+    /// Frees all memory, if no block was in use since the last call. While a program has `entries`, the first piece remains.
+    pub(super) fn give_back(&mut self, entries: usize) {
+        if self.used == 0 && !self.was_used && (entries == 0 || self.pieces.len() > 1) {
             *self = Duplicates::default();
         }
         self.was_used = self.used > 0;

@@ -365,7 +365,7 @@ impl Table {
 
     /// Frees memory that was not needed since the last call, and begins to shrink if there are far more slots than `keys`.
     pub(super) fn shrink(&mut self, keys: usize) {
-        self.duplicates.give_back();
+        self.duplicates.give_back(keys);
         self.rows.shrink(keys);
     }
 
