@@ -20,7 +20,7 @@ struct window {
     size_t first;
 };
 
-static void give_up(const char *what, int32_t status) {
+static void give_up(const char *what, int64_t status) {
     fprintf(stderr, "%s: %s\n", what, mp_status_text(status));
     exit(EXIT_FAILURE);
 }
@@ -34,13 +34,11 @@ static void deliver(void *user, size_t number, uint64_t receive) {
 }
 
 static void post(mp_engine *engine, uint64_t request) {
-    mp_selector selector = {.source = request % PEERS, .tag = request, .ignore = 0, .context = 0};
-    uint64_t message;
-    int32_t status = mp_engine_post(engine, request, &selector, &message);
-    if (status < 0) give_up("post", status);
-    if (status == MP_MATCHED) {
-        /* It came before its receive: nobody else copies now. */
-        memcpy(requests[request].buffer, payloads[message], ROOM);
+    mp_outcome outcome = mp_post_exact(engine, request, mp_pair(0, request % PEERS), request);
+    if (outcome.status < 0) give_up("post", outcome.status);
+    if (outcome.status == MP_MATCHED) {
+        /* The message was unexpected: no other thread copies now. */
+        memcpy(requests[request].buffer, payloads[outcome.id], ROOM);
         requests[request].filled++;
     }
 }
@@ -55,10 +53,10 @@ static size_t progress(mp_engine *engine) {
         struct window window = {first};
         int32_t status;
         for (at = 0; at < WINDOW; at++) {
-            mp_message message = {.id = first + at, .envelope = {.source = (first + at) % PEERS, .tag = first + at}};
+            mp_message message = {.id = first + at, .pair = mp_pair(0, (first + at) % PEERS), .tag = first + at};
             batch[at] = message;
         }
-        status = mp_engine_deliver_batch(engine, batch, WINDOW, outcomes, &done, deliver, &window);
+        status = mp_arrive_batch(engine, batch, WINDOW, outcomes, &done, deliver, &window);
         if (status != MP_OK) give_up("deliver", status);
         for (at = 0; at < done; at++) matched += outcomes[at].status == MP_MATCHED;
     }
@@ -72,7 +70,7 @@ int main(int count, char **arguments) {
     uint64_t at;
     int round;
 
-    if (mp_engine_create(name, &engine, error, sizeof error) != MP_OK) {
+    if (mp_create(name, 0, &engine, error, sizeof error) != MP_OK) {
         fprintf(stderr, "%s\n", error);
         return EXIT_FAILURE;
     }
@@ -89,12 +87,12 @@ int main(int count, char **arguments) {
             fprintf(stderr, "request %u was filled %d times: %s\n", (unsigned)at, requests[at].filled, requests[at].buffer);
             return EXIT_FAILURE;
         }
-        if (matched != MESSAGES - MESSAGES / 8 || mp_engine_posted_len(engine) + mp_engine_unexpected_len(engine) != 0) {
+        if (matched != MESSAGES - MESSAGES / 8 || mp_posted_len(engine) + mp_unexpected_len(engine) != 0) {
             fprintf(stderr, "%u messages were delivered in batches\n", (unsigned)matched);
             return EXIT_FAILURE;
         }
     }
-    if (mp_engine_destroy(engine) != MP_OK) return EXIT_FAILURE;
+    if (mp_destroy(engine) != MP_OK) return EXIT_FAILURE;
     printf("%s: %d batches, all as it should be\n", name, ROUNDS * MESSAGES / WINDOW);
     return EXIT_SUCCESS;
 }

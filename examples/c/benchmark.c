@@ -24,7 +24,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void must(int32_t status, int32_t wanted) {
+static void must(int64_t status, int64_t wanted) {
     if (status != wanted) {
         fprintf(stderr, "benchmark: %s\n", mp_status_text(status));
         exit(EXIT_FAILURE);
@@ -33,15 +33,13 @@ static void must(int32_t status, int32_t wanted) {
 
 /* One run: `pairs` posts, each matched by the next arrival. */
 static double run_ns(mp_engine *engine, long pairs) {
-    mp_selector selector = {1, 0, 0, 1};
-    mp_envelope envelope = {1, 0, 1};
-    uint64_t found;
+    const uint64_t peer = mp_pair(0, 1);
     double begin = now_ns();
     long pair;
 
     for (pair = 0; pair < pairs; pair++) {
-        must(mp_engine_post(engine, (uint64_t)pair, &selector, &found), MP_QUEUED);
-        must(mp_engine_arrive(engine, (uint64_t)pair, &envelope, &found), MP_MATCHED);
+        must(mp_post_exact(engine, (uint64_t)pair, peer, 1).status, MP_QUEUED);
+        must(mp_arrive(engine, (uint64_t)pair, peer, 1).status, MP_MATCHED);
     }
     return (now_ns() - begin) / (double)pairs;
 }
@@ -50,22 +48,20 @@ static void measure(const char *name, long depth, long pairs) {
     double runs[RUNS];
     char error[256];
     mp_engine *engine;
-    uint64_t ahead, found;
+    uint64_t ahead;
     int run;
 
-    if (mp_engine_create(name, &engine, error, sizeof error) != MP_OK) {
+    if (mp_create(name, 0, &engine, error, sizeof error) != MP_OK) {
         fprintf(stderr, "benchmark: %s\n", error);
         exit(EXIT_FAILURE);
     }
     for (ahead = 0; ahead < (uint64_t)depth; ahead++) {
-        mp_selector other = {0, 0, 0, 1};
-        other.tag = 2 + ahead;
-        must(mp_engine_post(engine, UINT64_MAX - ahead, &other, &found), MP_QUEUED);
+        must(mp_post_exact(engine, UINT64_MAX - ahead, mp_pair(0, 1), 2 + ahead).status, MP_QUEUED);
     }
     for (run = 0; run < RUNS; run++) runs[run] = run_ns(engine, pairs);
     qsort(runs, RUNS, sizeof *runs, ascending);
     printf("%-20s %5ld ahead: %8.1f ns least, %8.1f ns median\n", name, depth, runs[0], runs[RUNS / 2]);
-    must(mp_engine_destroy(engine), MP_OK);
+    must(mp_destroy(engine), MP_OK);
 }
 
 int main(int count, char **arguments) {

@@ -1,14 +1,13 @@
-/* An engine of one's own behind matchpoint's C interface, so that `matchpoint check` can judge it: two linked lists.
- * These ten functions are the least that a library must have; docs/check.md says what others add.
+/* An engine of your own behind matchpoint's C interface, for `matchpoint check`: two linked lists.
+ * It has the functions that an engine needs; docs/check.md lists the others.
  *
  *     cc -std=c99 -fPIC -shared -I ../../crates/matchpoint-capi/include foreign_list.c -o libforeign_list.so
  *     matchpoint check --library ./libforeign_list.so
  *
- * With -DBUG_DIRECTED_FIRST it has a mistake that libfabric's util_srx has: a receive that names the source wins over
- * an earlier one from any source. With -DBUG_LIFO the unexpected queue is a stack, with -DBUG_STALE_CANCEL a cancel
- * always says that it found the receive, with -DBUG_STATUS a probe answers what is no status, with -DBUG_CRASH
- * cancelling a receive that is not there crashes, and with -DBUG_SHARED all engines have the same two queues, as those
- * of a shim around an MPI library's global queues would.
+ * Each of these options adds a mistake. -DBUG_DIRECTED_FIRST: a receive that names the source wins over an older one from any
+ * source, as in libfabric's util_srx. -DBUG_LIFO: the unexpected queue is a stack. -DBUG_STALE_CANCEL: a cancel always finds the
+ * receive. -DBUG_STATUS: a probe returns a number that is no status. -DBUG_CRASH: to cancel a receive that is not posted crashes.
+ * -DBUG_SHARED: all engines have the same two queues, as those of a shim around an MPI library's global queues would.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,61 +18,49 @@
 #define ABI_VERSION MP_ABI_VERSION
 #endif
 
-/* A receive, or a message: of a message `ignore` is 0. */
+/* A receive, or a message with `ignore` 0. */
 struct entry {
     struct entry *next;
-    uint64_t id;
-    mp_selector selector;
+    uint64_t id, pair, tag, ignore;
 };
 
 struct queue {
     struct entry *first;
-    struct entry **end; /* where the next one is linked; only read if there is a first */
-    int64_t length;
+    struct entry **end; /* where the next entry is linked; read only if there is a first one */
+    uint64_t length;
 };
 
-struct mp_engine {
-    struct queue posted;
-    struct queue unexpected;
+/* What an mp_engine pointer points to. */
+struct engine {
+    mp_engine head; /* its functions, and where its lengths are */
+    struct queue posted, unexpected;
 };
 
 #ifdef BUG_SHARED
-static mp_engine shared; /* emptied when the last engine ends, so that one at a time is right */
+static struct engine shared; /* emptied when the last engine ends, so that a single engine is right */
 static int engines;
 #endif
 
-uint32_t mp_abi_version(void) { return ABI_VERSION; }
-
-int32_t mp_engine_create(const char *name, mp_engine **engine, char *error, size_t error_size) {
-    if (name[0] != '\0') {
-        snprintf(error, error_size, "there is one engine here, without a name");
-        return MP_INVALID;
-    }
-#ifdef BUG_SHARED
-    engines++;
-    *engine = &shared;
-#else
-    *engine = calloc(1, sizeof **engine);
-#endif
-    return *engine ? MP_OK : MP_REFUSED_MEMORY;
+static int matches(const struct entry *receive, uint64_t pair, uint64_t tag) {
+    return mp_context(receive->pair) == mp_context(pair) && ((receive->tag ^ tag) & ~receive->ignore) == 0
+        && (mp_source(receive->pair) == MP_ANY_SOURCE || receive->pair == pair);
 }
 
-/* Rule 1. */
-static int matches(const mp_selector *asked, const mp_selector *envelope) {
-    return asked->context == envelope->context && ((asked->tag ^ envelope->tag) & ~asked->ignore) == 0
-        && (asked->source == MP_ANY_SOURCE || asked->source == envelope->source);
+static mp_outcome outcome(int64_t status, uint64_t id) {
+    mp_outcome outcome = {0, 0};
+    outcome.status = status;
+    outcome.id = id;
+    return outcome;
 }
 
-static int32_t append(struct queue *queue, uint64_t id, const mp_selector *selector) {
+static mp_outcome append(struct queue *queue, struct entry of) {
     struct entry **end = queue->first ? queue->end : &queue->first, *entry = malloc(sizeof *entry);
-    if (!entry) return MP_REFUSED_MEMORY;
-    entry->next = NULL;
-    entry->id = id;
-    entry->selector = *selector;
+    if (!entry) return outcome(MP_REFUSED_MEMORY, 0);
+    *entry = of;
     *end = entry;
     queue->end = &entry->next;
     queue->length++;
-    return MP_QUEUED;
+    return outcome(MP_QUEUED, 0);
 }
 
 static uint64_t take(struct queue *queue, struct entry **link) {
@@ -86,76 +73,78 @@ static uint64_t take(struct queue *queue, struct entry **link) {
     return id;
 }
 
-/* The link to the receive that this message is for, or to the end. */
-static struct entry **find_posted(mp_engine *engine, const mp_selector *envelope) {
+/* The link to the receive for a message, or to the end. */
+static struct entry **find_posted(struct engine *engine, uint64_t pair, uint64_t tag) {
     struct entry **link;
 #ifdef BUG_DIRECTED_FIRST
     for (link = &engine->posted.first; *link; link = &(*link)->next)
-        if ((*link)->selector.source != MP_ANY_SOURCE && matches(&(*link)->selector, envelope)) return link;
+        if (mp_source((*link)->pair) != MP_ANY_SOURCE && matches(*link, pair, tag)) return link;
 #endif
     for (link = &engine->posted.first; *link; link = &(*link)->next)
-        if (matches(&(*link)->selector, envelope)) return link;
+        if (matches(*link, pair, tag)) return link;
     return link;
 }
 
-/* The link to the message that this receive is for, or to the end. */
-static struct entry **find_unexpected(mp_engine *engine, const mp_selector *asked) {
-    struct entry **link = &engine->unexpected.first;
+/* The link to the message for a receive, or to the end. */
+static struct entry **find_unexpected(struct engine *engine, uint64_t pair, uint64_t tag, uint64_t ignore) {
+    struct entry receive = {NULL, 0, 0, 0, 0}, **link = &engine->unexpected.first;
+    receive.pair = pair;
+    receive.tag = tag;
+    receive.ignore = ignore;
 #ifdef BUG_LIFO
     struct entry **last = NULL;
     for (; *link; link = &(*link)->next)
-        if (matches(asked, &(*link)->selector)) last = link;
+        if (matches(&receive, (*link)->pair, (*link)->tag)) last = link;
     return last ? last : link;
 #else
-    while (*link && !matches(asked, &(*link)->selector)) link = &(*link)->next;
+    while (*link && !matches(&receive, (*link)->pair, (*link)->tag)) link = &(*link)->next;
     return link;
 #endif
 }
 
 /* Rule 3. */
-int32_t mp_engine_post(mp_engine *engine, uint64_t receive, const mp_selector *selector, uint64_t *message) {
-    struct entry **link = find_unexpected(engine, selector);
-    if (!*link) return append(&engine->posted, receive, selector);
-    *message = take(&engine->unexpected, link);
-    return MP_MATCHED;
+static mp_outcome post(mp_engine *head, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore) {
+    struct engine *engine = (struct engine *)head;
+    struct entry entry = {NULL, 0, 0, 0, 0}, **link = find_unexpected(engine, pair, tag, ignore);
+    if (*link) return outcome(MP_MATCHED, take(&engine->unexpected, link));
+    entry.id = receive;
+    entry.pair = pair;
+    entry.tag = tag;
+    entry.ignore = ignore;
+    return append(&engine->posted, entry);
 }
 
 /* Rule 2. */
-int32_t mp_engine_arrive(mp_engine *engine, uint64_t message, const mp_envelope *envelope, uint64_t *receive) {
-    mp_selector exactly = {0, 0, 0, 0};
-    struct entry **link;
-    exactly.source = envelope->source;
-    exactly.tag = envelope->tag;
-    exactly.context = envelope->context;
-    link = find_posted(engine, &exactly);
-    if (!*link) return append(&engine->unexpected, message, &exactly);
-    *receive = take(&engine->posted, link);
-    return MP_MATCHED;
+static mp_outcome arrive(mp_engine *head, uint64_t message, uint64_t pair, uint64_t tag) {
+    struct engine *engine = (struct engine *)head;
+    struct entry entry = {NULL, 0, 0, 0, 0}, **link = find_posted(engine, pair, tag);
+    if (*link) return outcome(MP_MATCHED, take(&engine->posted, link));
+    entry.id = message;
+    entry.pair = pair;
+    entry.tag = tag;
+    return append(&engine->unexpected, entry);
 }
 
-#ifndef LACKS_PROBE
-int32_t mp_engine_probe(mp_engine *engine, const mp_selector *selector, uint64_t *message) {
-    struct entry **link = find_unexpected(engine, selector);
+static mp_outcome probe(mp_engine *head, uint64_t pair, uint64_t tag, uint64_t ignore) {
+    struct entry **link = find_unexpected((struct engine *)head, pair, tag, ignore);
 #ifdef BUG_STATUS
-    return *link ? 17 : MP_NONE;
+    return *link ? outcome(17, 0) : outcome(MP_NONE, 0);
 #endif
-    if (!*link) return MP_NONE;
-    *message = (*link)->id;
-    return MP_FOUND;
-}
-#endif
-
-int32_t mp_engine_matched_probe(mp_engine *engine, const mp_selector *selector, uint64_t *message) {
-    struct entry **link = find_unexpected(engine, selector);
-    if (!*link) return MP_NONE;
-    *message = take(&engine->unexpected, link);
-    return MP_FOUND;
+    return *link ? outcome(MP_FOUND, (*link)->id) : outcome(MP_NONE, 0);
 }
 
-/* The selector is what the receive was posted with: an engine with a hash table looks there. The id is enough here. */
-int32_t mp_engine_cancel(mp_engine *engine, uint64_t receive, const mp_selector *selector) {
+static mp_outcome matched_probe(mp_engine *head, uint64_t pair, uint64_t tag, uint64_t ignore) {
+    struct engine *engine = (struct engine *)head;
+    struct entry **link = find_unexpected(engine, pair, tag, ignore);
+    if (!*link) return outcome(MP_NONE, 0);
+    return outcome(MP_FOUND, take(&engine->unexpected, link));
+}
+
+/* An engine with a hash table looks where pair, tag and ignore lead. Here the id is enough. */
+static int32_t cancel(mp_engine *head, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore) {
+    struct engine *engine = (struct engine *)head;
     struct entry **link = &engine->posted.first;
-    (void)selector;
+    (void)pair, (void)tag, (void)ignore;
     while (*link && (*link)->id != receive) link = &(*link)->next;
     if (*link) {
         take(&engine->posted, link);
@@ -170,11 +159,8 @@ int32_t mp_engine_cancel(mp_engine *engine, uint64_t receive, const mp_selector 
 #endif
 }
 
-int64_t mp_engine_posted_len(const mp_engine *engine) { return engine->posted.length; }
-
-int64_t mp_engine_unexpected_len(const mp_engine *engine) { return engine->unexpected.length; }
-
-int32_t mp_engine_destroy(mp_engine *engine) {
+static int32_t destroy(mp_engine *head) {
+    struct engine *engine = (struct engine *)head;
 #ifdef BUG_SHARED
     if (--engines > 0) return MP_OK;
 #endif
@@ -183,5 +169,43 @@ int32_t mp_engine_destroy(mp_engine *engine) {
 #ifndef BUG_SHARED
     free(engine);
 #endif
+    return MP_OK;
+}
+
+static const mp_calls CALLS = {
+    .size = sizeof(mp_calls),
+    .post = post,
+    .arrive = arrive,
+#ifndef LACKS_PROBE
+    .probe = probe,
+#endif
+    .matched_probe = matched_probe,
+    .cancel = cancel,
+    .destroy = destroy,
+};
+
+uint32_t mp_abi_version(void) { return ABI_VERSION; }
+
+int32_t mp_create(const char *name, uint32_t flags, mp_engine **out, char *error, size_t error_size) {
+    struct engine *engine = NULL;
+    *out = NULL;
+    if (name[0] != '\0' || flags != 0) {
+        snprintf(error, error_size, "there is one engine here, without a name");
+        return MP_UNKNOWN_NAME;
+    }
+#ifdef LACKS_PROBE
+    (void)probe;
+#endif
+#ifdef BUG_SHARED
+    engines++;
+    engine = &shared;
+#else
+    engine = calloc(1, sizeof *engine);
+#endif
+    if (!engine) return MP_REFUSED_MEMORY;
+    engine->head.calls = &CALLS;
+    engine->head.posted = &engine->posted.length;
+    engine->head.unexpected = &engine->unexpected.length;
+    *out = &engine->head;
     return MP_OK;
 }

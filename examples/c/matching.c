@@ -18,7 +18,7 @@ struct request {
     uint32_t generation;
     int in_use;
     int complete;
-    mp_selector selector;
+    uint64_t pair, tag, ignore;
     char *buffer;
 };
 
@@ -31,7 +31,7 @@ static struct request requests[PLACES];
 static struct arrived unexpected[PLACES];
 static mp_engine *engine;
 
-static void give_up(const char *what, int status) {
+static void give_up(const char *what, int64_t status) {
     fprintf(stderr, "%s: %s\n", what, mp_status_text(status));
     exit(EXIT_FAILURE);
 }
@@ -49,10 +49,9 @@ static void take(uint64_t message, struct request *request) {
 
 /* MPI_Irecv: returns the request's id. */
 static uint64_t receive(char *buffer, uint32_t source, uint64_t tag, uint64_t ignore) {
-    mp_selector selector = {.source = source, .tag = tag, .ignore = ignore, .context = 0};
     struct request *request = requests;
-    uint64_t id, message;
-    int32_t status;
+    mp_outcome outcome;
+    uint64_t id;
 
     while (request->in_use) request++;
     assert(request < requests + PLACES);
@@ -60,29 +59,33 @@ static uint64_t receive(char *buffer, uint32_t source, uint64_t tag, uint64_t ig
     request->complete = 0;
     request->buffer = buffer;
     request->generation++;
-    request->selector = selector;
+    request->pair = mp_pair(0, source);
+    request->tag = tag;
+    request->ignore = ignore;
     id = (uint64_t)request->generation << 32 | (uint64_t)(request - requests);
-    status = mp_engine_post(engine, id, &selector, &message);
-    if (status < 0) give_up("receive", status);
-    if (status == MP_MATCHED) take(message, request);
+    outcome = mp_post(engine, id, request->pair, tag, ignore);
+    if (outcome.status < 0) give_up("receive", outcome.status);
+    if (outcome.status == MP_MATCHED) take(outcome.id, request);
     return id;
 }
 
-/* Of a receive that is still posted: by its name, with the selector that it was posted with. */
-static int32_t cancel(uint64_t id) { return mp_engine_cancel(engine, id, &requests[id & UINT32_MAX].selector); }
+/* MPI_Cancel: with the words that the receive was posted with. */
+static int32_t cancel(uint64_t id) {
+    const struct request *request = &requests[id & UINT32_MAX];
+    return mp_cancel(engine, id, request->pair, request->tag, request->ignore);
+}
 
 /* What the network calls when a message is here. */
 static void arrive(const char *payload, uint32_t source, uint64_t tag) {
-    mp_envelope envelope = {.source = source, .tag = tag, .context = 0};
-    uint64_t place = 0, request;
-    int32_t status;
+    mp_outcome outcome;
+    uint64_t place = 0;
 
     while (unexpected[place].in_use) place++;
     assert(place < PLACES);
-    status = mp_engine_arrive(engine, place, &envelope, &request);
-    if (status < 0) give_up("arrive", status);
-    if (status == MP_MATCHED) {
-        complete(&requests[request & UINT32_MAX], payload);
+    outcome = mp_arrive(engine, place, mp_pair(0, source), tag);
+    if (outcome.status < 0) give_up("arrive", outcome.status);
+    if (outcome.status == MP_MATCHED) {
+        complete(&requests[outcome.id & UINT32_MAX], payload);
     } else {
         unexpected[place].in_use = 1;
         memcpy(unexpected[place].payload, payload, ROOM);
@@ -103,11 +106,10 @@ int main(int count, char **arguments) {
     char error[256], first[ROOM], second[ROOM];
     static const char hello[ROOM] = "hello", there[ROOM] = "there";
     unsigned counts[3] = {0, 0, 0};
-    mp_selector any = {0, MP_ANY_TAG, 0, MP_ANY_SOURCE};
-    uint64_t id, message;
+    uint64_t id;
 
     if (mp_abi_version() != MP_ABI_VERSION) give_up("another version of the library", MP_INVALID);
-    if (mp_engine_create(name, &engine, error, sizeof error) != MP_OK) {
+    if (mp_create(name, 0, &engine, error, sizeof error) != MP_OK) {
         fprintf(stderr, "%s\n", error);
         return EXIT_FAILURE;
     }
@@ -115,8 +117,8 @@ int main(int count, char **arguments) {
     /* A message nobody waits for waits itself; any source, any tag takes the earliest. */
     arrive(hello, 3, 7);
     arrive(there, 4, 7);
-    assert(mp_engine_unexpected_len(engine) == 2);
-    assert(mp_engine_probe(engine, &any, &message) == MP_FOUND);
+    assert(mp_unexpected_len(engine) == 2);
+    assert(mp_probe(engine, mp_pair(0, MP_ANY_SOURCE), 0, MP_ANY_TAG).status == MP_FOUND);
     id = receive(first, MP_ANY_SOURCE, 0, MP_ANY_TAG);
     assert(is_complete(id) && strcmp(first, "hello") == 0);
     id = receive(second, 4, 7, 0);
@@ -135,10 +137,10 @@ int main(int count, char **arguments) {
 
     /* MPI_Comm_free: what is left comes back. */
     arrive(hello, 9, 9);
-    assert(mp_engine_close(engine, 0, drained, counts) == MP_OK);
+    assert(mp_close(engine, 0, drained, counts) == MP_OK);
     assert(counts[MP_DRAINED_RECEIVE] == 1 && counts[MP_DRAINED_MESSAGE] == 1);
-    assert(mp_engine_posted_len(engine) == 0 && mp_engine_unexpected_len(engine) == 0);
+    assert(mp_posted_len(engine) == 0 && mp_unexpected_len(engine) == 0);
 
     printf("libmatchpoint %s, engine %s: all as it should be\n", mp_version(), name);
-    return mp_engine_destroy(engine) == MP_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+    return mp_destroy(engine) == MP_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -17,7 +17,7 @@ enum { SOURCES = 8, ROUNDS = 400, MESSAGES = SOURCES * ROUNDS, NEWS = 32 };
 static mp_wire *wire;
 
 static void give_up(const char *what, int64_t status) {
-    fprintf(stderr, "%s: %s\n", what, mp_status_text((int32_t)status));
+    fprintf(stderr, "%s: %s\n", what, mp_status_text(status));
     exit(EXIT_FAILURE);
 }
 
@@ -26,9 +26,8 @@ static void *brings(void *user) {
     uint64_t at;
     (void)user;
     for (at = 0; at < MESSAGES; at++) {
-        mp_envelope envelope = {.source = at % SOURCES, .tag = at / SOURCES};
         int32_t status;
-        while ((status = mp_wire_arrive(wire, at, &envelope)) == MP_AGAIN) sched_yield();
+        while ((status = mp_wire_arrive(wire, at, mp_pair(0, at % SOURCES), at / SOURCES)) == MP_AGAIN) sched_yield();
         if (status != MP_OK) give_up("arrive", status);
     }
     return NULL;
@@ -38,9 +37,9 @@ static void *brings(void *user) {
 static char completed[MESSAGES];
 static size_t count;
 
-static void hears(mp_offload *offload) {
+static void hears(mp_engine *engine) {
     mp_completion news[NEWS];
-    int64_t told = mp_offload_poll(offload, news, NEWS), at;
+    int64_t told = mp_poll(engine, news, NEWS), at;
     if (told < 0) give_up("poll", told);
     for (at = 0; at < told; at++) {
         if (news[at].status != MP_MATCHED) give_up("completion", news[at].status);
@@ -54,36 +53,37 @@ static void hears(mp_offload *offload) {
 
 int main(int argc, char **arguments) {
     const char *name = argc > 1 ? arguments[1] : "offload:engine=hybrid";
-    mp_offload *offload;
+    mp_engine *engine;
     pthread_t network;
     char error[256];
     uint64_t at;
 
-    if (mp_offload_create(name, &offload, &wire, error, sizeof error) != MP_OK) {
+    if (mp_create_offload(name, &engine, &wire, error, sizeof error) != MP_OK) {
         fprintf(stderr, "%s\n", error);
         return EXIT_FAILURE;
     }
     if (pthread_create(&network, NULL, brings, NULL)) return EXIT_FAILURE;
     for (at = 0; at < MESSAGES; at++) {
-        mp_selector selector = {.source = at % SOURCES, .tag = at / SOURCES};
-        int32_t status;
-        /* Receives and messages of one number belong together here. */
-        while ((status = mp_offload_post(offload, at, &selector)) == MP_AGAIN) hears(offload);
+        const uint64_t pair = mp_pair(0, at % SOURCES);
+        int64_t status;
+        /* A receive and the message of the same number match here. */
+        while ((status = mp_post_exact(engine, at, pair, at / SOURCES).status) == MP_AGAIN) hears(engine);
         if (status != MP_OK) give_up("post", status);
-        if (at % SOURCES == SOURCES - 1) hears(offload);
+        if (at % SOURCES == SOURCES - 1) hears(engine);
     }
     /* Of a source that sends nothing: whether or not the engine came to it, it is withdrawn. */
-    mp_selector never = {.source = SOURCES};
-    while (mp_offload_post(offload, MESSAGES, &never) == MP_AGAIN) hears(offload);
-    if (mp_offload_cancel(offload, MESSAGES, &never) != MP_FOUND) give_up("cancel", MP_INVALID);
+    const uint64_t never = mp_pair(0, SOURCES);
+    while (mp_post_exact(engine, MESSAGES, never, 0).status == MP_AGAIN) hears(engine);
+    if (mp_cancel(engine, MESSAGES, never, 0, 0) != MP_FOUND) give_up("cancel", MP_INVALID);
     while (count < MESSAGES) {
         /* Here an application would compute. */
         sched_yield();
-        hears(offload);
+        hears(engine);
     }
     pthread_join(network, NULL);
-    if (mp_offload_posted_len(offload) != 0 || mp_offload_unexpected_len(offload) != 0) return EXIT_FAILURE;
+    if (mp_posted_len(engine) != 0 || mp_unexpected_len(engine) != 0) return EXIT_FAILURE;
     printf("%s: %d messages, all as it should be%s\n", name, MESSAGES,
-           mp_offload_fell_back(offload) == 1 ? ", after falling back" : "");
-    return mp_offload_destroy(offload) == MP_OK && mp_wire_destroy(wire) == MP_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+           mp_fell_back(engine) == 1 ? ", after falling back" : "");
+    mp_wire_destroy(wire);
+    return mp_destroy(engine) == MP_OK ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -27,9 +27,9 @@ static struct application {
 } applications[THREADS];
 
 static char payloads[THREADS * MESSAGES][ROOM];
-static mp_concurrent *engine;
+static mp_engine *engine;
 
-static void give_up(const char *what, int32_t status) {
+static void give_up(const char *what, int64_t status) {
     fprintf(stderr, "%s: %s\n", what, mp_status_text(status));
     exit(EXIT_FAILURE);
 }
@@ -55,11 +55,9 @@ static void deliver(void *user, size_t number, uint64_t receive) {
 }
 
 static void post(uint64_t thread, uint64_t number, uint64_t tag) {
-    mp_selector selector = {.source = thread, .tag = tag, .ignore = 0, .context = 0};
-    uint64_t message;
-    int32_t status = mp_concurrent_post(engine, name(thread, number), &selector, &message);
-    if (status < 0) give_up("post", status);
-    if (status == MP_MATCHED) complete(name(thread, number), message);
+    mp_outcome outcome = mp_post_exact(engine, name(thread, number), mp_pair(0, thread), tag);
+    if (outcome.status < 0) give_up("post", outcome.status);
+    if (outcome.status == MP_MATCHED) complete(name(thread, number), outcome.id);
 }
 
 /* A thread of the application: it posts some receives, changes its mind about one, and waits for the others. */
@@ -70,10 +68,9 @@ static void *receives(void *user) {
     for (first = 0; first < MESSAGES; first += WINDOW) {
         for (at = first; at < first + WINDOW; at++) post(thread, at, at);
         /* Of a tag that nobody sends: it can always be withdrawn. */
-        mp_selector never = {.source = thread, .tag = MESSAGES, .ignore = 0, .context = 0};
-        uint64_t spare = name(THREADS, thread), message;
-        if (mp_concurrent_post(engine, spare, &never, &message) != MP_QUEUED) give_up("spare", MP_INVALID);
-        if (mp_concurrent_cancel(engine, spare, &never) != MP_FOUND) give_up("cancel", MP_INVALID);
+        uint64_t spare = name(THREADS, thread), pair = mp_pair(0, thread);
+        if (mp_post_exact(engine, spare, pair, MESSAGES).status != MP_QUEUED) give_up("spare", MP_INVALID);
+        if (mp_cancel(engine, spare, pair, MESSAGES, 0) != MP_FOUND) give_up("cancel", MP_INVALID);
         pthread_mutex_lock(&own->guard);
         for (at = first; at < first + WINDOW; at++) {
             while (own->requests[at].completions == 0) pthread_cond_wait(&own->completed, &own->guard);
@@ -93,11 +90,11 @@ static void *drains(void *user) {
         size_t count = 0, done;
         for (at = first; at < first + WINDOW; at++) {
             for (thread = 0; thread < THREADS; thread++) {
-                mp_message message = {.id = name(thread, at), .envelope = {.source = thread, .tag = at}};
+                mp_message message = {.id = name(thread, at), .pair = mp_pair(0, thread), .tag = at};
                 batch[count++] = message;
             }
         }
-        int32_t status = mp_concurrent_deliver_batch(engine, batch, count, outcomes, &done, deliver, batch);
+        int32_t status = mp_arrive_batch(engine, batch, count, outcomes, &done, deliver, batch);
         if (status != MP_OK) give_up("deliver", status);
     }
     return NULL;
@@ -109,7 +106,7 @@ int main(int count, char **arguments) {
     char error[256];
     int thread, at;
 
-    if (mp_concurrent_create(kind, &engine, error, sizeof error) != MP_OK) {
+    if (mp_create(kind, MP_ANY_THREAD, &engine, error, sizeof error) != MP_OK) {
         fprintf(stderr, "%s\n", error);
         return EXIT_FAILURE;
     }
@@ -128,9 +125,9 @@ int main(int count, char **arguments) {
         fprintf(stderr, "request %d was completed %d times: %s\n", at, request->completions, request->buffer);
         return EXIT_FAILURE;
     }
-    if (mp_concurrent_posted_len(engine) != 0 || mp_concurrent_unexpected_len(engine) != 0) return EXIT_FAILURE;
+    if (mp_posted_len(engine) != 0 || mp_unexpected_len(engine) != 0) return EXIT_FAILURE;
     /* No other thread uses it any more. */
-    if (mp_concurrent_destroy(engine) != MP_OK) return EXIT_FAILURE;
+    if (mp_destroy(engine) != MP_OK) return EXIT_FAILURE;
     printf("%s: %d threads, %d messages, all as it should be\n", kind, THREADS + 1, THREADS * MESSAGES);
     return EXIT_SUCCESS;
 }

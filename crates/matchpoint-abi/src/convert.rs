@@ -1,12 +1,12 @@
 //! How the structs of the C interface stand for the types of the contract.
 
-use matchpoint::{ContextId, Hints, Order, Pair, Rank, Refused, Tag};
+use matchpoint::{Envelope, Hints, MsgId, Order, Pair, Rank, Receive, RecvId, Refused, Selector, Tag};
 
 use crate::types::{
-    Attempts, Entry, Envelope, Footprint, MP_HINT_ALLOW_OVERTAKING, MP_HINT_EXACT_LENGTH,
-    MP_HINT_NO_ANY_SOURCE, MP_HINT_NO_ANY_TAG, MP_HINT_NO_UNEXPECTED, MP_ORDER_NONE, MP_ORDER_PER_SOURCE,
-    MP_ORDER_TOTAL, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_REFUSED_FULL, MP_REFUSED_HINT,
-    MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Message, Selector,
+    Attempts, Entry, Footprint, MP_HINT_ALLOW_OVERTAKING, MP_HINT_EXACT_LENGTH, MP_HINT_NO_ANY_SOURCE,
+    MP_HINT_NO_ANY_TAG, MP_HINT_NO_UNEXPECTED, MP_ORDER_NONE, MP_ORDER_PER_SOURCE, MP_ORDER_TOTAL,
+    MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY,
+    MP_UNKNOWN_SOURCE, Message,
 };
 
 /// The bit of an assertion, and the field it stands for.
@@ -23,66 +23,40 @@ const HINTS: [Hint; 5] = [
 // The one value says both "any" and "unknown", as in the contract.
 const _: () = assert!(MP_UNKNOWN_SOURCE == Rank::UNKNOWN.0);
 
-impl Selector {
-    /// The contract's.
-    #[inline]
-    pub fn read(&self) -> matchpoint::Selector {
-        let pair = Pair::new(ContextId(self.context), Rank(self.source));
-        matchpoint::Selector::of(pair, self.tag, self.ignore)
-    }
-}
-
-impl From<&matchpoint::Selector> for Selector {
-    fn from(selector: &matchpoint::Selector) -> Self {
-        let (pair, (tag, ignore)) = (selector.pair(), selector.tag_and_ignored());
-        Selector { tag, ignore, context: pair.context().0, source: pair.source().0 }
-    }
-}
-
-impl Envelope {
-    /// The contract's message of that id.
-    #[inline]
-    pub fn read(&self, id: u64) -> matchpoint::Message {
-        let envelope = matchpoint::Envelope::new(ContextId(self.context), Rank(self.source), Tag(self.tag));
-        matchpoint::Message::new(matchpoint::MsgId(id), envelope)
-    }
-}
-
 impl From<&matchpoint::Message> for Message {
     fn from(message: &matchpoint::Message) -> Self {
-        let matchpoint::Envelope { context, source, tag } = message.envelope;
-        let envelope = Envelope { tag: tag.0, context: context.0, source: source.0 };
-        Message { id: message.id.0, envelope }
+        let matchpoint::Message { id, envelope, .. } = message;
+        Message { id: id.0, pair: envelope.pair().0, tag: envelope.tag.0 }
     }
 }
 
 impl From<matchpoint::Entry> for Entry {
     fn from(entry: matchpoint::Entry) -> Self {
-        match entry {
+        let (id, pair, tag, ignore, queue) = match entry {
             matchpoint::Entry::Receive(receive) => {
-                let Selector { tag, ignore, context, source } = Selector::from(&receive.selector);
-                Entry { id: receive.id.0, tag, ignore, context, source, queue: MP_QUEUE_POSTED, reserved: 0 }
+                let (tag, ignore) = receive.selector.tag_and_ignored();
+                (receive.id.0, receive.selector.pair(), tag, ignore, MP_QUEUE_POSTED)
             }
-            matchpoint::Entry::Message(message) => {
-                let Message { id, envelope: Envelope { tag, context, source } } = Message::from(&message);
-                Entry { id, tag, ignore: 0, context, source, queue: MP_QUEUE_UNEXPECTED, reserved: 0 }
+            matchpoint::Entry::Message(matchpoint::Message { id, envelope, .. }) => {
+                (id.0, envelope.pair(), envelope.tag.0, 0, MP_QUEUE_UNEXPECTED)
             }
-        }
+        };
+        Entry { id, pair: pair.0, tag, ignore, queue, reserved: 0 }
     }
 }
 
 impl Entry {
-    /// The contract's, unless it names no queue.
+    /// The entry in the contract's types, unless it names no queue.
     pub fn read(&self) -> Option<matchpoint::Entry> {
-        let Entry { id, tag, ignore, context, source, queue, .. } = *self;
+        let Entry { id, pair, tag, ignore, queue, .. } = *self;
         match queue {
             MP_QUEUE_POSTED => {
-                let selector = Selector { tag, ignore, context, source }.read();
-                let receive = matchpoint::Receive::new(matchpoint::RecvId(id), selector);
-                Some(matchpoint::Entry::Receive(receive))
+                let selector = Selector::of(Pair(pair), tag, ignore);
+                Some(matchpoint::Entry::Receive(Receive::new(RecvId(id), selector)))
             }
             MP_QUEUE_UNEXPECTED => {
-                Some(matchpoint::Entry::Message(Envelope { tag, context, source }.read(id)))
+                let envelope = Envelope::of(Pair(pair), Tag(tag));
+                Some(matchpoint::Entry::Message(matchpoint::Message::new(MsgId(id), envelope)))
             }
             _ => None,
         }
@@ -156,27 +130,24 @@ pub fn order(number: i32) -> Option<Order> {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint::{TagMask, Wild};
+    use matchpoint::{ContextId, TagMask, Wild};
 
     use super::*;
 
     #[test]
-    fn selectors_come_back_as_they_went() {
+    fn entries_come_back_as_they_went() {
         for source in [Wild::Any, Wild::Is(Rank(7))] {
             for tag in
                 [Wild::Any, Wild::Is(Tag(u64::MAX)), Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF })]
             {
-                let selector = matchpoint::Selector::new(ContextId(3), source, tag);
-                assert_eq!(Selector::from(&selector).read(), selector);
+                let selector = Selector::new(ContextId(3), source, tag);
+                let entry = matchpoint::Entry::Receive(Receive::new(RecvId(9), selector));
+                assert_eq!(Entry::from(entry).read(), Some(entry));
             }
         }
-    }
-
-    #[test]
-    fn messages_come_back_as_they_went() {
-        let envelope = matchpoint::Envelope::new(ContextId(3), Rank(4), Tag(5));
-        let message = matchpoint::Message::new(matchpoint::MsgId(9), envelope);
-        assert_eq!(Message::from(&message).envelope.read(9), message);
+        let envelope = Envelope::new(ContextId(3), Rank(4), Tag(5));
+        let entry = matchpoint::Entry::Message(matchpoint::Message::new(MsgId(9), envelope));
+        assert_eq!(Entry::from(entry).read(), Some(entry));
     }
 
     #[test]

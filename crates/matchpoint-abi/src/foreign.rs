@@ -1,5 +1,5 @@
-//! An engine in a library, as an [`Engine`]. An answer that the interface does not know is a panic here, since the
-//! contract has no word for it: who calls libraries that may be wrong catches it, as the laws do.
+//! An engine of a library, as an [`Engine`]. A result that the interface does not define is a panic here, since the
+//! contract has no word for it: callers of libraries that may be wrong catch it, as the laws do.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -9,53 +9,122 @@ use std::ptr::{self, NonNull};
 
 use matchpoint::{
     ContextId, Drained, Engine, Hints, MsgId, Order, Pair, Queue, Rank, Readdressed, Receive, RecvId,
-    Refused, Tag,
+    Refused, Selector, Tag,
 };
 
 use crate::convert;
-use crate::library::{Functions, Library};
-use crate::symbols::Function;
+use crate::library::Library;
 use crate::types::{
-    Entry, Envelope, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND,
-    MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque,
-    Outcome, Selector,
+    self, Calls, Entry, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND,
+    MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
+
+/// A function that an engine may lack: its pointer in [`Calls`] is NULL then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    /// `retract`.
+    Retract,
+    /// `readdress`.
+    Readdress,
+    /// `set_hints`.
+    SetHints,
+    /// `close`.
+    Close,
+    /// `fail_source`.
+    FailSource,
+    /// `arrive_batch`.
+    ArriveBatch,
+    /// `visit`.
+    Visit,
+    /// `footprint`.
+    Footprint,
+    /// `order`: without it the order is total.
+    Order,
+}
+
+impl Function {
+    const ALL: [Function; 9] = [
+        Function::Retract,
+        Function::Readdress,
+        Function::SetHints,
+        Function::Close,
+        Function::FailSource,
+        Function::ArriveBatch,
+        Function::Visit,
+        Function::Footprint,
+        Function::Order,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::Retract => "mp_retract",
+            Function::Readdress => "mp_readdress",
+            Function::SetHints => "mp_set_hints",
+            Function::Close => "mp_close",
+            Function::FailSource => "mp_fail_source",
+            Function::ArriveBatch => "mp_arrive_batch",
+            Function::Visit => "mp_visit",
+            Function::Footprint => "mp_footprint_of",
+            Function::Order => "mp_order",
+        }
+    }
+
+    fn is_in(self, calls: &Calls) -> bool {
+        match self {
+            Function::Retract => calls.retract.is_some(),
+            Function::Readdress => calls.readdress.is_some(),
+            Function::SetHints => calls.set_hints.is_some(),
+            Function::Close => calls.close.is_some(),
+            Function::FailSource => calls.fail_source.is_some(),
+            Function::ArriveBatch => calls.arrive_batch.is_some(),
+            Function::Visit => calls.visit.is_some(),
+            Function::Footprint => calls.footprint.is_some(),
+            Function::Order => calls.order.is_some(),
+        }
+    }
+}
 
 /// See the [module's documentation](self).
 pub struct Foreign {
-    engine: NonNull<Opaque>,
-    /// After `engine`, which is destroyed by [`Drop`] before the library can go.
-    library: Library,
+    engine: NonNull<types::Engine>,
+    /// After `engine`, which [`Drop`] destroys before the library is unloaded.
+    _library: Library,
 }
 
 // SAFETY: the interface lets an engine be called by any thread, one at a time, and `Foreign` is not `Sync`.
 unsafe impl Send for Foreign {}
 
 impl Library {
-    /// Makes an engine. Which names there are is up to the library.
+    /// Makes an engine. The library decides which names there are.
     ///
     /// # Errors
-    /// What the library says is wrong with the name.
+    /// The library's text, or a function is missing.
     pub fn create(&self, name: &str) -> Result<Foreign, String> {
         let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
-        let mut engine: *mut Opaque = ptr::null_mut();
+        let mut engine: *mut types::Engine = ptr::null_mut();
         let mut error = [0u8; 512];
-        // SAFETY: a C string, room for a pointer, and as much room for a text as is said.
+        // SAFETY: a C string, room for a pointer, and as much room for a text as is passed.
         let status = unsafe {
-            (self.functions().create)(
+            (self.create_function())(
                 text.as_ptr(),
+                0,
                 &mut engine,
                 error.as_mut_ptr().cast::<c_char>(),
                 error.len(),
             )
         };
+        let refused = |why: &str| format!("{} makes no engine `{name}`: {why}", self.path().display());
         match NonNull::new(engine) {
-            Some(engine) if status == MP_OK => Ok(Foreign { engine, library: self.clone() }),
+            Some(engine) if status == MP_OK => {
+                let foreign = Foreign { engine, _library: self.clone() };
+                foreign.check_functions().map_err(|why| refused(&why))?;
+                Ok(foreign)
+            }
             _ => {
                 let end = error.iter().position(|&byte| byte == 0).unwrap_or(error.len());
-                let says = String::from_utf8_lossy(&error[..end]).into_owned();
-                let says = if says.is_empty() { format!("status {status}, without a word") } else { says };
-                Err(format!("{} makes no engine `{name}`: {says}", self.path().display()))
+                let why = String::from_utf8_lossy(&error[..end]).into_owned();
+                Err(refused(&if why.is_empty() { format!("status {status}, without a text") } else { why }))
             }
         }
     }
@@ -63,62 +132,54 @@ impl Library {
 
 impl Drop for Foreign {
     fn drop(&mut self) {
-        // SAFETY: the engine is the library's, and nobody has it after this.
-        unsafe { (self.functions().destroy)(self.engine.as_ptr()) };
+        if let Some(destroy) = self.table().destroy {
+            // SAFETY: the engine is the library's, and is not used after this.
+            unsafe { destroy(self.engine.as_ptr()) };
+        }
     }
 }
 
-impl Foreign {
-    fn functions(&self) -> &Functions {
-        self.library.functions()
-    }
-}
-
-/// What a call that can only say yes or no answered.
+/// The status of a call that finds something or does not.
 fn yes(function: &str, status: i32) -> bool {
     match status {
         MP_NONE => false,
         MP_FOUND => true,
-        _ => nonsense(function, status),
+        _ => undefined(function, status),
     }
 }
 
 fn refused(function: &str, status: i32) -> Refused {
-    convert::refusal(status).unwrap_or_else(|| nonsense(function, status))
+    convert::refusal(status).unwrap_or_else(|| undefined(function, status))
 }
 
 fn done(function: &str, status: i32) {
     if status != MP_OK {
-        nonsense(function, status)
+        undefined(function, status)
     }
 }
 
-/// The library did not panic: whoever catches this tells it from a panic by what it carries.
+/// The library did not panic: a caller that catches this sees the difference in the payload.
 fn no_answer(what: String) -> ! {
     panic_any(Box::<dyn Error + Send + Sync>::from(what))
 }
 
-fn nonsense(function: &str, status: i32) -> ! {
+fn undefined(function: &str, status: i32) -> ! {
     no_answer(format!("{function} answered {status}, which is not for it to answer"))
 }
 
-/// A function that the caller knows is there: it asked [`Library::lacks`].
-fn there<F: Copy>(function: Option<F>, which: Function) -> F {
-    function.unwrap_or_else(|| panic!("the library has no {}", which.name()))
+/// A function that the engine has: [`Library::create`] or the caller checked that.
+fn there<F>(function: Option<F>, name: &str) -> F {
+    function.unwrap_or_else(|| panic!("the engine has no {name}"))
 }
 
-fn length(function: &str, answer: i64) -> usize {
-    usize::try_from(answer).unwrap_or_else(|_| no_answer(format!("{function} answered {answer}")))
-}
-
-/// What a callback saw: it must not panic, so it says later what it could not understand.
+/// What a callback saw: it must not panic, so an entry that is wrong is reported later.
 struct Seen<T> {
     good: T,
     bad: Option<i32>,
 }
 
 unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
-    // SAFETY: `user` is what `Foreign::drained` handed in, for as long as the call lasts.
+    // SAFETY: `user` is what `drained` passed, for as long as the call lasts.
     let seen = unsafe { &mut *user.cast::<Seen<&mut Drained>>() };
     match kind {
         MP_DRAINED_RECEIVE => seen.good.receives.push(RecvId(id)),
@@ -129,9 +190,9 @@ unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
 }
 
 unsafe extern "C" fn visit(user: *mut c_void, entry: *const Entry) {
-    // SAFETY: `user` is what `Foreign::visit` handed in, for as long as the call lasts.
+    // SAFETY: `user` is what `Foreign::visit` passed, for as long as the call lasts.
     let seen = unsafe { &mut *user.cast::<Seen<Vec<matchpoint::Entry>>>() };
-    // SAFETY: the interface promises a good entry for as long as the callback runs; NULL is looked for anyway.
+    // SAFETY: the interface promises an entry for as long as the callback runs; NULL is looked for anyway.
     let entry = unsafe { entry.as_ref() };
     match entry.and_then(Entry::read) {
         Some(entry) => seen.good.push(entry),
@@ -147,119 +208,201 @@ fn drained(function: &str, drained: &mut Drained, call: impl FnOnce(*mut c_void)
     }
 }
 
+impl Foreign {
+    fn head(&self) -> &types::Engine {
+        // SAFETY: the library made it, and only the library writes to it, in calls.
+        unsafe { self.engine.as_ref() }
+    }
+
+    fn table(&self) -> &Calls {
+        // SAFETY: an engine points to its table as long as it lives.
+        unsafe { &*self.head().calls }
+    }
+
+    /// The functions that the engine lacks.
+    pub fn lacks(&self) -> Vec<Function> {
+        Function::ALL.into_iter().filter(|function| !function.is_in(self.table())).collect()
+    }
+
+    /// Whether the engine has the functions that every engine needs.
+    fn check_functions(&self) -> Result<(), String> {
+        if self.head().calls.is_null() {
+            return Err("its table of functions is NULL".to_owned());
+        }
+        let (head, calls) = (self.head(), self.table());
+        let needs = [
+            ("post", calls.post.is_some()),
+            ("arrive", calls.arrive.is_some()),
+            ("probe", calls.probe.is_some()),
+            ("matched_probe", calls.matched_probe.is_some()),
+            ("cancel", calls.cancel.is_some()),
+            ("destroy", calls.destroy.is_some()),
+            ("length", calls.length.is_some() || !head.posted.is_null() && !head.unexpected.is_null()),
+        ];
+        match needs.iter().find(|(_, is_there)| !is_there) {
+            _ if calls.size != size_of::<Calls>() => Err(format!(
+                "its table of functions has {} bytes instead of {}; build it with the matchpoint.h that comes with \
+                 this program",
+                calls.size,
+                size_of::<Calls>()
+            )),
+            Some((name, _)) => Err(format!(
+                "its table of functions has no {name}; an engine needs {}",
+                needs.map(|(name, _)| name).join(", ")
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn length(&self, length: *const u64, queue: i32) -> usize {
+        let answer = match NonNull::new(length.cast_mut()) {
+            // SAFETY: the engine keeps its length there, and is in no call.
+            Some(length) => i64::try_from(unsafe { length.read() }).unwrap_or(-1),
+            None => {
+                let call = there(self.table().length, "length");
+                // SAFETY: an engine of this library.
+                unsafe { call(self.engine.as_ptr(), queue) }
+            }
+        };
+        usize::try_from(answer).unwrap_or_else(|_| no_answer(format!("the length of a queue is {answer}")))
+    }
+}
+
+/// The id and the status of an outcome; `i32::MIN` is a status that the interface does not define.
+fn parts(outcome: Outcome) -> (u64, i32) {
+    (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
+}
+
+/// The words of a selector.
+fn words(selector: &Selector) -> (u64, u64, u64) {
+    let (tag, ignore) = selector.tag_and_ignored();
+    (selector.pair().0, tag, ignore)
+}
+
 impl Engine for Foreign {
-    fn post_open(&mut self, id: RecvId, selector: &matchpoint::Selector) -> Result<Option<MsgId>, Refused> {
-        let (selector, mut message) = (Selector::from(selector), u64::MAX);
-        let call = self.functions().post;
-        // SAFETY: an engine of this library; the structs outlive the call.
-        match unsafe { call(self.engine.as_ptr(), id.0, &selector, &mut message) } {
+    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        let (call, (pair, tag, ignore)) = (there(self.table().post, "mp_post"), words(selector));
+        // SAFETY: an engine of this library; so below.
+        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair, tag, ignore) });
+        match status {
             MP_QUEUED => Ok(None),
-            MP_MATCHED => Ok(Some(MsgId(message))),
-            status => Err(refused("mp_engine_post", status)),
+            MP_MATCHED => Ok(Some(MsgId(id))),
+            status => Err(refused("mp_post", status)),
+        }
+    }
+
+    fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
+        let Some(call) = self.table().post_exact else {
+            return self.post_open(id, &Selector::of(pair, tag.0, 0));
+        };
+        // SAFETY: as above.
+        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
+        match status {
+            MP_QUEUED => Ok(None),
+            MP_MATCHED => Ok(Some(MsgId(id))),
+            status => Err(refused("mp_post_exact", status)),
         }
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let envelope = Envelope { tag: tag.0, context: pair.context().0, source: pair.source().0 };
-        let mut receive = u64::MAX;
-        let call = self.functions().arrive;
-        // SAFETY: as in `post`.
-        match unsafe { call(self.engine.as_ptr(), id.0, &envelope, &mut receive) } {
+        let call = there(self.table().arrive, "mp_arrive");
+        // SAFETY: as above.
+        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
+        match status {
             MP_QUEUED => Ok(None),
-            MP_MATCHED => Ok(Some(RecvId(receive))),
-            status => Err(refused("mp_engine_arrive", status)),
+            MP_MATCHED => Ok(Some(RecvId(id))),
+            status => Err(refused("mp_arrive", status)),
         }
     }
 
-    fn probe(&mut self, selector: &matchpoint::Selector) -> Option<MsgId> {
-        let (selector, mut message) = (Selector::from(selector), u64::MAX);
-        // SAFETY: as in `post`.
-        let status = unsafe { (self.functions().probe)(self.engine.as_ptr(), &selector, &mut message) };
-        yes("mp_engine_probe", status).then_some(MsgId(message))
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        let (call, (pair, tag, ignore)) = (there(self.table().probe, "mp_probe"), words(selector));
+        // SAFETY: as above.
+        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
+        yes("mp_probe", status).then_some(MsgId(id))
     }
 
-    fn matched_probe(&mut self, selector: &matchpoint::Selector) -> Option<MsgId> {
-        let (selector, mut message) = (Selector::from(selector), u64::MAX);
-        let call = self.functions().matched_probe;
-        // SAFETY: as in `post`.
-        let status = unsafe { call(self.engine.as_ptr(), &selector, &mut message) };
-        yes("mp_engine_matched_probe", status).then_some(MsgId(message))
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        let call = there(self.table().matched_probe, "mp_matched_probe");
+        let (pair, tag, ignore) = words(selector);
+        // SAFETY: as above.
+        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
+        yes("mp_matched_probe", status).then_some(MsgId(id))
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        let selector = Selector::from(&receive.selector);
-        let call = self.functions().cancel;
-        // SAFETY: as in `post`.
-        yes("mp_engine_cancel", unsafe { call(self.engine.as_ptr(), receive.id.0, &selector) })
+        let call = there(self.table().cancel, "mp_cancel");
+        let (pair, tag, ignore) = words(&receive.selector);
+        // SAFETY: as above.
+        yes("mp_cancel", unsafe { call(self.engine.as_ptr(), receive.id.0, pair, tag, ignore) })
     }
 
     fn retract(&mut self, message: &matchpoint::Message) -> bool {
-        let message = Message::from(message);
-        let call = there(self.functions().retract, Function::Retract);
-        // SAFETY: as in `post`.
-        yes("mp_engine_retract", unsafe { call(self.engine.as_ptr(), message.id, &message.envelope) })
+        let call = there(self.table().retract, "mp_retract");
+        let Message { id, pair, tag } = Message::from(message);
+        // SAFETY: as above.
+        yes("mp_retract", unsafe { call(self.engine.as_ptr(), id, pair, tag) })
     }
 
     fn readdress(&mut self, message: &matchpoint::Message, source: Rank) -> Result<Readdressed, Refused> {
-        let call = there(self.functions().readdress, Function::Readdress);
-        let (message, mut receive) = (Message::from(message), u64::MAX);
-        // SAFETY: as in `post`.
-        match unsafe { call(self.engine.as_ptr(), message.id, &message.envelope, source.0, &mut receive) } {
+        let call = there(self.table().readdress, "mp_readdress");
+        let Message { id, pair, tag } = Message::from(message);
+        // SAFETY: as above.
+        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id, pair, tag, source.0) });
+        match status {
             MP_NAMED => Ok(Readdressed::Named),
-            MP_MATCHED => Ok(Readdressed::Matched(RecvId(receive))),
+            MP_MATCHED => Ok(Readdressed::Matched(RecvId(id))),
             MP_NONE => Ok(Readdressed::NotNameless),
-            status => Err(refused("mp_engine_readdress", status)),
+            status => Err(refused("mp_readdress", status)),
         }
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let call = there(self.functions().set_hints, Function::SetHints);
-        // SAFETY: an engine of this library.
+        let call = there(self.table().set_hints, "mp_set_hints");
+        // SAFETY: as above.
         match unsafe { call(self.engine.as_ptr(), context.0, convert::hint_bits(hints)) } {
             MP_OK => Ok(()),
-            status => Err(refused("mp_engine_set_hints", status)),
+            status => Err(refused("mp_set_hints", status)),
         }
     }
 
     fn close(&mut self, context: ContextId, out: &mut Drained) {
-        let call = there(self.functions().close, Function::Close);
-        // SAFETY: an engine of this library; `drain` is told what to do with `user`.
-        let call = |user| unsafe { call(self.engine.as_ptr(), context.0, Some(drain), user) };
-        drained("mp_engine_close", out, call);
+        let call = there(self.table().close, "mp_close");
+        // SAFETY: as above; `drain` knows the type of `user`.
+        drained("mp_close", out, |user| unsafe { call(self.engine.as_ptr(), context.0, Some(drain), user) });
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, out: &mut Drained) {
-        let call = there(self.functions().fail_source, Function::FailSource);
+        let call = there(self.table().fail_source, "mp_fail_source");
         // SAFETY: as in `close`.
-        let call = |user| unsafe { call(self.engine.as_ptr(), context.0, source.0, Some(drain), user) };
-        drained("mp_engine_fail_source", out, call);
+        drained("mp_fail_source", out, |user| unsafe {
+            call(self.engine.as_ptr(), context.0, source.0, Some(drain), user)
+        });
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(matchpoint::Entry)) {
-        let call = there(self.functions().visit, Function::Visit);
+        let call = there(self.table().visit, "mp_visit");
         let number = match queue {
             Queue::Posted => MP_QUEUE_POSTED,
             Queue::Unexpected => MP_QUEUE_UNEXPECTED,
         };
         // Kept first: `each` may panic, and no panic may cross the library's frames.
         let mut seen = Seen { good: Vec::new(), bad: None };
-        // SAFETY: an engine of this library; `visit` is told what to do with `user`.
+        // SAFETY: as above; `visit` knows the type of `user`.
         let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut seen).cast()) };
-        done("mp_engine_visit", status);
+        done("mp_visit", status);
         if let Some(queue) = seen.bad {
-            no_answer(format!("mp_engine_visit showed an entry of queue {queue}, which there is not"));
+            no_answer(format!("mp_visit showed an entry of queue {queue}, which there is not"));
         }
         seen.good.into_iter().for_each(each);
     }
 
     fn posted_len(&self) -> usize {
-        // SAFETY: an engine of this library.
-        length("mp_engine_posted_len", unsafe { (self.functions().posted_len)(self.engine.as_ptr()) })
+        self.length(self.head().posted, MP_QUEUE_POSTED)
     }
 
     fn unexpected_len(&self) -> usize {
-        // SAFETY: an engine of this library.
-        length("mp_engine_unexpected_len", unsafe { (self.functions().unexpected_len)(self.engine.as_ptr()) })
+        self.length(self.head().unexpected, MP_QUEUE_UNEXPECTED)
     }
 
     fn arrive_batch(
@@ -267,36 +410,36 @@ impl Engine for Foreign {
         messages: &[matchpoint::Message],
         out: &mut Vec<Option<RecvId>>,
     ) -> Result<(), Refused> {
-        let call = there(self.functions().arrive_batch, Function::ArriveBatch);
+        let call = there(self.table().arrive_batch, "mp_arrive_batch");
         let given: Vec<Message> = messages.iter().map(Message::from).collect();
-        let mut outcomes = vec![Outcome { id: u64::MAX, status: i32::MIN, reserved: 0 }; given.len()];
-        let mut count = usize::MAX;
-        // SAFETY: an engine of this library; as many messages as are said, and as many outcomes.
+        let mut outcomes = vec![Outcome { id: u64::MAX, status: i64::MIN }; given.len()];
+        let (mut count, room) = (usize::MAX, outcomes.as_mut_ptr());
+        // SAFETY: as above; as many messages as are passed, and as many outcomes.
         let status = unsafe {
-            call(self.engine.as_ptr(), given.as_ptr(), given.len(), outcomes.as_mut_ptr(), &mut count)
+            call(self.engine.as_ptr(), given.as_ptr(), given.len(), room, &mut count, None, ptr::null_mut())
         };
-        assert!(count <= given.len(), "mp_engine_arrive_batch did {count} of {} messages", given.len());
-        out.extend(outcomes[..count].iter().map(|outcome| match outcome.status {
-            MP_QUEUED => None,
-            MP_MATCHED => Some(RecvId(outcome.id)),
-            status => nonsense("mp_engine_arrive_batch", status),
+        assert!(count <= given.len(), "mp_arrive_batch did {count} of {} messages", given.len());
+        out.extend(outcomes[..count].iter().map(|&outcome| match parts(outcome) {
+            (_, MP_QUEUED) => None,
+            (id, MP_MATCHED) => Some(RecvId(id)),
+            (_, status) => undefined("mp_arrive_batch", status),
         }));
-        if status == MP_OK { Ok(()) } else { Err(refused("mp_engine_arrive_batch", status)) }
+        if status == MP_OK { Ok(()) } else { Err(refused("mp_arrive_batch", status)) }
     }
 
     fn order(&self) -> Order {
-        let Some(call) = self.functions().order else { return Order::Total };
-        // SAFETY: an engine of this library.
+        let Some(call) = self.table().order else { return Order::Total };
+        // SAFETY: as above.
         let number = unsafe { call(self.engine.as_ptr()) };
-        convert::order(number).unwrap_or_else(|| nonsense("mp_engine_order", number))
+        convert::order(number).unwrap_or_else(|| undefined("mp_order", number))
     }
 
     fn footprint(&self) -> matchpoint::Footprint {
-        let call = there(self.functions().footprint, Function::Footprint);
+        let call = there(self.table().footprint, "mp_footprint");
         let mut footprint = Footprint::default();
-        // SAFETY: an engine of this library; as much room as is said.
+        // SAFETY: as above; as much room as is passed.
         let status = unsafe { call(self.engine.as_ptr(), &mut footprint, size_of::<Footprint>()) };
-        done("mp_engine_footprint", status);
+        done("mp_footprint_of", status);
         footprint.into()
     }
 }

@@ -5,9 +5,7 @@
 pub mod convert;
 mod foreign;
 mod library;
-pub mod symbols;
 pub mod types;
 
-pub use foreign::Foreign;
+pub use foreign::{Foreign, Function};
 pub use library::{Library, LoadError};
-pub use symbols::Function;

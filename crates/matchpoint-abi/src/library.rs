@@ -1,17 +1,20 @@
 //! A library with the C interface, loaded.
 #![allow(unsafe_code)]
 
+use std::ffi::c_char;
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::symbols::{
-    AbiVersion, Arrive, ArriveBatch, Cancel, Close, Create, Destroy, FailSource, FootprintOf, Function,
-    Length, OPTIONAL, OrderOf, Post, Probe, Readdress, Retract, SetHints, Visit,
-};
-use crate::types::MP_ABI_VERSION;
+use crate::types::{Engine, MP_ABI_VERSION};
 
-/// A library that has the functions of the interface. Clones share it; it stays loaded as long as one of them, or an
+/// `mp_abi_version`.
+type AbiVersion = unsafe extern "C" fn() -> u32;
+/// `mp_create`.
+pub(crate) type Create =
+    unsafe extern "C" fn(*const c_char, u32, *mut *mut Engine, *mut c_char, usize) -> i32;
+
+/// A library that makes engines of the interface. Clones share it; it stays loaded as long as one of them, or an
 /// engine of it, is there.
 #[derive(Clone)]
 pub struct Library {
@@ -20,35 +23,12 @@ pub struct Library {
 
 struct Loaded {
     path: PathBuf,
-    functions: Functions,
-    /// Last, so that it goes last: the functions are in it.
+    create: Create,
+    /// Last, so that it is dropped last: the functions are in it.
     _library: libloading::Library,
 }
 
-/// What was found in the library. Good as long as the library is loaded, which [`Loaded`] sees to.
-#[derive(Clone, Copy)]
-pub(crate) struct Functions {
-    pub(crate) create: Create,
-    pub(crate) destroy: Destroy,
-    pub(crate) post: Post,
-    pub(crate) arrive: Arrive,
-    pub(crate) probe: Probe,
-    pub(crate) matched_probe: Probe,
-    pub(crate) cancel: Cancel,
-    pub(crate) posted_len: Length,
-    pub(crate) unexpected_len: Length,
-    pub(crate) retract: Option<Retract>,
-    pub(crate) readdress: Option<Readdress>,
-    pub(crate) set_hints: Option<SetHints>,
-    pub(crate) close: Option<Close>,
-    pub(crate) fail_source: Option<FailSource>,
-    pub(crate) arrive_batch: Option<ArriveBatch>,
-    pub(crate) visit: Option<Visit>,
-    pub(crate) footprint: Option<FootprintOf>,
-    pub(crate) order: Option<OrderOf>,
-}
-
-/// Why a library cannot be used: what was looked for, where, and what to do.
+/// Why a library cannot be used, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadError(String);
 
@@ -61,10 +41,10 @@ impl Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Library {
-    /// Loads the library at `path`; a name without a folder that is no file here is sought where the system looks for
+    /// Loads the library at `path`. A name without a folder that is no file here is sought where the system looks for
     /// libraries.
     ///
-    /// Loading runs the library's constructors, and what it says of its functions' types cannot be checked: load what
+    /// Loading runs the library's constructors, and the types of its functions cannot be checked: load what
     /// you would run.
     ///
     /// # Errors
@@ -72,15 +52,14 @@ impl Library {
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         // The loader takes a bare name for one of the system's libraries, even if such a file is right here.
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        // SAFETY: that constructors and destructors of the library are sound is up to its author; the documentation
-        // above says so.
+        // SAFETY: the author of the library is responsible for its constructors and destructors.
         let library = unsafe { libloading::Library::new(&whole) };
         let library = library
             .map_err(|error| LoadError(format!("cannot load {}: {}", path.display(), reason(&error))))?;
         let found = Found { library: &library, path };
         found.check_version()?;
-        let functions = found.functions()?;
-        Ok(Library { shared: Arc::new(Loaded { path: path.to_owned(), functions, _library: library }) })
+        let create = found.function("mp_create")?;
+        Ok(Library { shared: Arc::new(Loaded { path: path.to_owned(), create, _library: library }) })
     }
 
     /// Where it was loaded from.
@@ -88,26 +67,8 @@ impl Library {
         &self.shared.path
     }
 
-    /// The optional functions that it does not have.
-    pub fn lacks(&self) -> Vec<Function> {
-        let Functions { retract, readdress, set_hints, close, fail_source, .. } = self.functions();
-        let Functions { arrive_batch, visit, footprint, order, .. } = self.functions();
-        let has = |function: &Function| match function {
-            Function::Retract => retract.is_some(),
-            Function::Readdress => readdress.is_some(),
-            Function::SetHints => set_hints.is_some(),
-            Function::Close => close.is_some(),
-            Function::FailSource => fail_source.is_some(),
-            Function::ArriveBatch => arrive_batch.is_some(),
-            Function::Visit => visit.is_some(),
-            Function::Footprint => footprint.is_some(),
-            Function::Order => order.is_some(),
-        };
-        OPTIONAL.into_iter().filter(|function| !has(function)).collect()
-    }
-
-    pub(crate) fn functions(&self) -> &Functions {
-        &self.shared.functions
+    pub(crate) fn create_function(&self) -> Create {
+        self.shared.create
     }
 }
 
@@ -122,25 +83,22 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// A function by its name; `F` is the type that the header gives it.
-    fn optional<F: Copy>(&self, name: &str) -> Option<F> {
-        // SAFETY: every call below names the type that `matchpoint.h` gives that function. A library that exports
-        // another function under that name is its author's mistake, and cannot be told from here.
-        unsafe { self.library.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
-    }
-
-    fn required<F: Copy>(&self, name: &str) -> Result<F, LoadError> {
-        self.optional(name).ok_or_else(|| {
+    /// A function by its name; `F` is the type in the header.
+    fn function<F: Copy>(&self, name: &str) -> Result<F, LoadError> {
+        // SAFETY: each call below names the type that `matchpoint.h` gives that function. A library that exports
+        // another function under that name is a mistake of its author, and cannot be detected here.
+        let found = unsafe { self.library.get::<F>(name.as_bytes()) };
+        found.map(|symbol| *symbol).map_err(|_| {
             LoadError(format!(
-                "{} has no function {name}; a library to be checked exports what matchpoint.h declares, at least {}",
+                "{} has no function {name}; a library to be checked exports mp_abi_version and mp_create of \
+                 matchpoint.h",
                 self.path.display(),
-                crate::symbols::REQUIRED.join(", ")
             ))
         })
     }
 
     fn check_version(&self) -> Result<(), LoadError> {
-        let version = self.required::<AbiVersion>("mp_abi_version")?;
+        let version = self.function::<AbiVersion>("mp_abi_version")?;
         // SAFETY: it takes nothing and returns a number.
         let version = unsafe { version() };
         if version == MP_ABI_VERSION {
@@ -151,28 +109,5 @@ impl Found<'_> {
              build it with the matchpoint.h that comes with this program",
             self.path.display()
         )))
-    }
-
-    fn functions(&self) -> Result<Functions, LoadError> {
-        Ok(Functions {
-            create: self.required("mp_engine_create")?,
-            destroy: self.required("mp_engine_destroy")?,
-            post: self.required("mp_engine_post")?,
-            arrive: self.required("mp_engine_arrive")?,
-            probe: self.required("mp_engine_probe")?,
-            matched_probe: self.required("mp_engine_matched_probe")?,
-            cancel: self.required("mp_engine_cancel")?,
-            posted_len: self.required("mp_engine_posted_len")?,
-            unexpected_len: self.required("mp_engine_unexpected_len")?,
-            retract: self.optional(Function::Retract.name()),
-            readdress: self.optional(Function::Readdress.name()),
-            set_hints: self.optional(Function::SetHints.name()),
-            close: self.optional(Function::Close.name()),
-            fail_source: self.optional(Function::FailSource.name()),
-            arrive_batch: self.optional(Function::ArriveBatch.name()),
-            visit: self.optional(Function::Visit.name()),
-            footprint: self.optional(Function::Footprint.name()),
-            order: self.optional(Function::Order.name()),
-        })
     }
 }

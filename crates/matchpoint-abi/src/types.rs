@@ -1,278 +1,294 @@
-//! Structs, constants and callback types of `matchpoint.h`, which is generated from them.
+//! Structs, constants and callback types of `matchpoint.h`, which has their meaning. A test compares both.
 //!
-//! Layouts never change within one [`MP_ABI_VERSION`]. What the caller hands in has a reserved field instead of room to
-//! grow; what is handed out is filled as far as the caller's `size` goes.
+//! Layouts never change within one [`MP_ABI_VERSION`]. [`Calls`] and structs with a `size` argument grow at their end.
 
 use std::ffi::{c_char, c_void};
 
-/// The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`). 0 is the
-/// interface before its first release, which may still change.
+/// The version of the interface.
 pub const MP_ABI_VERSION: u32 = 0;
 
-/// Status: done, and there is nothing to hand out.
+/// Done, and there is no id.
 pub const MP_OK: i32 = 0;
-/// Status of a post or an arrival: nothing matched; the receive or the message waits in its queue.
+/// The entry is queued.
 pub const MP_QUEUED: i32 = 0;
-/// Status of a probe, a withdrawal, a readdressing: there is no such message, or receive.
+/// There is no such entry.
 pub const MP_NONE: i32 = 0;
-/// Status of a post, an arrival, a readdressing: it matched, and the id of what it matched was written.
+/// The entry matched another, whose id is in the outcome.
 pub const MP_MATCHED: i32 = 1;
-/// Status of a probe, a withdrawal: there was such a message, or receive.
+/// There is such an entry.
 pub const MP_FOUND: i32 = 1;
-/// Status of a readdressing: no receive that is posted accepts the message, which has its source now and waits on.
+/// The message has its source now, and is queued.
 pub const MP_NAMED: i32 = 2;
-/// Status: refused, since it breaks an assertion made by `mp_engine_set_hints`. The engine is as it was.
+/// The call breaks a hint of its context.
 pub const MP_REFUSED_HINT: i32 = -1;
-/// Status: refused, since a table of fixed size is full: fall back to another engine. The engine is as it was.
+/// A table of fixed size is full.
 pub const MP_REFUSED_FULL: i32 = -2;
-/// Status: refused, since memory cannot be had. The engine is as it was.
+/// There is no memory.
 pub const MP_REFUSED_MEMORY: i32 = -3;
-/// Status: an argument is NULL, a reserved field is not 0, or a flag is unknown. Nothing was done.
+/// An argument is invalid, or the engine lacks the function.
 pub const MP_INVALID: i32 = -4;
-/// Status: the engine has a bug and is of no further use; standard error has a line about it. Every later call on it
-/// but `mp_engine_destroy` answers this.
-pub const MP_PANICKED: i32 = -5;
-/// Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
-/// thread did so is not always noticed; of an mp_concurrent it is no reason.
-pub const MP_BUSY: i32 = -6;
-/// Status of making an engine: the name is not understood, or cannot be had: there is no such engine, it does not take
-/// such a parameter or value, or it needs what this machine has not (an instruction set, a file). Nothing was made.
-pub const MP_UNKNOWN_NAME: i32 = -7;
-/// Status of handing something to an `mp_offload` or an `mp_wire`: a ring is full. Nothing was done: poll, then try again.
-pub const MP_AGAIN: i32 = -8;
+/// A callback called its own engine.
+pub const MP_BUSY: i32 = -5;
+/// There is no such engine on this machine.
+pub const MP_UNKNOWN_NAME: i32 = -6;
+/// A ring is full.
+pub const MP_AGAIN: i32 = -7;
 
-/// Kind of a completion: the receive has the message.
-pub const MP_COMPLETION_MATCHED: i32 = 0;
-/// Kind of a completion: the receive was not posted; its status says why.
-pub const MP_COMPLETION_RECEIVE_REFUSED: i32 = 1;
-/// Kind of a completion: the message was not taken; its status says why.
-pub const MP_COMPLETION_MESSAGE_REFUSED: i32 = 2;
+/// Flag of `mp_create`: the engine counts compared entries.
+pub const MP_COUNT: u32 = 1;
+/// Flag of `mp_create`: any thread may call the engine.
+pub const MP_ANY_THREAD: u32 = 2;
 
-/// As the `source` of a selector: any source (MPI_ANY_SOURCE).
+/// The source of a receive from any source.
 pub const MP_ANY_SOURCE: u32 = u32::MAX;
-/// As the `source` of an envelope: not known yet (libfabric's FI_ADDR_UNSPEC). Only receives from any source match it,
-/// until `mp_engine_readdress` names its source. Such messages keep their order among themselves, as if of one source;
-/// once named, a message has its age among those of its source.
+/// The source of a message whose source is not known yet.
 pub const MP_UNKNOWN_SOURCE: u32 = u32::MAX;
-/// As the `ignore` mask of a selector: any tag (MPI_ANY_TAG).
+/// The ignored bits of a receive with any tag.
 pub const MP_ANY_TAG: u64 = u64::MAX;
 
-/// Hint: no receive or probe will leave the source open (mpi_assert_no_any_source).
+/// Hint: mpi_assert_no_any_source.
 pub const MP_HINT_NO_ANY_SOURCE: u32 = 1;
-/// Hint: no receive or probe will leave the tag, or part of it, open (mpi_assert_no_any_tag).
+/// Hint: mpi_assert_no_any_tag.
 pub const MP_HINT_NO_ANY_TAG: u32 = 2;
-/// Hint: buffers have just the length of the message (mpi_assert_exact_length). Does not affect matching.
+/// Hint: mpi_assert_exact_length.
 pub const MP_HINT_EXACT_LENGTH: u32 = 4;
-/// Hint: messages may match in any order (mpi_assert_allow_overtaking).
+/// Hint: mpi_assert_allow_overtaking.
 pub const MP_HINT_ALLOW_OVERTAKING: u32 = 8;
-/// Hint, ours: every receive is posted before its message arrives. A message that would have to wait is refused.
+/// Hint: each receive is posted before its message arrives.
 pub const MP_HINT_NO_UNEXPECTED: u32 = 16;
 
-/// Order: the earliest, over all sources.
+/// Order: the oldest of all sources.
 pub const MP_ORDER_TOTAL: i32 = 0;
-/// Order: receives in the order they were posted; of the unexpected messages the earliest of its source, from
-/// whichever source (MPI's minimum, MPI-4.1 section 3.5). Those with MP_UNKNOWN_SOURCE count as being of one.
+/// Order: messages in order for each source.
 pub const MP_ORDER_PER_SOURCE: i32 = 1;
-/// Order: any that matches.
+/// Order: any entry that matches.
 pub const MP_ORDER_NONE: i32 = 2;
 
-/// Queue: receives that wait for a message (the PRQ).
+/// The posted receive queue.
 pub const MP_QUEUE_POSTED: i32 = 0;
-/// Queue: messages that wait for a receive (the UMQ).
+/// The unexpected message queue.
 pub const MP_QUEUE_UNEXPECTED: i32 = 1;
 
-/// Drained: a receive that is no longer posted.
+/// A drained receive.
 pub const MP_DRAINED_RECEIVE: i32 = 0;
-/// Drained: a message that is no longer queued.
+/// A drained message.
 pub const MP_DRAINED_MESSAGE: i32 = 1;
-/// Drained: a receive that stays posted although the failed source might have been the one to serve it
-/// (MPI_ERR_PROC_FAILED_PENDING).
+/// A receive that remains posted after its source failed.
 pub const MP_DRAINED_PENDING: i32 = 2;
 
-/// A matching engine: the two queues of one process.
-///
-/// Opaque. One thread at a time may call an engine (lock it, or keep it to one thread); different engines have nothing
-/// in common and may be called at the same time.
-pub struct Opaque {
-    _private: [u8; 0],
-}
+/// Completion: the receive has the message.
+pub const MP_COMPLETION_MATCHED: i32 = 0;
+/// Completion: the receive was refused.
+pub const MP_COMPLETION_RECEIVE_REFUSED: i32 = 1;
+/// Completion: the message was refused.
+pub const MP_COMPLETION_MESSAGE_REFUSED: i32 = 2;
 
-/// A matching engine that any thread may call at any time, several at once (MPI_THREAD_MULTIPLE): the two queues of one process.
-///
-/// Opaque. The `mp_concurrent_...` functions are those of `mp_engine`; nothing is one for the other. All calls together return what
-/// they would return one after the other, in the order of some moments between the beginning and the end of each.
-pub struct OpaqueConcurrent {
-    _private: [u8; 0],
-}
-
-/// The application's side of an engine that works in a thread of its own.
-///
-/// Opaque. One thread at a time may call it, as an `mp_engine`.
-pub struct OpaqueOffload {
-    _private: [u8; 0],
-}
-
-/// The side of an `mp_offload` from which messages come.
-///
-/// Opaque. One thread at a time may call it: another than calls the `mp_offload`, at the same time, or the same.
-pub struct OpaqueWire {
-    _private: [u8; 0],
-}
-
-/// What a receive or a probe asks for. It matches an envelope with the same context, with the same source unless it is
-/// MP_ANY_SOURCE, and with the same tag but for the bits set in `ignore`.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Selector {
-    /// The tag, in the bits that count.
-    pub tag: u64,
-    /// One in every bit of the tag that does not count: 0, MP_ANY_TAG, or any mask.
-    pub ignore: u64,
-    /// The communicator's context id.
-    pub context: u32,
-    /// A rank in the communicator, or MP_ANY_SOURCE.
-    pub source: u32,
-}
-
-/// What a message says of itself.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Envelope {
-    /// Its tag, all bits of which count.
-    pub tag: u64,
-    /// The communicator's context id.
-    pub context: u32,
-    /// A rank in the communicator, or MP_UNKNOWN_SOURCE.
-    pub source: u32,
-}
-
-/// A message, as it arrives in a batch.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Message {
-    /// Its name, chosen by the caller.
-    pub id: u64,
-    /// What it says of itself.
-    pub envelope: Envelope,
-}
-
-/// What became of a receive, a message or a probe. Functions return it in two registers.
+/// The outcome of a call, in two registers.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// What was matched or found: a receive or a message; else 0.
+    /// The receive or message that was found.
     pub id: u64,
-    /// As the function says.
-    pub status: i32,
-    /// 0.
-    pub reserved: u32,
+    /// One of the statuses.
+    pub status: i64,
 }
 
-/// What came of something that was handed to an `mp_offload`, or to its `mp_wire`.
+/// A message of a batch.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Completion {
-    /// The receive; 0 if a message was not taken.
-    pub receive: u64,
-    /// The message; 0 if a receive was not taken.
-    pub message: u64,
-    /// MP_COMPLETION_...
-    pub kind: i32,
-    /// MP_MATCHED, or why it was not taken: MP_REFUSED_...
-    pub status: i32,
+pub struct Message {
+    /// Its id.
+    pub id: u64,
+    /// Its context and source.
+    pub pair: u64,
+    /// Its tag.
+    pub tag: u64,
 }
 
-/// What waits in a queue.
+/// An entry of a queue.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Entry {
-    /// The receive's or the message's name.
+    /// Its id.
     pub id: u64,
+    /// Its context and source.
+    pub pair: u64,
     /// Its tag.
     pub tag: u64,
-    /// Of a receive: the bits of the tag that do not count. Of a message: 0.
+    /// Bits of the tag that a receive ignores; 0 for a message.
     pub ignore: u64,
-    /// Its context.
-    pub context: u32,
-    /// Its source, MP_ANY_SOURCE or MP_UNKNOWN_SOURCE.
-    pub source: u32,
-    /// MP_QUEUE_POSTED: it is a receive. MP_QUEUE_UNEXPECTED: it is a message.
+    /// `MP_QUEUE_…`.
     pub queue: i32,
     /// 0.
     pub reserved: u32,
 }
 
-/// Bytes an engine holds, allocated and not merely used.
+/// A completion of an offloaded engine.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Completion {
+    /// The receive; 0 if a message was refused.
+    pub receive: u64,
+    /// The message; 0 if a receive was refused.
+    pub message: u64,
+    /// `MP_COMPLETION_…`.
+    pub kind: i32,
+    /// [`MP_MATCHED`], or why it was refused.
+    pub status: i32,
+}
+
+/// Bytes allocated by an engine.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Footprint {
-    /// Held whether or not anything is queued.
+    /// With empty queues.
     pub fixed_bytes: u64,
-    /// Held per peer that was heard of, all peers together.
+    /// For peers.
     pub peers_bytes: u64,
-    /// Held for what is queued, or was: capacity, not length.
+    /// For entries.
     pub entries_bytes: u64,
-    /// The largest sum of the three so far.
+    /// The largest sum so far.
     pub peak_bytes: u64,
 }
 
-/// Entries examined, by posts, arrivals and probes alike: MPI_T's match attempts. 0 unless the engine was made by
-/// `mp_engine_create_counting`.
+/// Compared entries.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attempts {
-    /// MPICH's posted_recvq_match_attempts.
+    /// Of the posted receive queue.
     pub posted: u64,
-    /// MPICH's unexpected_recvq_match_attempts.
+    /// Of the unexpected message queue.
     pub unexpected: u64,
 }
 
-/// What there is to know of an engine before one is made. The texts are the library's, and last as long as it is
-/// loaded.
+/// An engine of the library.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct EngineInfo {
-    /// What `mp_engine_create` knows it by.
+    /// Its name.
     pub name: *const c_char,
-    /// One line: its structure, and who uses it.
+    /// A line about it.
     pub summary: *const c_char,
-    /// How many parameters it has.
+    /// Number of parameters.
     pub parameters: usize,
 }
 
-/// One parameter of an engine. The texts are the library's, and last as long as it is loaded.
+/// A parameter of an engine.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterInfo {
     /// Its key.
     pub key: *const c_char,
-    /// The value it has unless given.
+    /// Its default.
     pub default_value: *const c_char,
-    /// What it means, with its unit.
+    /// Its meaning and unit.
     pub meaning: *const c_char,
 }
 
-/// Told what is taken out of an engine: one of MP_DRAINED_..., and the id.
-///
-/// As every callback: called in the thread of the call that it was handed to, with the `user` pointer handed in
-/// beside it, and only until that call returns. It must return, neither by longjmp nor by an exception, and must not
-/// call the same engine (such a call answers MP_BUSY).
+/// Called with each drained entry.
 pub type DrainFn = Option<unsafe extern "C" fn(user: *mut c_void, kind: i32, id: u64)>;
-
-/// Told that message number `number` of a batch has taken `receive`: a copy, or a request for the data, is the caller's to do.
-///
-/// Unlike other callbacks it may run in several threads at once, those of the engine among them, in any order of the messages
-/// (`mp_engine_deliver_batch` says which threads): what it shares with itself it guards. It is called until that call returns,
-/// and not after. It must return, neither by longjmp nor by an exception, must not end its thread, and must not call the same engine,
-/// from whichever thread it is in (such a call answers MP_BUSY), nor fork.
+/// Called with each message of a batch that matched.
 pub type DeliverFn = Option<unsafe extern "C" fn(user: *mut c_void, number: usize, receive: u64)>;
-
-/// Told the assertions on a context: the sum of some of MP_HINT_..., never 0. For the rest see `mp_drain_fn`.
+/// Called with the hints of each context.
 pub type HintsFn = Option<unsafe extern "C" fn(user: *mut c_void, context: u32, hints: u32)>;
-
-/// Told what waits in a queue. `entry` lasts until it returns. For the rest see `mp_drain_fn`.
+/// Called with each entry of a queue.
 pub type VisitFn = Option<unsafe extern "C" fn(user: *mut c_void, entry: *const Entry)>;
-
-/// Told a figure of one engine: its name, with its unit, and its value. `name` lasts until it returns. For the rest
-/// see `mp_drain_fn`.
+/// Called with each statistic.
 pub type StatisticFn = Option<unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: f64)>;
+
+/// An engine: its functions, and the lengths of its queues.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Engine {
+    /// Its functions.
+    pub calls: *const Calls,
+    /// The number of posted receives. NULL: only `Calls::length` returns it.
+    pub posted: *const u64,
+    /// The number of unexpected messages, or NULL.
+    pub unexpected: *const u64,
+}
+
+/// The side of an offloaded engine at which messages arrive.
+pub struct Wire {
+    _private: [u8; 0],
+}
+
+/// The functions of an engine. The inline functions of `matchpoint.h` call them, and document them.
+#[repr(C)]
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Calls {
+    /// Bytes of this struct.
+    pub size: usize,
+    pub post_exact:
+        Option<unsafe extern "C" fn(engine: *mut Engine, receive: u64, pair: u64, tag: u64) -> Outcome>,
+    pub post: Option<
+        unsafe extern "C" fn(engine: *mut Engine, receive: u64, pair: u64, tag: u64, ignore: u64) -> Outcome,
+    >,
+    pub arrive:
+        Option<unsafe extern "C" fn(engine: *mut Engine, message: u64, pair: u64, tag: u64) -> Outcome>,
+    pub probe: Option<unsafe extern "C" fn(engine: *mut Engine, pair: u64, tag: u64, ignore: u64) -> Outcome>,
+    pub matched_probe:
+        Option<unsafe extern "C" fn(engine: *mut Engine, pair: u64, tag: u64, ignore: u64) -> Outcome>,
+    pub take_receive: Option<unsafe extern "C" fn(engine: *mut Engine, pair: u64, tag: u64) -> Outcome>,
+    pub queue_message: Option<
+        unsafe extern "C" fn(engine: *mut Engine, message: u64, pair: u64, tag: u64, place: u64) -> i32,
+    >,
+    pub queue_receive: Option<
+        unsafe extern "C" fn(
+            engine: *mut Engine,
+            receive: u64,
+            pair: u64,
+            tag: u64,
+            ignore: u64,
+            place: u64,
+        ) -> i32,
+    >,
+    pub arrive_batch: Option<
+        unsafe extern "C" fn(
+            engine: *mut Engine,
+            messages: *const Message,
+            count: usize,
+            outcomes: *mut Outcome,
+            done: *mut usize,
+            deliver: DeliverFn,
+            user: *mut c_void,
+        ) -> i32,
+    >,
+    pub cancel: Option<
+        unsafe extern "C" fn(engine: *mut Engine, receive: u64, pair: u64, tag: u64, ignore: u64) -> i32,
+    >,
+    pub retract: Option<unsafe extern "C" fn(engine: *mut Engine, message: u64, pair: u64, tag: u64) -> i32>,
+    pub readdress: Option<
+        unsafe extern "C" fn(engine: *mut Engine, message: u64, pair: u64, tag: u64, source: u32) -> Outcome,
+    >,
+    pub set_hints: Option<unsafe extern "C" fn(engine: *mut Engine, context: u32, hints: u32) -> i32>,
+    pub hints: Option<unsafe extern "C" fn(engine: *mut Engine, each: HintsFn, user: *mut c_void) -> i32>,
+    pub close: Option<
+        unsafe extern "C" fn(engine: *mut Engine, context: u32, each: DrainFn, user: *mut c_void) -> i32,
+    >,
+    pub fail_source: Option<
+        unsafe extern "C" fn(
+            engine: *mut Engine,
+            context: u32,
+            source: u32,
+            each: DrainFn,
+            user: *mut c_void,
+        ) -> i32,
+    >,
+    pub visit: Option<
+        unsafe extern "C" fn(engine: *mut Engine, queue: i32, each: VisitFn, user: *mut c_void) -> i32,
+    >,
+    pub length: Option<unsafe extern "C" fn(engine: *mut Engine, queue: i32) -> i64>,
+    pub order: Option<unsafe extern "C" fn(engine: *mut Engine) -> i32>,
+    pub footprint:
+        Option<unsafe extern "C" fn(engine: *mut Engine, footprint: *mut Footprint, size: usize) -> i32>,
+    pub attempts:
+        Option<unsafe extern "C" fn(engine: *mut Engine, attempts: *mut Attempts, size: usize) -> i32>,
+    pub statistics:
+        Option<unsafe extern "C" fn(engine: *mut Engine, each: StatisticFn, user: *mut c_void) -> i32>,
+    pub poll:
+        Option<unsafe extern "C" fn(engine: *mut Engine, completions: *mut Completion, room: usize) -> i64>,
+    pub fell_back: Option<unsafe extern "C" fn(engine: *mut Engine) -> i32>,
+    pub destroy: Option<unsafe extern "C" fn(engine: *mut Engine) -> i32>,
+}

@@ -1,139 +1,169 @@
-//! What C is told: what the contract answers, as statuses, through the program's pointers and by its callbacks.
+//! Arguments and results of C, as the contract has them.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 
-use matchpoint::{Drained, MsgId, Readdressed, RecvId, Refused};
-use matchpoint_abi::convert::refusal_status;
+use matchpoint::{
+    ContextId, Drained, Envelope, Hints, MsgId, Pair, Queue, Rank, Readdressed, Receive, RecvId, Refused,
+    Selector, Tag,
+};
+use matchpoint_abi::convert::{self, refusal_status};
 use matchpoint_abi::types::{
     DrainFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED, MP_NAMED,
-    MP_NONE, MP_OK, MP_QUEUED, Outcome,
+    MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
 
-/// A name that the caller chose.
-pub(crate) trait Name {
-    fn number(self) -> u64;
+#[inline(always)]
+pub(crate) fn outcome(status: i32, id: u64) -> Outcome {
+    Outcome { id, status: i64::from(status) }
 }
 
-impl Name for RecvId {
-    #[inline]
-    fn number(self) -> u64 {
-        self.0
-    }
-}
-
-impl Name for MsgId {
-    #[inline]
-    fn number(self) -> u64 {
-        self.0
-    }
+/// The outcome of a refused call.
+#[cold]
+#[inline(never)]
+pub(crate) fn refused(why: Refused) -> Outcome {
+    outcome(refusal_status(why), 0)
 }
 
 /// The outcome of a post or an arrival.
 #[inline(always)]
-pub(crate) fn outcome(answer: Result<Option<impl Name>, Refused>) -> Outcome {
-    let (id, status) = match answer {
-        Ok(None) => (0, MP_QUEUED),
-        Ok(Some(matched)) => (matched.number(), MP_MATCHED),
-        Err(refused) => (0, refusal_status(refused)),
-    };
-    Outcome { id, status, reserved: 0 }
-}
-
-/// The outcome of a probe.
-#[inline(always)]
-pub(crate) fn probed(answer: Option<MsgId>) -> Outcome {
-    let (id, status) = answer.map_or((0, MP_NONE), |message| (message.0, MP_FOUND));
-    Outcome { id, status, reserved: 0 }
-}
-
-/// The status of a post or an arrival; what it matched is written.
-///
-/// # Safety
-/// `room` is room for a number.
-#[inline]
-pub(crate) unsafe fn matched(answer: Result<Option<impl Name>, Refused>, room: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { written(outcome(answer), room) }
-}
-
-/// The status of a probe; the message is written.
-///
-/// # Safety
-/// As [`matched`].
-#[inline]
-pub(crate) unsafe fn seen(answer: Option<MsgId>, room: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
-    unsafe { written(probed(answer), room) }
-}
-
-/// The status of an outcome; its id is written, if it has one.
-///
-/// # Safety
-/// As [`matched`].
-#[inline(always)]
-unsafe fn written(outcome: Outcome, room: *mut u64) -> i32 {
-    const { assert!(MP_MATCHED == MP_FOUND) };
-    if outcome.status == MP_MATCHED {
-        // SAFETY: the caller's promise.
-        unsafe { room.write(outcome.id) };
-    }
-    outcome.status
-}
-
-/// The status of a readdressing; the receive that the message took is written.
-///
-/// # Safety
-/// As [`matched`].
-pub(crate) unsafe fn readdressed(answer: Result<Readdressed, Refused>, room: *mut u64) -> i32 {
+pub(crate) fn matched<I>(answer: Result<Option<I>, Refused>, number: impl Fn(I) -> u64) -> Outcome {
     match answer {
-        Ok(Readdressed::Named) => MP_NAMED,
-        Ok(Readdressed::Matched(receive)) => {
-            // SAFETY: the caller's promise.
-            unsafe { room.write(receive.0) };
-            MP_MATCHED
-        }
-        Ok(Readdressed::NotNameless) => MP_NONE,
-        Err(refused) => refusal_status(refused),
+        Ok(None) => outcome(MP_QUEUED, 0),
+        Ok(Some(id)) => outcome(MP_MATCHED, number(id)),
+        Err(why) => refused(why),
     }
 }
 
-/// The status of a call that looks for something.
-#[inline]
-pub(crate) fn found(found: bool) -> i32 {
+/// The outcome of a search.
+#[inline(always)]
+pub(crate) fn found(id: Option<u64>) -> Outcome {
+    id.map_or(outcome(MP_NONE, 0), |id| outcome(MP_FOUND, id))
+}
+
+/// The outcome of [`readdress`](matchpoint::Engine::readdress).
+pub(crate) fn readdressed(answer: Result<Readdressed, Refused>) -> Outcome {
+    match answer {
+        Ok(Readdressed::Named) => outcome(MP_NAMED, 0),
+        Ok(Readdressed::Matched(receive)) => outcome(MP_MATCHED, receive.0),
+        Ok(Readdressed::NotNameless) => outcome(MP_NONE, 0),
+        Err(why) => refused(why),
+    }
+}
+
+/// The status of a withdrawal.
+pub(crate) fn was_there(found: bool) -> i32 {
     if found { MP_FOUND } else { MP_NONE }
 }
 
-/// The status of a call that has nothing to hand out.
+/// The status of a call that has no id to return.
 #[inline]
 pub(crate) fn done(answer: Result<(), Refused>) -> i32 {
     answer.map_or_else(refusal_status, |()| MP_OK)
 }
 
-/// The status of a batch; what became of the messages before the one refused is written.
-///
-/// # Safety
-/// `outcomes` has room for as many, `done` for a number.
-pub(crate) unsafe fn batch(
-    answer: Result<(), Refused>,
-    matched: &[Option<RecvId>],
-    (outcomes, done): (*mut Outcome, *mut usize),
-) -> i32 {
-    for (at, found) in matched.iter().enumerate() {
-        let status = if found.is_some() { MP_MATCHED } else { MP_QUEUED };
-        let id = found.map_or(0, |found| found.0);
-        // SAFETY: the caller's promise.
-        unsafe { outcomes.add(at).write(Outcome { id, status, reserved: 0 }) };
-    }
-    // SAFETY: the caller's promise.
-    unsafe { done.write(matched.len()) };
-    self::done(answer)
+pub(crate) fn receive(id: u64, pair: u64, tag: u64, ignore: u64) -> Receive {
+    Receive::new(RecvId(id), Selector::of(Pair(pair), tag, ignore))
 }
 
-/// Tells `each` what was drained.
+pub(crate) fn message(id: u64, pair: u64, tag: u64) -> matchpoint::Message {
+    matchpoint::Message::new(MsgId(id), Envelope::of(Pair(pair), Tag(tag)))
+}
+
+pub(crate) fn queue(number: i32) -> Option<Queue> {
+    match number {
+        MP_QUEUE_POSTED => Some(Queue::Posted),
+        MP_QUEUE_UNEXPECTED => Some(Queue::Unexpected),
+        _ => None,
+    }
+}
+
+/// A context with its hints, unless one is unknown.
+pub(crate) fn hints(context: u32, bits: u32) -> Option<(ContextId, Hints)> {
+    convert::hints(bits).map(|hints| (ContextId(context), hints))
+}
+
+/// A context and a source that can fail.
+pub(crate) fn failed(context: u32, source: u32) -> Option<(ContextId, Rank)> {
+    (Rank(source) != Rank::UNKNOWN).then_some((ContextId(context), Rank(source)))
+}
+
+/// A batch, and room for its outcomes.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    given: &'a [Message],
+    outcomes: *mut Outcome,
+    done: *mut usize,
+}
+
+impl Batch<'_> {
+    /// None if a pointer is NULL that must not be.
+    ///
+    /// # Safety
+    /// The pointers are NULL or have `count` elements, `done` one, as long as the batch is used.
+    pub(crate) unsafe fn new(
+        messages: *const Message,
+        count: usize,
+        outcomes: *mut Outcome,
+        done: *mut usize,
+    ) -> Option<Self> {
+        if done.is_null() || count > 0 && (messages.is_null() || outcomes.is_null()) {
+            return None;
+        }
+        // SAFETY: not NULL; the caller's promise.
+        let given = if count == 0 { &[][..] } else { unsafe { std::slice::from_raw_parts(messages, count) } };
+        Some(Batch { given, outcomes, done })
+    }
+
+    /// Calls `arrive` with the messages, and writes the outcomes. `read` and `matched` are kept memory.
+    pub(crate) fn arrive(
+        self,
+        read: &mut Vec<matchpoint::Message>,
+        matched: &mut Vec<Option<RecvId>>,
+        arrive: impl FnOnce(&[matchpoint::Message], &mut Vec<Option<RecvId>>) -> Result<(), Refused>,
+    ) -> i32 {
+        read.clear();
+        matched.clear();
+        let count = self.given.len();
+        let has_room = read.try_reserve(count).is_ok() && matched.try_reserve(count).is_ok();
+        let answer = if has_room {
+            read.extend(self.given.iter().map(|of| message(of.id, of.pair, of.tag)));
+            arrive(read, matched)
+        } else {
+            Err(Refused::Memory)
+        };
+        for (at, &receive) in matched.iter().enumerate() {
+            let outcome = self::matched(Ok(receive), |RecvId(id)| id);
+            // SAFETY: there are no more outcomes than messages.
+            unsafe { self.outcomes.add(at).write(outcome) };
+        }
+        // SAFETY: not NULL.
+        unsafe { self.done.write(matched.len()) };
+        self::done(answer)
+    }
+}
+
+/// A function of the program for messages that matched, with its argument.
+pub(crate) struct Delivery {
+    pub(crate) deliver: unsafe extern "C" fn(*mut c_void, usize, u64),
+    pub(crate) user: *mut c_void,
+}
+
+// SAFETY: `matchpoint.h` demands a function that several threads may call, and an argument for that.
+unsafe impl Sync for Delivery {}
+
+impl Delivery {
+    #[inline]
+    pub(crate) fn call(&self, number: usize, receive: RecvId) {
+        // SAFETY: as above.
+        unsafe { (self.deliver)(self.user, number, receive.0) }
+    }
+}
+
+/// Calls `each` with drained entries.
 ///
 /// # Safety
-/// `each` is as `mp_drain_fn` says.
+/// `each` is as `matchpoint.h` demands.
 pub(crate) unsafe fn drained(drained: &Drained, each: DrainFn, user: *mut c_void) {
     let Some(each) = each else { return };
     let Drained { receives, messages, pending } = drained;
@@ -145,29 +175,39 @@ pub(crate) unsafe fn drained(drained: &Drained, each: DrainFn, user: *mut c_void
     }
 }
 
-/// A program's callback for what is delivered.
-pub(crate) struct Delivery {
-    deliver: unsafe extern "C" fn(*mut c_void, usize, u64),
-    user: *mut c_void,
+/// Writes as much of a struct as the program knows, and zeros into the rest of its struct.
+///
+/// # Safety
+/// `out` is NULL or room for `size` bytes. `T` has no padding.
+pub(crate) unsafe fn write_struct<T: Copy>(value: T, out: *mut T, size: usize) -> i32 {
+    if out.is_null() {
+        return matchpoint_abi::types::MP_INVALID;
+    }
+    let known = size.min(size_of::<T>());
+    // SAFETY: `known` is no more than either side has; bytes need no alignment.
+    unsafe {
+        let out = out.cast::<u8>();
+        out.copy_from_nonoverlapping((&raw const value).cast(), known);
+        out.add(known).write_bytes(0, size - known);
+    }
+    MP_OK
 }
 
-// SAFETY: who makes one promises a function, and a pointer for it, that are good for several threads at once.
-unsafe impl Sync for Delivery {}
+#[cfg(test)]
+mod tests {
+    use matchpoint_abi::types::Attempts;
 
-impl Delivery {
-    /// # Safety
-    /// `deliver` is as `mp_deliver_fn` says, and `user` is good for any thread, while the call lasts that they were handed to.
-    pub(crate) unsafe fn new(
-        deliver: unsafe extern "C" fn(*mut c_void, usize, u64),
-        user: *mut c_void,
-    ) -> Self {
-        Delivery { deliver, user }
-    }
+    use super::*;
 
-    /// Tells that message `number` has taken a receive.
-    #[inline]
-    pub(crate) fn of(&self, number: usize, receive: RecvId) {
-        // SAFETY: it is told what the program wants to be told, while the call lasts.
-        unsafe { (self.deliver)(self.user, number, receive.0) }
+    #[test]
+    fn structs_of_other_sizes_are_filled() {
+        let value = Attempts { posted: 1, unexpected: 2 };
+        for (size, expected) in [(0, [7, 7, 7, 7]), (8, [1, 7, 7, 7]), (16, [1, 2, 7, 7]), (32, [1, 2, 0, 0])]
+        {
+            let mut out = [Attempts { posted: 7, unexpected: 7 }; 2];
+            // SAFETY: `out` is 32 bytes long.
+            assert_eq!(unsafe { write_struct(value, out.as_mut_ptr(), size) }, MP_OK);
+            assert_eq!([out[0].posted, out[0].unexpected, out[1].posted, out[1].unexpected], expected);
+        }
     }
 }

@@ -1,22 +1,23 @@
-//! What an `mp_concurrent *` points to, and the one way in, for any number of threads: NULL, panics and calls from callbacks
-//! of the same engine end here.
+//! Engines that any thread calls at any time.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use matchpoint::concurrent::Concurrent;
-use matchpoint_abi::types::{MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, OpaqueConcurrent};
+use matchpoint::{ContextId, Drained, MsgId, Pair, Queue, Rank, RecvId, Selector, Tag};
+use matchpoint_abi::types::{
+    self, DeliverFn, DrainFn, Entry, Footprint, MP_BUSY, MP_INVALID, MP_OK, Outcome, VisitFn,
+};
 
-/// An engine that any thread may call, and whether a call has panicked.
-pub(crate) struct Shared {
-    engine: Box<dyn Concurrent>,
-    has_panicked: AtomicBool,
-}
+use crate::answers::{self, Batch, Delivery, done, matched, was_there, write_struct};
+use crate::calls::{Handle, Kind};
 
-/// A callback that this thread is in, and the one that it was called from.
+/// An engine for all threads.
+pub(crate) struct Shared(Box<dyn Concurrent>);
+
+/// A callback of this thread, and the callback in which its call was made.
 struct Callback {
     of: *const Shared,
     outer: *const Callback,
@@ -27,24 +28,26 @@ thread_local! {
     static INNERMOST: Cell<*const Callback> = const { Cell::new(ptr::null()) };
 }
 
-impl Shared {
-    pub(crate) fn engine(&self) -> &dyn Concurrent {
-        &*self.engine
-    }
+/// An engine for C.
+pub(crate) fn give_out(engine: Box<dyn Concurrent>) -> *mut types::Engine {
+    Handle::give_out(Shared(engine), |_| [ptr::null(); 2])
+}
 
-    /// Runs a callback of the program's.
-    pub(crate) fn call_back<A>(&self, callback: impl FnOnce() -> A) -> A {
-        let callback_of_this = Callback { of: self, outer: INNERMOST.get() };
-        INNERMOST.set(&callback_of_this);
+impl Shared {
+    /// Calls a function of the program.
+    fn call_back<A>(&self, callback: impl FnOnce() -> A) -> A {
+        let this = Callback { of: self, outer: INNERMOST.get() };
+        INNERMOST.set(&raw const this);
         // C does not unwind: this is always undone.
         let answer = callback();
-        INNERMOST.set(callback_of_this.outer);
+        INNERMOST.set(this.outer);
         answer
     }
 
+    /// Whether this thread is in a callback of this engine.
     fn calls_back(&self) -> bool {
         let mut callback = INNERMOST.get();
-        // SAFETY: callbacks that this thread is in are in frames of its stack below this one.
+        // SAFETY: callbacks of this thread are in frames of its stack below this one.
         while let Some(Callback { of, outer }) = unsafe { callback.as_ref() } {
             if ptr::eq(*of, self) {
                 return true;
@@ -53,125 +56,194 @@ impl Shared {
         }
         false
     }
+}
 
-    /// Makes a call, unless this thread is in a callback of the engine or a call has panicked.
-    #[inline]
-    fn enter<S: From<i32>>(&self, call: impl FnOnce(&Shared) -> S) -> S {
-        if self.has_panicked.load(Relaxed) {
-            return S::from(MP_PANICKED);
-        }
-        if self.calls_back() {
-            return S::from(MP_BUSY);
-        }
-        catch_unwind(AssertUnwindSafe(|| call(self))).unwrap_or_else(|panic| {
-            // Who is in a call now may still be answered: nothing of that depends on what others see of this.
-            self.has_panicked.store(true, Relaxed);
-            // What was thrown may throw when it is dropped: it is kept for ever instead.
-            std::mem::forget(panic);
-            S::from(MP_PANICKED)
+/// Calls the engine, unless this thread is in one of its callbacks.
+#[inline]
+fn call<A: crate::calls::Answer>(
+    handle: &Handle<Shared>,
+    call: impl FnOnce(&Shared, &dyn Concurrent) -> A,
+) -> A {
+    let shared = handle.shared();
+    if shared.calls_back() { A::status(MP_BUSY) } else { call(shared, &*shared.0) }
+}
+
+fn drain(
+    handle: &Handle<Shared>,
+    each: DrainFn,
+    user: *mut c_void,
+    drains: impl FnOnce(&dyn Concurrent, &mut Drained),
+) -> i32 {
+    call(handle, |shared, engine| {
+        let mut drained = Drained::default();
+        drains(engine, &mut drained);
+        // SAFETY: the caller of a method below promises it.
+        shared.call_back(|| unsafe { answers::drained(&drained, each, user) });
+        MP_OK
+    })
+}
+
+impl Kind for Shared {
+    unsafe fn post_exact(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64) -> Outcome {
+        call(handle, |_, engine| {
+            matched(engine.post_exact(RecvId(receive), Pair(pair), Tag(tag)), |MsgId(id)| id)
         })
     }
-}
 
-/// Makes a call on the engine behind a pointer.
-///
-/// # Safety
-/// `engine` is NULL, or came from [`give_out`] and is not [taken back](take_back) until this returns.
-#[inline]
-pub(crate) unsafe fn with<S: From<i32>>(
-    engine: *const OpaqueConcurrent,
-    call: impl FnOnce(&Shared) -> S,
-) -> S {
-    // SAFETY: the caller's promise.
-    match unsafe { engine.cast::<Shared>().as_ref() } {
-        Some(shared) => shared.enter(call),
-        None => S::from(MP_INVALID),
+    unsafe fn post(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> Outcome {
+        call(handle, |_, engine| {
+            let selector = Selector::of(Pair(pair), tag, ignore);
+            matched(engine.post_open(RecvId(receive), &selector), |MsgId(id)| id)
+        })
     }
-}
 
-/// Makes an engine the C program's.
-pub(crate) fn give_out(engine: Box<dyn Concurrent>) -> *mut OpaqueConcurrent {
-    Box::into_raw(Box::new(Shared { engine, has_panicked: AtomicBool::new(false) })).cast()
-}
-
-/// Ends an engine. NULL is none.
-///
-/// # Safety
-/// `engine` is NULL, or came from [`give_out`]; no other thread is in a call on it, and unless this returns MP_BUSY nobody uses it
-/// after it.
-pub(crate) unsafe fn take_back(engine: *mut OpaqueConcurrent) -> i32 {
-    let shared = engine.cast::<Shared>();
-    // SAFETY: the caller's promise.
-    match unsafe { shared.as_ref() } {
-        None => return MP_OK,
-        Some(shared) if shared.calls_back() => return MP_BUSY,
-        Some(_) => {}
+    unsafe fn arrive(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> Outcome {
+        call(handle, |_, engine| {
+            matched(engine.arrive(MsgId(message), Pair(pair), Tag(tag)), |RecvId(id)| id)
+        })
     }
-    // SAFETY: it came from `give_out`, and nobody uses it after this.
-    let shared = unsafe { Box::from_raw(shared) };
-    catch_unwind(AssertUnwindSafe(|| drop(shared))).map_or_else(
-        |panic| {
-            std::mem::forget(panic);
-            MP_PANICKED
-        },
-        |()| MP_OK,
-    )
+
+    unsafe fn probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
+        call(handle, |_, engine| {
+            answers::found(engine.probe(&Selector::of(Pair(pair), tag, ignore)).map(|MsgId(id)| id))
+        })
+    }
+
+    unsafe fn matched_probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
+        call(handle, |_, engine| {
+            answers::found(engine.matched_probe(&Selector::of(Pair(pair), tag, ignore)).map(|MsgId(id)| id))
+        })
+    }
+
+    unsafe fn arrive_batch(
+        handle: &Handle<Self>,
+        messages: *const types::Message,
+        count: usize,
+        outcomes: *mut Outcome,
+        done: *mut usize,
+        deliver: DeliverFn,
+        user: *mut c_void,
+    ) -> i32 {
+        // SAFETY: the caller's promise.
+        let Some(batch) = (unsafe { Batch::new(messages, count, outcomes, done) }) else { return MP_INVALID };
+        call(handle, |shared, engine| {
+            // Memory of this call: threads that shared it would wait for each other.
+            batch.arrive(&mut Vec::new(), &mut Vec::new(), |messages, out| match deliver {
+                None => engine.arrive_batch(messages, out),
+                Some(deliver) => {
+                    let delivery = Delivery { deliver, user };
+                    let deliver = |number, receive| shared.call_back(|| delivery.call(number, receive));
+                    engine.deliver_batch(messages, out, &deliver)
+                }
+            })
+        })
+    }
+
+    unsafe fn cancel(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> i32 {
+        call(handle, |_, engine| was_there(engine.cancel(&answers::receive(receive, pair, tag, ignore))))
+    }
+
+    unsafe fn retract(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> i32 {
+        call(handle, |_, engine| was_there(engine.retract(&answers::message(message, pair, tag))))
+    }
+
+    unsafe fn readdress(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, source: u32) -> Outcome {
+        let message = answers::message(message, pair, tag);
+        call(handle, |_, engine| answers::readdressed(engine.readdress(&message, Rank(source))))
+    }
+
+    unsafe fn set_hints(handle: &Handle<Self>, context: u32, hints: u32) -> i32 {
+        let Some((context, hints)) = answers::hints(context, hints) else { return MP_INVALID };
+        call(handle, |_, engine| done(engine.set_hints(context, hints)))
+    }
+
+    unsafe fn close(handle: &Handle<Self>, context: u32, each: DrainFn, user: *mut c_void) -> i32 {
+        drain(handle, each, user, |engine, drained| engine.close(ContextId(context), drained))
+    }
+
+    unsafe fn fail_source(
+        handle: &Handle<Self>,
+        context: u32,
+        source: u32,
+        each: DrainFn,
+        user: *mut c_void,
+    ) -> i32 {
+        let Some((context, source)) = answers::failed(context, source) else { return MP_INVALID };
+        drain(handle, each, user, |engine, drained| engine.fail_source(context, source, drained))
+    }
+
+    unsafe fn visit(handle: &Handle<Self>, queue: i32, each: VisitFn, user: *mut c_void) -> i32 {
+        let (Some(queue), Some(each)) = (answers::queue(queue), each) else { return MP_INVALID };
+        call(handle, |shared, engine| {
+            // SAFETY: the caller's promise.
+            let mut each = |entry| shared.call_back(|| unsafe { each(user, &Entry::from(entry)) });
+            engine.visit(queue, &mut each);
+            MP_OK
+        })
+    }
+
+    unsafe fn length(handle: &Handle<Self>, queue: i32) -> i64 {
+        call(handle, |_, engine| match answers::queue(queue) {
+            Some(Queue::Posted) => engine.posted_len() as i64,
+            Some(Queue::Unexpected) => engine.unexpected_len() as i64,
+            None => i64::from(MP_INVALID),
+        })
+    }
+
+    unsafe fn footprint(handle: &Handle<Self>, footprint: *mut Footprint, size: usize) -> i32 {
+        // SAFETY: the caller's promise.
+        call(handle, |_, engine| unsafe { write_struct(engine.footprint().into(), footprint, size) })
+    }
+
+    fn may_end(handle: &Handle<Self>) -> bool {
+        !handle.shared().calls_back()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use matchpoint::concurrent;
+    use matchpoint_abi::types::Engine;
 
     use super::*;
 
-    fn engine() -> *mut OpaqueConcurrent {
+    fn engine() -> *mut Engine {
         give_out(concurrent::create("locked:engine=list").unwrap())
     }
 
+    /// Calls an engine of [`engine`], from any thread.
+    fn length(engine: usize) -> i64 {
+        // SAFETY: the engine is not destroyed yet.
+        unsafe { Shared::length(&*(engine as *const Handle<Shared>), types::MP_QUEUE_POSTED) }
+    }
+
     #[test]
-    fn a_panic_is_a_status_from_then_on_in_every_thread() {
+    fn callbacks_cannot_call_their_engine() {
+        let (one, two) = (engine() as usize, engine() as usize);
+        // SAFETY: engines of `give_out`.
+        let [first, second] = [one, two].map(|engine| unsafe { &*(engine as *const Handle<Shared>) });
+        first.shared().call_back(|| {
+            assert!(length(one) == i64::from(MP_BUSY) && !Shared::may_end(first));
+            assert_eq!(std::thread::spawn(move || length(one)).join().unwrap(), 0);
+            assert_eq!(length(two), 0);
+            second.shared().call_back(|| assert_eq!([length(one), length(two)], [i64::from(MP_BUSY); 2]));
+        });
+        assert_eq!(length(one), 0);
+        for engine in [one, two] {
+            // SAFETY: an engine of `give_out`, and no call uses it.
+            let destroyed = unsafe { (Shared::CALLS.destroy.unwrap())(engine as *mut Engine) };
+            assert_eq!(destroyed, MP_OK);
+        }
+    }
+
+    #[test]
+    fn searches_without_queueing_are_missing() {
         let engine = engine();
-        // SAFETY: an engine of `give_out`, ended when no thread uses it.
-        unsafe {
-            assert_eq!(with(engine, |_| -> i32 { panic!("as the test wants it") }), MP_PANICKED);
-            let address = engine as usize;
-            let other = std::thread::spawn(move || with(address as *mut OpaqueConcurrent, |_| 3_i64));
-            assert_eq!(other.join().unwrap(), i64::from(MP_PANICKED));
-            assert_eq!(take_back(engine), MP_OK);
-        }
-    }
-
-    #[test]
-    fn a_call_from_a_callback_is_turned_away_and_that_of_another_thread_is_not() {
-        let (one, two) = (engine(), engine());
-        // SAFETY: engines of `give_out`, ended when no thread uses them.
-        unsafe {
-            let status = with(one, |first| {
-                first.call_back(|| {
-                    assert_eq!((with(one, |_| MP_OK), take_back(one)), (MP_BUSY, MP_BUSY));
-                    let address = one as usize;
-                    let other = std::thread::spawn(move || with(address as *mut OpaqueConcurrent, |_| 3_i32));
-                    assert_eq!(other.join().unwrap(), 3);
-                    // Of another engine, and from a callback of that.
-                    let inner =
-                        |second: &Shared| second.call_back(|| (with(one, |_| MP_OK), with(two, |_| MP_OK)));
-                    with(two, |second| {
-                        assert_eq!(inner(second), (MP_BUSY, MP_BUSY));
-                        MP_OK
-                    })
-                })
-            });
-            assert_eq!((status, with(one, |_| MP_OK)), (MP_OK, MP_OK));
-            assert_eq!((take_back(one), take_back(two)), (MP_OK, MP_OK));
-        }
-    }
-
-    #[test]
-    fn null_is_no_engine() {
-        // SAFETY: NULL is allowed.
-        unsafe {
-            assert_eq!(with(ptr::null(), |_| MP_OK), MP_INVALID);
-            assert_eq!(take_back(ptr::null_mut()), MP_OK);
-        }
+        // SAFETY: an engine of `give_out`.
+        let handle = unsafe { &*engine.cast::<Handle<Shared>>() };
+        // SAFETY: the arguments are words.
+        assert_eq!(unsafe { Shared::take_receive(handle, 0, 0) }, answers::outcome(MP_INVALID, 0));
+        // SAFETY: no call uses it.
+        assert_eq!(unsafe { (Shared::CALLS.destroy.unwrap())(engine) }, MP_OK);
     }
 }

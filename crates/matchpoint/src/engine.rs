@@ -36,9 +36,11 @@
 //! * An id that is not queued may be passed with any selector or envelope. The answer is then false, or
 //!   [`Readdressed::NotNameless`].
 
+use std::any::Any;
+
 use crate::effort::Attempts;
 pub use crate::entry::{Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
 
@@ -95,6 +97,14 @@ pub(crate) fn one_by_one(
     Ok(())
 }
 
+/// Where an entry would be queued, as a search found it. Only its engine knows the meaning; 0 is no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Place(pub u64);
+
+/// The id of messages that [`Engine::take_receive`] queues and retracts, where an engine has no search of its own. It is not an
+/// address on any machine. A program that calls `take_receive` uses no such id.
+const TRANSIENT: MsgId = MsgId(0x9E37_79B9_7F4A_7C15);
+
 /// A matching engine. The laws are in the [module's documentation](self), and as code in `matchpoint-conformance`.
 pub trait Engine: Send {
     /// Rule 3, for a receive without wildcards: the source in `pair` is not [`Rank::UNKNOWN`]. Returns the message taken, or
@@ -127,6 +137,51 @@ pub trait Engine: Send {
     /// The message that a receive with `selector` would take now, taken: no receive or probe sees it any more
     /// (`MPI_Improbe`).
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId>;
+
+    /// Takes the receive that a message would take now. Queues nothing: a library that creates a descriptor only for an
+    /// unexpected message calls this, then [`queue_message`](Engine::queue_message).
+    ///
+    /// An engine without a search of its own needs memory, and returns `None` without it. It queues a message with the id
+    /// 0x9E3779B97F4A7C15 for the time of the call, so that no queued message may have this id.
+    fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
+        let found = self.arrive(TRANSIENT, pair, tag);
+        if found == Ok(None) {
+            self.retract(&Message::new(TRANSIENT, Envelope::of(pair, tag)));
+        }
+        found.ok()?
+    }
+
+    /// Queues a message that no posted receive accepts: [`take_receive`](Engine::take_receive) found none, and no receive was
+    /// posted since. `place` is that of [`place`](Engine::place).
+    ///
+    /// # Errors
+    /// As [`arrive`](Engine::arrive).
+    fn queue_message(&mut self, id: MsgId, pair: Pair, tag: Tag, place: Place) -> Result<(), Refused> {
+        _ = place;
+        self.arrive(id, pair, tag).map(|_| ())
+    }
+
+    /// Queues a receive that accepts no unexpected message: [`matched_probe`](Engine::matched_probe) found none, and no
+    /// message arrived since.
+    ///
+    /// # Errors
+    /// As [`post_open`](Engine::post_open).
+    fn queue_receive(&mut self, id: RecvId, selector: &Selector, place: Place) -> Result<(), Refused> {
+        _ = place;
+        self.post_open(id, selector).map(|_| ())
+    }
+
+    /// Where an entry with this key would be queued: what a search computes and queueing would compute again. It remains
+    /// valid as long as the engine.
+    fn place(&self, pair: Pair, tag: Tag) -> Place {
+        _ = (pair, tag);
+        Place::default()
+    }
+
+    /// The engine as its own type, for callers that have a faster way to call that type.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 
     /// Withdraws a receive (`MPI_Cancel`). The caller passes the receive as it was posted: its id and its selector.
     /// True: it was still posted, and no longer is. See [withdrawals](self#withdrawals).

@@ -42,7 +42,7 @@ pub mod wrap;
 pub use concurrent::Concurrent;
 pub use effort::Attempts;
 pub use engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Place, Queue, Readdressed, Receive, RecvId, Refused,
 };
 pub use envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, TagMask, Wild};
 pub use event::{Event, Outcome};

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::installed::{Installed, has, output, root, stdout};
 use matchpoint::engines::REGISTRY;
 use matchpoint_abi::types::{
-    Attempts, Completion, EngineInfo, Entry, Envelope, Footprint, Message, Outcome, ParameterInfo, Selector,
+    Attempts, Calls, Completion, Engine, EngineInfo, Entry, Footprint, Message, Outcome, ParameterInfo,
 };
 
 fn tools() -> bool {
@@ -67,7 +67,7 @@ fn the_libraries_show_the_interface_and_no_more() {
     let linked = symbols(&["-g", "--defined-only"], &here.library("libmatchpoint.a"));
     for symbols in [&shown, &linked] {
         let other = symbols.iter().find(|symbol| !symbol.starts_with("mp_"));
-        assert!(symbols.len() > 20 && other.is_none(), "{} symbols, {other:?}", symbols.len());
+        assert!(symbols.len() >= 10 && other.is_none(), "{} symbols, {other:?}", symbols.len());
     }
     assert_eq!(shown, {
         let mut same = linked;
@@ -123,12 +123,15 @@ fn the_benchmark_measures_every_engine() {
 }
 
 #[test]
-fn every_function_does_what_the_header_says() {
+fn every_function_does_what_header_says() {
     if !tools() {
         return;
     }
     let program = Installed::get().c(&source("calls.c"));
     assert_eq!(runs(&program, engines_of_batches()).count(), REGISTRY.len() + 4);
+    for name in CONCURRENT {
+        output(Installed::get().run(&program).args([name, "any"]));
+    }
 }
 
 /// Each kind, with engines of one thread and of several inside.
@@ -153,7 +156,7 @@ fn the_example_of_threads_runs_with_every_kind_of_concurrent_engine() {
 }
 
 #[test]
-fn every_function_of_concurrent_engines_does_what_the_header_says() {
+fn threads_share_concurrent_engine() {
     if !tools() {
         return;
     }
@@ -209,32 +212,24 @@ fn a_warm_engine_does_not_allocate() {
     }
 }
 
-/// Sizes and places of fields as C sees them are as Rust sees them, and as they were when the version was given out.
+/// Sizes and places of fields are those of the version. A test compares the fields with the header.
 #[test]
 fn layouts_are_those_of_the_version() {
-    let rust = [
-        ("mp_selector", size_of::<Selector>(), offset_of!(Selector, context)),
-        ("mp_envelope", size_of::<Envelope>(), offset_of!(Envelope, context)),
-        ("mp_message", size_of::<Message>(), offset_of!(Message, envelope)),
-        ("mp_outcome", size_of::<Outcome>(), offset_of!(Outcome, status)),
-        ("mp_completion", size_of::<Completion>(), offset_of!(Completion, kind)),
-        ("mp_entry", size_of::<Entry>(), offset_of!(Entry, queue)),
-        ("mp_footprint", size_of::<Footprint>(), offset_of!(Footprint, peak_bytes)),
-        ("mp_attempts", size_of::<Attempts>(), offset_of!(Attempts, unexpected)),
-        ("mp_engine_info", size_of::<EngineInfo>(), offset_of!(EngineInfo, parameters)),
-        ("mp_parameter_info", size_of::<ParameterInfo>(), offset_of!(ParameterInfo, meaning)),
+    let layouts = [
+        ("message", size_of::<Message>(), offset_of!(Message, tag)),
+        ("outcome", size_of::<Outcome>(), offset_of!(Outcome, status)),
+        ("completion", size_of::<Completion>(), offset_of!(Completion, kind)),
+        ("entry", size_of::<Entry>(), offset_of!(Entry, queue)),
+        ("engine", size_of::<Engine>(), offset_of!(Engine, unexpected)),
+        ("calls", size_of::<Calls>(), offset_of!(Calls, destroy)),
+        ("footprint", size_of::<Footprint>(), offset_of!(Footprint, peak_bytes)),
+        ("attempts", size_of::<Attempts>(), offset_of!(Attempts, unexpected)),
+        ("engine_info", size_of::<EngineInfo>(), offset_of!(EngineInfo, parameters)),
+        ("parameter_info", size_of::<ParameterInfo>(), offset_of!(ParameterInfo, meaning)),
     ];
-    let given_out =
-        [(24, 16), (16, 8), (24, 8), (16, 8), (24, 16), (40, 32), (32, 24), (16, 8), (24, 16), (24, 16)];
-    for ((name, size, place), (size_1, place_1)) in rust.into_iter().zip(given_out) {
-        assert_eq!((size, place), (size_1, place_1), "{name}");
+    let of_version =
+        [(24, 16), (16, 8), (24, 16), (40, 32), (24, 16), (208, 200), (32, 24), (16, 8), (24, 16), (24, 16)];
+    for ((name, size, place), version) in layouts.into_iter().zip(of_version) {
+        assert_eq!((size, place), version, "{name}");
     }
-    if !tools() {
-        return;
-    }
-    let here = Installed::get();
-    let c = stdout(&mut here.run(&here.c(&source("layout.c"))));
-    let expected: String =
-        rust.iter().map(|(name, size, place)| format!("{name} {size} {place}\n")).collect();
-    assert_eq!(c, expected);
 }

@@ -1,4 +1,4 @@
-/* What the programs that try every function have in common. */
+/* For the programs that call every function. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -15,20 +15,14 @@
         } \
     } while (0)
 
-static const mp_selector ANY = {0, MP_ANY_TAG, 0, MP_ANY_SOURCE};
+/* Any source of context 0. */
+#define ANY ((uint64_t)MP_ANY_SOURCE)
 
-static inline mp_selector asks(uint32_t source, uint64_t tag) {
-    mp_selector selector = {0, 0, 0, 0};
-    selector.source = source;
-    selector.tag = tag;
-    return selector;
+static inline int is(mp_outcome outcome, int32_t status, uint64_t id) {
+    return outcome.status == status && outcome.id == id;
 }
 
-static inline mp_envelope says(uint32_t source, uint64_t tag) {
-    mp_envelope envelope = {0, 0, 0};
-    envelope.source = source;
-    envelope.tag = tag;
-    return envelope;
-}
+/* The same for a search: without a result, `id` is a place. */
+static inline int is_none(mp_outcome outcome) { return outcome.status == MP_NONE; }
 
 #endif

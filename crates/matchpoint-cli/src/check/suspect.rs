@@ -60,9 +60,9 @@ fn of_library(path: &Path, named: &[String]) -> Result<Vec<Suspect>, Failure> {
     let library = Library::load(path).map_err(|error| Failure::Message(error.to_string()))?;
     let names = if named.is_empty() { vec![String::new()] } else { named.to_vec() };
     let suspect = |name: String| {
-        library.create(&name).map_err(Failure::Message)?;
+        let first = library.create(&name).map_err(Failure::Message)?;
         let title = format!("{} {name}", path.display()).trim_end().to_owned();
-        let lacks = library.lacks();
+        let lacks = first.lacks();
         let library = library.clone();
         let make = move || -> Box<dyn Engine> {
             Box::new(library.create(&name).unwrap_or_else(|error| panic!("{error}")))

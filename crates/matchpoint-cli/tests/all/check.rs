@@ -134,9 +134,7 @@ fn a_library_that_is_right_passes_and_what_it_lacks_is_told() {
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("no law broken"));
     let lacks = stdout(&output).lines().nth(1).unwrap();
-    assert!(
-        lacks.contains("not checked") && lacks.contains("mp_engine_retract") && !lacks.contains("cancel")
-    );
+    assert!(lacks.contains("not checked") && lacks.contains("mp_retract") && !lacks.contains("cancel"));
 }
 
 #[test]
@@ -153,7 +151,7 @@ fn mistakes_are_found_and_shown_by_the_shortest_script() {
             "arrive m1 0/0/0\narrive m2 0/0/0\npost r1 0/0/0\n",
         ),
         ("BUG_STALE_CANCEL", "Cancel is true if", "cancel r1 0/0/0\n"),
-        ("BUG_STATUS", "mp_engine_probe answered 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
+        ("BUG_STATUS", "mp_probe answered 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
     ] {
         let Some(example) = example(&[mistake]) else { return };
         let folder = tempdir().unwrap();
@@ -207,7 +205,7 @@ fn what_cannot_be_checked_is_one_clear_error() {
     assert!(stderr(&unknown).contains("there is no engine `lost`"), "{}", stderr(&unknown));
     let mut outputs = vec![lost, unknown];
     for (defined, arguments, says) in [
-        (&["LACKS_PROBE"][..], &[][..], "has no function mp_engine_probe"),
+        (&["LACKS_PROBE"][..], &[][..], "its table of functions has no probe"),
         (&["ABI_VERSION=7"], &[], "version 7 of the C interface, this is version 0"),
         (&[], &["fast"], "there is one engine here, without a name"),
     ] {

@@ -13,6 +13,7 @@ mod partner;
 mod published;
 mod refusals;
 mod scripts;
+mod searching_first;
 mod software;
 mod stand_ins;
 mod terms;

@@ -2,7 +2,7 @@
 
 use super::key::{Key, Pattern};
 use super::row::{Entry, NEXT, NUMBER, POSTED, UNEXPECTED};
-use super::table::{At, Exchange};
+use super::table::{At, Elsewhere, Exchange, Hashed};
 use super::wildcards::Place;
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, Outcome, WILD};
 use crate::effort::Effort;
@@ -18,27 +18,28 @@ enum Accepting {
 impl<E: Effort> Hybrid<E> {
     /// Posts a receive without wildcards.
     #[inline(always)]
-    pub(super) fn post_key(&mut self, id: u64, key: Key) -> Outcome {
-        if self.gate & MOVING == 0 {
-            match self.table.exchange(key, POSTED, id, self.posts >> NUMBER) {
-                Exchange::Vacant(slot) => {
-                    slot.fill(key, id, self.posts);
-                    self.posts += NEXT;
-                    return Outcome::Queued;
-                }
-                Exchange::Took(Entry { id, number }) => {
-                    self.effort.examined(Queue::Unexpected, 1);
-                    self.message_left(number);
-                    return Outcome::Took(id);
-                }
-                Exchange::Queued => {
-                    self.posts += NEXT;
-                    return Outcome::Queued;
-                }
-                Exchange::Other => {}
-            }
+    pub(super) fn post_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
+        if self.gate & MOVING != 0 {
+            return self.post_key_slowly(id, key);
         }
-        self.post_key_slowly(id, key)
+        match self.table.exchange((key, hash), POSTED) {
+            Exchange::Vacant(slot) => {
+                slot.fill(key, id, self.posts);
+                self.receive_queued()
+            }
+            Exchange::Took(entry) => self.took_message(entry),
+            Exchange::Other => self.post_key_elsewhere(id, key, hash),
+        }
+    }
+
+    #[inline(never)]
+    fn post_key_elsewhere(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        let entry = Entry { id, number: self.posts >> NUMBER };
+        match self.table.exchange_elsewhere((key, hash), POSTED, entry) {
+            Elsewhere::Took(entry) => self.took_message(entry),
+            Elsewhere::Queued => self.receive_queued(),
+            Elsewhere::Other => self.post_key_slowly(id, key),
+        }
     }
 
     #[inline(never)]
@@ -48,16 +49,9 @@ impl<E: Effort> Hybrid<E> {
         let exchanged = self.table.exchange_slowly(key, Queue::Posted, entry, entries);
         self.note_moving();
         match exchanged {
-            Ok(None) => {
-                self.posts += NEXT;
-                Outcome::Queued
-            }
-            Ok(Some(Entry { id, number })) => {
-                self.effort.examined(Queue::Unexpected, 1);
-                self.message_left(number);
-                Outcome::Took(id)
-            }
-            Err(why) => why.into(),
+            Ok(None) => self.receive_queued(),
+            Ok(Some(entry)) => self.took_message(entry),
+            Err(why) => Outcome::refused(why),
         }
     }
 
@@ -66,9 +60,8 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn post_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
         if self.log.len() == 0 && self.wildcards.len() == 0 {
             self.wildcards.add_lone(pattern, Entry { id, number: self.posts >> NUMBER });
-            self.posts += NEXT;
             self.gate |= WILD;
-            return Outcome::Queued;
+            return self.receive_queued();
         }
         self.post_wildcard_slowly(id, pattern)
     }
@@ -79,18 +72,22 @@ impl<E: Effort> Hybrid<E> {
             let found = self.indexes.find(&pattern, true, &self.log, &mut self.effort);
             self.note_moving_wildcards();
             if let Some(number) = found {
-                return Outcome::Took(self.take_found(number));
+                return Outcome::took(self.take_found(number));
             }
         }
+        self.queue_wildcard(id, pattern)
+    }
+
+    /// Queues a receive with wildcards.
+    pub(super) fn queue_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
         let added = self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER });
         self.note_moving_wildcards();
         match added {
             Ok(()) => {
-                self.posts += NEXT;
                 self.gate |= WILD;
-                Outcome::Queued
+                self.receive_queued()
             }
-            Err(why) => why.into(),
+            Err(why) => Outcome::refused(why),
         }
     }
 
@@ -126,33 +123,43 @@ impl<E: Effort> Hybrid<E> {
 
     /// A message with that key arrives.
     #[inline(always)]
-    pub(super) fn arrive_key(&mut self, id: u64, key: Key) -> Outcome {
-        if self.gate == 0 {
-            match self.table.exchange(key, UNEXPECTED, id, self.log.next()) {
-                Exchange::Vacant(slot) => {
-                    slot.fill(key, id, self.log.mark);
-                    return self.arrived(key);
-                }
-                Exchange::Took(Entry { id, .. }) => {
-                    self.effort.examined(Queue::Posted, 1);
-                    self.receive_left();
-                    return Outcome::Took(id);
-                }
-                Exchange::Queued => return self.arrived(key),
-                Exchange::Other => return self.arrive_displaced(id, key),
-            }
-        } else if self.gate == WILD {
-            if self.posted_len() == 1 {
-                if let Some(id) = self.wildcards.take_lone(key) {
-                    self.effort.examined(Queue::Posted, 1);
-                    self.gate = 0;
-                    self.receive_left();
-                    return Outcome::Took(id);
-                }
-            }
-            return self.arrive_among_wildcards(id, key);
+    pub(super) fn arrive_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
+        if self.gate != 0 {
+            return self.arrive_gated(id, key);
         }
-        self.arrive_slowly(id, key)
+        match self.table.exchange((key, hash), UNEXPECTED) {
+            Exchange::Vacant(slot) => {
+                slot.fill(key, id, self.log.mark);
+                self.arrived(key)
+            }
+            Exchange::Took(Entry { id, .. }) => self.took_receive(id),
+            Exchange::Other => self.arrive_elsewhere(id, key, hash),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_elsewhere(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        let entry = Entry { id, number: self.log.next() };
+        match self.table.exchange_elsewhere((key, hash), UNEXPECTED, entry) {
+            Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
+            Elsewhere::Queued => self.arrived(key),
+            Elsewhere::Other => self.arrive_displaced(id, key),
+        }
+    }
+
+    /// The same while receives with wildcards are posted, or in a case that is not common.
+    #[inline(never)]
+    fn arrive_gated(&mut self, id: u64, key: Key) -> Outcome {
+        if self.gate != WILD {
+            return self.arrive_slowly(id, key);
+        }
+        if self.posted_len() == 1 {
+            if let Some(id) = self.wildcards.take_lone(key) {
+                self.gate = 0;
+                return self.took_receive(id);
+            }
+        }
+        self.arrive_among_wildcards(id, key)
     }
 
     /// The same for a key that is displaced, or meets other keys, or needs a block for duplicates.
@@ -164,12 +171,8 @@ impl<E: Effort> Hybrid<E> {
         self.note_moving();
         match exchanged {
             Ok(None) => self.arrived(key),
-            Ok(Some(Entry { id, .. })) => {
-                self.effort.examined(Queue::Posted, 1);
-                self.receive_left();
-                Outcome::Took(id)
-            }
-            Err(why) => why.into(),
+            Ok(Some(Entry { id, .. })) => self.took_receive(id),
+            Err(why) => Outcome::refused(why),
         }
     }
 
@@ -179,15 +182,13 @@ impl<E: Effort> Hybrid<E> {
         let (found, compared) = self.table.find(key);
         if found.is_none() {
             if let Some(id) = self.wildcards.take_single(key) {
-                self.effort.examined(Queue::Posted, 1);
                 self.left_wildcards();
-                self.receive_left();
-                return Outcome::Took(id);
+                return self.took_receive(id);
             }
         }
         self.effort.examined(Queue::Posted, compared);
         match self.find_receive(key, found) {
-            Some(receive) => Outcome::Took(self.take_receive(receive)),
+            Some(receive) => Outcome::took(self.take_receive(receive)),
             None => self.arrive_displaced(id, key),
         }
     }
@@ -206,14 +207,14 @@ impl<E: Effort> Hybrid<E> {
             self.effort.examined(Queue::Posted, compared);
             if let Some(receive) = self.find_receive(key, found) {
                 self.note_moving();
-                return Outcome::Took(self.take_receive(receive));
+                return Outcome::took(self.take_receive(receive));
             }
         }
         if self.gate & HINTED != 0 && self.hints.admit_unexpected(key.context()).is_err() {
-            return Outcome::Hint;
+            return Outcome::HINT;
         }
         if self.gate & NO_ROOM != 0 {
-            return Outcome::Memory;
+            return Outcome::MEMORY;
         }
         let entry = Entry { id, number: self.log.next() };
         let entries = self.entries();
@@ -224,23 +225,57 @@ impl<E: Effort> Hybrid<E> {
         self.note_moving();
         match added {
             Ok(()) => self.arrived(key),
-            Err(why) => why.into(),
+            Err(why) => Outcome::refused(why),
         }
+    }
+
+    /// A receive was posted.
+    #[inline(always)]
+    fn receive_queued(&mut self) -> Outcome {
+        self.posts += NEXT;
+        self.posted += 1;
+        Outcome::QUEUED
+    }
+
+    /// A receive took a message.
+    #[inline(always)]
+    fn took_message(&mut self, Entry { id, number }: Entry) -> Outcome {
+        self.effort.examined(Queue::Unexpected, 1);
+        self.log.remove(number);
+        self.took(id)
+    }
+
+    /// A message took a receive.
+    #[inline(always)]
+    fn took_receive(&mut self, id: u64) -> Outcome {
+        self.effort.examined(Queue::Posted, 1);
+        self.posted -= 1;
+        self.took(id)
+    }
+
+    #[inline(always)]
+    fn took(&mut self, id: u64) -> Outcome {
+        self.until_check -= 1;
+        if self.until_check == 0 { self.took_and_check(id) } else { Outcome::took(id) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn took_and_check(&mut self, id: u64) -> Outcome {
+        self.give_back();
+        Outcome::took(id)
     }
 
     /// A message was queued.
     #[inline(always)]
     fn arrived(&mut self, key: Key) -> Outcome {
-        if !self.log.push(key) {
-            self.block_ended();
-        }
-        Outcome::Queued
+        if self.log.push(key) { Outcome::QUEUED } else { self.block_ended() }
     }
 
     /// The log needs a block for the next message.
     #[cold]
     #[inline(never)]
-    fn block_ended(&mut self) {
+    fn block_ended(&mut self) -> Outcome {
         if self.log.is_sparse() {
             let table = &mut self.table;
             self.log.compact(|key, old, new| table.renumber(key, old, new));
@@ -248,6 +283,7 @@ impl<E: Effort> Hybrid<E> {
         }
         let has_room = self.log.make_room().is_ok();
         self.set_gate(NO_ROOM, !has_room);
+        Outcome::QUEUED
     }
 
     /// The oldest receive that accepts a message. `found` is where the table has the key.
@@ -280,10 +316,18 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// [`readdress`](crate::Engine::readdress) matched a receive that was found.
+    /// Takes the receive for a message.
+    #[inline(always)]
     pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
-        let found = self.table.find(key).0;
+        let (found, compared) = self.table.find(key);
+        self.effort.examined(Queue::Posted, if self.posted_len() > 0 { compared } else { 0 });
         let receive = self.find_receive(key, found)?;
         Some(self.take_receive(receive))
+    }
+
+    /// Queues a message that no receive accepts.
+    #[inline(always)]
+    pub(super) fn queue_key(&mut self, id: u64, hashed: Hashed) -> Outcome {
+        if self.gate == WILD { self.arrive_displaced(id, hashed.0) } else { self.arrive_key(id, hashed) }
     }
 }

@@ -41,11 +41,13 @@ impl Index {
     /// The first message under a key that waits. If it `is_taken`, its entry is removed.
     #[inline]
     fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Option<u64> {
-        while is_taken && let Some(Entry { number, .. }) = self.table.take_at_home(key, UNEXPECTED) {
-            self.entries -= 1;
-            effort.examined(Queue::Unexpected, 1);
-            if log.waits(number) {
-                return Some(number);
+        if is_taken {
+            while let Some(Entry { number, .. }) = self.table.take_at_home(key, UNEXPECTED) {
+                self.entries -= 1;
+                effort.examined(Queue::Unexpected, 1);
+                if log.waits(number) {
+                    return Some(number);
+                }
             }
         }
         loop {

@@ -71,8 +71,8 @@ pub(super) struct Log {
     pub(super) mark: u64,
     /// The first number without a place in a block.
     end: u64,
-    /// How many messages were taken.
-    gone: u64,
+    /// Number of messages that wait.
+    pub(super) len: u64,
     /// Blocks below this number have been visited by [`sweep`](Self::sweep).
     swept: u64,
     /// Columns in blocks, and those for the next blocks.
@@ -92,7 +92,7 @@ impl Log {
             first: 0,
             mark: UNEXPECTED,
             end: 0,
-            gone: 0,
+            len: 0,
             swept: 0,
             used: 0,
             spare: Vec::new(),
@@ -105,7 +105,7 @@ impl Log {
     /// Number of messages that wait.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        (self.next() - self.gone) as usize
+        self.len as usize
     }
 
     /// The number of the next message.
@@ -140,6 +140,7 @@ impl Log {
         let number = self.next();
         let (at, lane) = (self.place(number / BLOCK), (number % BLOCK) as usize);
         self.mark += NEXT;
+        self.len += 1;
         if let Some(Block { columns: Some(columns), .. }) = self.blocks.get_mut(at) {
             columns[0].set(lane, key);
         }
@@ -216,7 +217,6 @@ impl Log {
         let is_idle = self.least_spare > 0 && self.len() == 0 && self.first >= self.next() / BLOCK;
         if is_idle && self.unneeded == 0 && self.spare.len() <= 1 {
             // The numbers of its last block stay unused, so that messages keep their order.
-            self.gone += self.end - self.next();
             self.mark += (self.end - self.next()) << NUMBER;
             (self.first, self.swept) = (self.end / BLOCK, self.end / BLOCK);
             (self.blocks, self.spare, self.used) = (Vec::new(), Vec::new(), 0);
@@ -260,7 +260,7 @@ impl Log {
         if let Some(block) = self.blocks.get_mut(at) {
             block.waiting &= !(1 << (number % BLOCK));
         }
-        self.gone += 1;
+        self.len -= 1;
     }
 
     /// The key of a message that waits.

@@ -37,7 +37,7 @@ impl<E: Effort> Hybrid<E> {
     /// A posted receive is no longer queued.
     #[inline(always)]
     pub(super) fn receive_left(&mut self) {
-        self.posts_gone += 1;
+        self.posted -= 1;
         self.entry_left();
     }
 
@@ -53,7 +53,7 @@ impl<E: Effort> Hybrid<E> {
     /// slots, if all checks saw it nearly empty.
     #[cold]
     #[inline(never)]
-    fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         self.until_check = CHECK;
         self.checks += 1;
         self.most = self.most.max(self.entries());
@@ -151,7 +151,7 @@ impl<E: Effort> Hybrid<E> {
         } else {
             self.wildcards.remove(pattern, is_it)
         };
-        self.posts_gone += u64::from(was_there);
+        self.posted -= u64::from(was_there);
         was_there
     }
 

@@ -52,9 +52,11 @@ mod rows;
 mod table;
 mod wildcards;
 
+use std::any::Any;
+
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Message, MsgId, Place, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
@@ -63,8 +65,8 @@ use crate::upkeep;
 use index::Indexes;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
-use row::{NUMBER, POSTED};
-use table::{At, Table};
+use row::POSTED;
+use table::{At, Hashed, Table};
 use wildcards::Wildcards;
 
 pub(super) const SPEC: Spec = Spec {
@@ -103,6 +105,9 @@ const NO_ROOM: u64 = 4;
 /// The table is not ready: it moves, or has no slots yet.
 const MOVING: u64 = 8;
 
+/// Bit of a [`Place`] that is a hash. No offset of a slot has it.
+const HASHED: u64 = 1;
+
 /// Takes from one check to the next. A prime: the checks see each part of a program's cycle.
 const CHECK: u32 = 1021;
 
@@ -110,12 +115,14 @@ const CHECK: u32 = 1021;
 #[repr(C)]
 pub struct Hybrid<E: Effort = ()> {
     gate: u64,
-    /// The mark of the next posted receive, and how many posted receives are no longer queued.
+    /// The mark of the next posted receive.
     posts: u64,
-    posts_gone: u64,
     /// Takes until the next check for memory to give back, checks so far, and the most entries that they saw.
     until_check: u32,
     checks: u32,
+    /// The number of posted receives. Not next to `posts`: the compiler would add to both with one load, which a processor cannot
+    /// forward from two stores.
+    posted: u64,
     most: usize,
     table: Table,
     log: Log,
@@ -128,40 +135,77 @@ pub struct Hybrid<E: Effort = ()> {
 
 /// The outcome of a post or an arrival, in two registers: the compiler does not keep a `Result` of an `Option` there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Outcome {
-    /// The entry is queued.
-    Queued,
-    /// The call took the entry with this id.
-    Took(u64),
-    /// [`Refused::Hint`].
-    Hint,
-    /// [`Refused::Full`].
-    Full,
-    /// [`Refused::Memory`].
-    Memory,
+#[repr(C)]
+pub struct Outcome {
+    /// The entry that was taken, or 0.
+    pub id: u64,
+    /// One of the numbers below, which are the statuses of the C interface.
+    pub status: i64,
 }
 
-impl From<Refused> for Outcome {
+impl Outcome {
+    /// The entry is queued.
+    pub const QUEUED: Outcome = Outcome { id: 0, status: 0 };
+    /// The status if an entry was taken.
+    pub const TOOK: i64 = 1;
+    /// [`Refused::Hint`].
+    pub const HINT: Outcome = Outcome { id: 0, status: -1 };
+    /// [`Refused::Full`].
+    pub const FULL: Outcome = Outcome { id: 0, status: -2 };
+    /// [`Refused::Memory`].
+    pub const MEMORY: Outcome = Outcome { id: 0, status: -3 };
+
+    #[inline(always)]
+    fn took(id: u64) -> Self {
+        Outcome { id, status: Self::TOOK }
+    }
+
     #[cold]
-    fn from(why: Refused) -> Self {
+    fn refused(why: Refused) -> Self {
         match why {
-            Refused::Hint => Outcome::Hint,
-            Refused::Full => Outcome::Full,
-            Refused::Memory => Outcome::Memory,
+            Refused::Hint => Self::HINT,
+            Refused::Full => Self::FULL,
+            Refused::Memory => Self::MEMORY,
+        }
+    }
+
+    #[inline(always)]
+    fn map<T>(self, id: impl Fn(u64) -> T) -> Result<Option<T>, Refused> {
+        match self {
+            Outcome { status: 0, .. } => Ok(None),
+            Outcome { id: taken, status: Self::TOOK } => Ok(Some(id(taken))),
+            Self::HINT => Err(Refused::Hint),
+            Self::FULL => Err(Refused::Full),
+            _ => Err(Refused::Memory),
         }
     }
 }
 
-impl Outcome {
+/// Posts and arrivals in words, for the C interface.
+impl<E: Effort> Hybrid<E> {
+    /// [`Engine::post_exact`].
     #[inline(always)]
-    fn map<T>(self, id: impl Fn(u64) -> T) -> Result<Option<T>, Refused> {
-        match self {
-            Outcome::Queued => Ok(None),
-            Outcome::Took(taken) => Ok(Some(id(taken))),
-            Outcome::Hint => Err(Refused::Hint),
-            Outcome::Full => Err(Refused::Full),
-            Outcome::Memory => Err(Refused::Memory),
+    pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
+        self.post_key(id, self.hashed(Key::new(pair, tag)))
+    }
+
+    /// [`Engine::post_open`].
+    #[inline(always)]
+    pub fn post_open_words(&mut self, id: u64, selector: &Selector) -> Outcome {
+        let pattern = Pattern::of(selector);
+        if self.gate & HINTED != 0 && self.hints.admit(selector).is_err() {
+            return Outcome::HINT;
         }
+        if pattern.class == Class::EXACT {
+            return self.post_key(id, self.hashed(pattern.key));
+        }
+        self.post_wildcard(id, pattern)
+    }
+
+    /// [`Engine::arrive`].
+    #[inline(always)]
+    pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
+        self.arrive_key(id, self.hashed(Key::new(pair, tag)))
     }
 }
 
@@ -170,7 +214,7 @@ impl<E: Effort> Hybrid<E> {
         Hybrid {
             gate: MOVING | NO_ROOM,
             posts: POSTED,
-            posts_gone: 0,
+            posted: 0,
             until_check: CHECK,
             checks: 0,
             most: 0,
@@ -184,6 +228,11 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
+    /// Where the numbers of posted receives and of unexpected messages are, for callers that read them without a call.
+    pub fn lengths(&self) -> [&u64; 2] {
+        [&self.posted, &self.log.len]
+    }
+
     #[inline]
     fn set_gate(&mut self, bit: u64, is_set: bool) {
         self.gate = self.gate & !bit | if is_set { bit } else { 0 };
@@ -193,6 +242,17 @@ impl<E: Effort> Hybrid<E> {
     #[inline]
     fn entries(&self) -> usize {
         self.posted_len() + self.unexpected_len()
+    }
+
+    #[inline(always)]
+    fn hashed(&self, key: Key) -> Hashed {
+        (key, self.table.hash(key))
+    }
+
+    /// The same with the hash of a place, if there is one.
+    #[inline(always)]
+    fn placed(&self, key: Key, place: Place) -> Hashed {
+        if place.0 & HASHED != 0 { (key, place.0) } else { self.hashed(key) }
     }
 
     fn set_gates(&mut self) {
@@ -229,25 +289,50 @@ impl<E: Effort> Hybrid<E> {
 }
 
 impl<E: Effort> Engine for Hybrid<E> {
-    #[inline]
+    #[inline(always)]
     fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
-        self.post_key(id.0, Key::new(pair, tag)).map(MsgId)
+        self.post_words(id.0, pair, tag).map(MsgId)
     }
 
+    #[inline(always)]
     fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.post_open_words(id.0, selector).map(MsgId)
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
+        self.arrive_words(id.0, pair, tag).map(RecvId)
+    }
+
+    #[inline(always)]
+    fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
+        self.take_for(Key::new(pair, tag)).map(RecvId)
+    }
+
+    #[inline(always)]
+    fn queue_message(&mut self, id: MsgId, pair: Pair, tag: Tag, place: Place) -> Result<(), Refused> {
+        self.queue_key(id.0, self.placed(Key::new(pair, tag), place)).map(RecvId).map(|_| ())
+    }
+
+    #[inline(always)]
+    fn queue_receive(&mut self, id: RecvId, selector: &Selector, place: Place) -> Result<(), Refused> {
         let pattern = Pattern::of(selector);
         if self.gate & HINTED != 0 {
             self.hints.admit(selector)?;
         }
         if pattern.class == Class::EXACT {
-            return self.post_key(id.0, pattern.key).map(MsgId);
+            return self.post_key(id.0, self.placed(pattern.key, place)).map(MsgId).map(|_| ());
         }
-        self.post_wildcard(id.0, pattern).map(MsgId)
+        self.queue_wildcard(id.0, pattern).map(MsgId).map(|_| ())
     }
 
-    #[inline]
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.arrive_key(id.0, Key::new(pair, tag)).map(RecvId)
+    #[inline(always)]
+    fn place(&self, pair: Pair, tag: Tag) -> Place {
+        Place(self.table.hash(Key::new(pair, tag)) | HASHED)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -291,7 +376,7 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn posted_len(&self) -> usize {
-        ((self.posts >> NUMBER) - self.posts_gone) as usize
+        self.posted as usize
     }
 
     fn unexpected_len(&self) -> usize {

@@ -212,20 +212,20 @@ impl Row {
         self.len = len;
     }
 
-    /// The slot in which a key belongs. The row has slots, and was not truncated.
+    /// The slot in which a key with that hash belongs. The row has slots, and was not truncated.
     #[inline(always)]
-    pub(super) fn home_slot(&self, hashing: &Hashing, key: Key) -> &Slot {
+    pub(super) fn home_slot(&self, hash: u64) -> &Slot {
         debug_assert!(self.len as u64 * SIZE > self.mask);
         // SAFETY: the masked hash is the offset of a slot.
-        unsafe { &*self.start.byte_add((hashing.hash(key) & self.mask) as usize) }
+        unsafe { &*self.start.byte_add((hash & self.mask) as usize) }
     }
 
     /// The same.
     #[inline(always)]
-    pub(super) fn home_slot_mut(&mut self, hashing: &Hashing, key: Key) -> &mut Slot {
+    pub(super) fn home_slot_mut(&mut self, hash: u64) -> &mut Slot {
         debug_assert!(self.len as u64 * SIZE > self.mask);
         // SAFETY: as above.
-        unsafe { &mut *self.start.byte_add((hashing.hash(key) & self.mask) as usize) }
+        unsafe { &mut *self.start.byte_add((hash & self.mask) as usize) }
     }
 
     /// The number of a slot of this row.

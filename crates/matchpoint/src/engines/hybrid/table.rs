@@ -1,5 +1,4 @@
 //! A hash table: a key has one entry, or a list of duplicates, in one of the two queues.
-#![allow(unsafe_code)]
 
 use super::duplicates::{Block, Duplicates, NONE};
 use super::key::{Hashing, Key};
@@ -20,18 +19,24 @@ pub(super) struct Place {
 pub(super) enum Exchange<'a> {
     /// The slot of the key is free, and no other slot has it.
     Vacant(&'a mut Slot),
+    /// The only entry of the key, in the other queue, was taken.
+    Took(Entry),
+    /// The case is not common. Nothing was done.
+    Other,
+}
+
+/// The outcome of [`Table::exchange_elsewhere`].
+pub(super) enum Elsewhere {
     /// The oldest entry of the other queue was taken.
     Took(Entry),
     /// The entry was queued.
     Queued,
-    /// Nothing was done: the case is not common.
+    /// Nothing was done.
     Other,
 }
 
-/// Tells the compiler that the branch is rare.
-#[cold]
-#[inline]
-fn cold_path() {}
+/// A key and its hash.
+pub(super) type Hashed = (Key, u64);
 
 /// See the [module's documentation](self).
 pub(super) struct Table {
@@ -49,66 +54,64 @@ impl Table {
         self.rows.row.len()
     }
 
+    #[inline(always)]
+    pub(super) fn hash(&self, key: Key) -> u64 {
+        self.rows.hashing.hash(key)
+    }
+
     /// Whether [`exchange`](Self::exchange) may be called.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
         self.rows.is_single()
     }
 
-    /// Rules 2 and 3 of the contract in the common cases: takes the oldest entry of the other queue, or adds the entry to
-    /// duplicates, or returns the free slot for it. `queue` is the flag of the entry's queue. The table
-    /// [is ready](Self::is_ready).
+    /// Rules 2 and 3 of the contract, if one look at a slot decides: takes the oldest entry of the other queue, or returns the free
+    /// slot for the entry. `queue` is the flag of the entry's queue. The table [is ready](Self::is_ready).
     #[inline(always)]
-    pub(super) fn exchange(&mut self, key: Key, queue: u64, id: u64, number: u64) -> Exchange<'_> {
-        let slot: *mut Slot = self.rows.row.home_slot_mut(&self.rows.hashing, key);
-        // SAFETY: the slot is in the row, and nothing else refers to it before this reference is returned or dropped.
-        let slot = unsafe { &mut *slot };
+    pub(super) fn exchange(&mut self, (key, hash): Hashed, queue: u64) -> Exchange<'_> {
+        let slot = self.rows.row.home_slot_mut(hash);
         if slot.mark == 0 {
             return Exchange::Vacant(slot);
         }
-        if slot.tag == key.tag && slot.pair == key.pair {
-            let state = slot.mark & (QUEUES | MANY);
-            if state == QUEUES ^ queue {
-                let entry = slot.entry();
-                slot.clear();
-                return Exchange::Took(entry);
-            }
-            cold_path();
-            if state == queue | MANY && self.duplicates[slot.ends().1].push(Entry { id, number }) {
-                return Exchange::Queued;
-            }
-            if state == (QUEUES ^ queue) | MANY {
-                if let Some(entry) = self.duplicates[slot.ends().0].take_unless_last() {
-                    return Exchange::Took(entry);
-                }
-            }
-            return Exchange::Other;
+        if slot.tag == key.tag && slot.pair == key.pair && slot.mark & (QUEUES | MANY) == QUEUES ^ queue {
+            let entry = slot.entry();
+            slot.clear();
+            return Exchange::Took(entry);
         }
-        cold_path();
-        let home = self.rows.row.number(slot);
-        self.exchange_in_next(home, key, queue, Entry { id, number })
+        Exchange::Other
     }
 
-    /// The same in the slot after that in which the key belongs, where most displaced keys are.
+    /// The same for the key's duplicates, and for the slot after the one in which the key belongs, where most displaced keys are.
     #[inline(always)]
-    fn exchange_in_next(&mut self, home: usize, key: Key, queue: u64, entry: Entry) -> Exchange<'_> {
+    pub(super) fn exchange_elsewhere(&mut self, (key, hash): Hashed, queue: u64, entry: Entry) -> Elsewhere {
         let row = &mut self.rows.row;
+        let home = row.number(row.home_slot(hash));
         let [first, next] = row.two_slots(home);
-        if first.is_passed() {
+        if first.tag == key.tag && first.pair == key.pair {
+            let state = first.mark & (QUEUES | MANY);
+            if state == queue | MANY && self.duplicates[first.ends().1].push(entry) {
+                return Elsewhere::Queued;
+            }
+            if state == (QUEUES ^ queue) | MANY {
+                if let Some(entry) = self.duplicates[first.ends().0].take_unless_last() {
+                    return Elsewhere::Took(entry);
+                }
+            }
+        } else if first.is_passed() {
             if next.tag == key.tag && next.pair == key.pair && next.mark & (QUEUES | MANY) == QUEUES ^ queue {
                 let found = next.entry();
                 next.clear();
                 first.remove_passing();
                 row.displaced -= 1;
-                return Exchange::Took(found);
+                return Elsewhere::Took(found);
             }
         } else if !next.is_used() {
             next.fill(key, entry.id, (entry.number * NEXT) | queue | DISPLACED | next.mark);
             first.add_passing();
             row.displaced += 1;
-            return Exchange::Queued;
+            return Elsewhere::Queued;
         }
-        Exchange::Other
+        Elsewhere::Other
     }
 
     /// The same in all cases: returns the entry that was taken, or none once the entry is queued. The table has at most `entries`
@@ -135,7 +138,7 @@ impl Table {
         if !self.is_ready() {
             return None;
         }
-        let slot = self.rows.row.home_slot_mut(&self.rows.hashing, key);
+        let slot = self.rows.row.home_slot_mut(self.rows.hashing.hash(key));
         if slot.mark & QUEUES != queue || slot.tag != key.tag || slot.pair != key.pair {
             return None;
         }
@@ -186,7 +189,7 @@ impl Table {
         entries: usize,
     ) -> Result<(), Refused> {
         if self.is_ready() {
-            let slot = self.rows.row.home_slot_mut(&self.rows.hashing, key);
+            let slot = self.rows.row.home_slot_mut(self.rows.hashing.hash(key));
             if slot.mark == 0 {
                 slot.fill(key, entry.id, (entry.number * NEXT) | flag(queue));
                 return Ok(());

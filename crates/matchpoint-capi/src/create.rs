@@ -1,0 +1,89 @@
+//! Making engines.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char};
+
+use matchpoint::concurrent;
+use matchpoint::engines::{self, NameError};
+use matchpoint_abi::types::{Engine, MP_ANY_THREAD, MP_COUNT, MP_INVALID, MP_OK, MP_UNKNOWN_NAME};
+
+use crate::{exclusive, shared};
+
+/// The engines without a name: for one thread, for any thread.
+const DEFAULT: &str = "hybrid";
+const DEFAULT_OF_THREADS: &str = "locked:engine=hybrid";
+
+/// See `matchpoint.h`.
+///
+/// # Safety
+/// As `matchpoint.h` demands.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_create(
+    name: *const c_char,
+    flags: u32,
+    engine: *mut *mut Engine,
+    error: *mut c_char,
+    error_size: usize,
+) -> i32 {
+    let or = |name: &str, default: &str| if name.is_empty() { default } else { name }.to_owned();
+    let make = |name: &str| match flags {
+        MP_ANY_THREAD => concurrent::create(&or(name, DEFAULT_OF_THREADS)).map(shared::give_out),
+        MP_COUNT => engines::create_counting(&or(name, DEFAULT)).map(exclusive::give_out),
+        _ => engines::create(&or(name, DEFAULT)).map(exclusive::give_out),
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if ![0, MP_COUNT, MP_ANY_THREAD].contains(&flags) {
+            write_error("flags are 0, MP_COUNT or MP_ANY_THREAD", error, error_size);
+            return MP_INVALID;
+        }
+        create(make, name, engine, error, error_size)
+    }
+}
+
+/// Makes an engine from a name of C.
+///
+/// # Safety
+/// As `matchpoint.h` demands of `mp_create`.
+pub(crate) unsafe fn create(
+    make: impl FnOnce(&str) -> Result<*mut Engine, NameError>,
+    name: *const c_char,
+    engine: *mut *mut Engine,
+    error: *mut c_char,
+    error_size: usize,
+) -> i32 {
+    // SAFETY: the caller's promise; pointers are not NULL where they are used.
+    unsafe {
+        if engine.is_null() {
+            write_error("engine is NULL", error, error_size);
+            return MP_INVALID;
+        }
+        let name = if name.is_null() { c"" } else { CStr::from_ptr(name) };
+        let made = match name.to_str() {
+            Ok(name) => make(name).map_err(|why| why.to_string()),
+            Err(_) => Err("the name is not UTF-8".to_owned()),
+        };
+        engine.write(*made.as_ref().unwrap_or(&std::ptr::null_mut()));
+        let Err(why) = made else { return MP_OK };
+        write_error(&why, error, error_size);
+        MP_UNKNOWN_NAME
+    }
+}
+
+/// Writes a text as a C string, as far as there is room.
+///
+/// # Safety
+/// `error` is NULL or room for `error_size` bytes.
+pub(crate) unsafe fn write_error(text: &str, error: *mut c_char, error_size: usize) {
+    if !error.is_null() && error_size > 0 {
+        let mut length = text.len().min(error_size - 1);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        // SAFETY: `length` is less than `error_size`, and no longer than the text.
+        unsafe {
+            error.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), length);
+            error.add(length).write(0);
+        }
+    }
+}

@@ -1,0 +1,538 @@
+//! Engines that one thread at a time calls.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_void};
+
+use matchpoint::engines::hybrid::{self, Hybrid};
+use matchpoint::hints::HintTable;
+use matchpoint::{
+    ContextId, Drained, Engine, Message, MsgId, Pair, Place, Queue, Rank, RecvId, Refused, Selector, Tag,
+};
+use matchpoint_abi::convert::{self, refusal_status};
+use matchpoint_abi::types::{
+    self, Attempts, DeliverFn, DrainFn, Entry, Footprint, HintsFn, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE,
+    MP_OK, MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, Outcome, StatisticFn, VisitFn,
+};
+
+use crate::answers::{self, Batch, Delivery, done, outcome, was_there, write_struct};
+use crate::calls::{Handle, Kind};
+
+/// An engine, by its type or by its trait, and the lengths of its queues at a fixed place.
+pub(crate) trait Owner: 'static {
+    type Owned: Engine + ?Sized;
+
+    fn engine(&mut self) -> &mut Self::Owned;
+
+    fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome;
+
+    fn post(&mut self, receive: u64, selector: &Selector) -> Outcome;
+
+    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag) -> Outcome;
+
+    /// Where the lengths are: of the posted receives, of the unexpected messages.
+    fn lengths(&self) -> [&u64; 2];
+
+    /// The lengths change by these numbers.
+    fn add(&mut self, posted: i64, unexpected: i64);
+
+    /// A call changed the lengths by other numbers.
+    fn count(&mut self);
+}
+
+/// The default engine, called without dynamic dispatch.
+impl Owner for Hybrid {
+    type Owned = Hybrid;
+
+    #[inline(always)]
+    fn engine(&mut self) -> &mut Hybrid {
+        self
+    }
+
+    #[inline(always)]
+    fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome {
+        words(self.post_words(receive, pair, tag))
+    }
+
+    #[inline(always)]
+    fn post(&mut self, receive: u64, selector: &Selector) -> Outcome {
+        words(self.post_open_words(receive, selector))
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag) -> Outcome {
+        words(self.arrive_words(message, pair, tag))
+    }
+
+    fn lengths(&self) -> [&u64; 2] {
+        Hybrid::lengths(self)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, _: i64, _: i64) {}
+
+    fn count(&mut self) {}
+}
+
+/// Any engine.
+struct Dynamic {
+    engine: Box<dyn Engine>,
+    posted: u64,
+    unexpected: u64,
+}
+
+impl Owner for Dynamic {
+    type Owned = dyn Engine;
+
+    #[inline(always)]
+    fn engine(&mut self) -> &mut (dyn Engine + 'static) {
+        &mut *self.engine
+    }
+
+    fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome {
+        let answer = self.engine.post_exact(RecvId(receive), pair, tag);
+        self.posted(answer)
+    }
+
+    fn post(&mut self, receive: u64, selector: &Selector) -> Outcome {
+        let answer = self.engine.post_open(RecvId(receive), selector);
+        self.posted(answer)
+    }
+
+    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag) -> Outcome {
+        let answer = self.engine.arrive(MsgId(message), pair, tag);
+        if let Ok(found) = answer {
+            self.add(-i64::from(found.is_some()), i64::from(found.is_none()));
+        }
+        answers::matched(answer, |RecvId(id)| id)
+    }
+
+    fn lengths(&self) -> [&u64; 2] {
+        [&self.posted, &self.unexpected]
+    }
+
+    #[inline(always)]
+    fn add(&mut self, posted: i64, unexpected: i64) {
+        self.posted = self.posted.wrapping_add_signed(posted);
+        self.unexpected = self.unexpected.wrapping_add_signed(unexpected);
+    }
+
+    fn count(&mut self) {
+        self.posted = self.engine.posted_len() as u64;
+        self.unexpected = self.engine.unexpected_len() as u64;
+    }
+}
+
+pub(crate) struct Exclusive<O> {
+    owner: O,
+    /// All hints, for `mp_hints`.
+    hints: HintTable,
+    /// Kept, so that batches do not allocate once warm, nor small drains.
+    messages: Vec<Message>,
+    matched: Vec<Option<RecvId>>,
+    drained: Drained,
+}
+
+impl<O: Owner> Exclusive<O> {
+    fn new(owner: O) -> Self {
+        let (hints, messages, matched, drained) = Default::default();
+        Exclusive { owner, hints, messages, matched, drained }
+    }
+}
+
+/// An engine for C.
+pub(crate) fn give_out(engine: Box<dyn Engine>) -> *mut types::Engine {
+    if !engine.as_any().is_some_and(|engine| engine.is::<Hybrid>()) {
+        return Exclusive::new(Dynamic { engine, posted: 0, unexpected: 0 }).give_out();
+    }
+    // SAFETY: `as_any` returns the engine, so that is its type.
+    let hybrid = unsafe { Box::from_raw(Box::into_raw(engine).cast::<Hybrid>()) };
+    Exclusive::new(*hybrid).give_out()
+}
+
+impl<O: Owner> Exclusive<O> {
+    fn give_out(self) -> *mut types::Engine {
+        Handle::give_out(self, |this| this.owner.lengths().map(std::ptr::from_ref))
+    }
+}
+
+impl<O: Owner> Handle<Exclusive<O>> {
+    /// The engine.
+    ///
+    /// # Safety
+    /// As [`exclusive`](Handle::exclusive).
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn owner(&self) -> &mut O {
+        // SAFETY: the caller's promise.
+        &mut unsafe { self.exclusive() }.owner
+    }
+
+    /// # Safety
+    /// As [`exclusive`](Handle::exclusive), and `each` is as `matchpoint.h` demands.
+    unsafe fn drain(
+        &self,
+        each: DrainFn,
+        user: *mut c_void,
+        what: Drain,
+        call: impl FnOnce(&mut O::Owned, &mut Drained),
+    ) -> i32 {
+        // SAFETY: the caller's promise.
+        let Exclusive { owner, drained, .. } = unsafe { self.exclusive() };
+        if !make_room(owner.engine(), drained, what) {
+            return MP_REFUSED_MEMORY;
+        }
+        call(owner.engine(), drained);
+        owner.count();
+        // SAFETY: the caller's promise.
+        self.call_back(|| unsafe { answers::drained(drained, each, user) });
+        empty(drained);
+        MP_OK
+    }
+}
+
+impl Dynamic {
+    /// The outcome of a post.
+    fn posted(&mut self, answer: Result<Option<MsgId>, Refused>) -> Outcome {
+        if let Ok(found) = answer {
+            self.add(i64::from(found.is_none()), -i64::from(found.is_some()));
+        }
+        answers::matched(answer, |MsgId(id)| id)
+    }
+}
+
+/// The outcome of `hybrid`: its numbers are the statuses.
+#[inline(always)]
+fn words(outcome: hybrid::Outcome) -> Outcome {
+    const {
+        assert!(hybrid::Outcome::QUEUED.status == MP_QUEUED as i64);
+        assert!(hybrid::Outcome::TOOK == MP_MATCHED as i64);
+        assert!(hybrid::Outcome::HINT.status == MP_REFUSED_HINT as i64);
+        assert!(hybrid::Outcome::FULL.status == MP_REFUSED_FULL as i64);
+        assert!(hybrid::Outcome::MEMORY.status == MP_REFUSED_MEMORY as i64);
+    }
+    Outcome { id: outcome.id, status: outcome.status }
+}
+
+impl<O: Owner> Kind for Exclusive<O> {
+    #[inline(always)]
+    unsafe fn post_exact(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64) -> Outcome {
+        // SAFETY: the caller's promise; so below.
+        unsafe { handle.owner() }.post_exact(receive, Pair(pair), Tag(tag))
+    }
+
+    #[inline(always)]
+    unsafe fn post(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> Outcome {
+        let selector = Selector::of(Pair(pair), tag, ignore);
+        // SAFETY: as above.
+        unsafe { handle.owner() }.post(receive, &selector)
+    }
+
+    #[inline(always)]
+    unsafe fn arrive(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> Outcome {
+        // SAFETY: as above.
+        unsafe { handle.owner() }.arrive(message, Pair(pair), Tag(tag))
+    }
+
+    #[inline(always)]
+    unsafe fn probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
+        let selector = Selector::of(Pair(pair), tag, ignore);
+        // SAFETY: as above.
+        answers::found(unsafe { handle.owner() }.engine().probe(&selector).map(|MsgId(id)| id))
+    }
+
+    #[inline(always)]
+    unsafe fn matched_probe(handle: &Handle<Self>, pair: u64, tag: u64, ignore: u64) -> Outcome {
+        let selector = Selector::of(Pair(pair), tag, ignore);
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        match owner.engine().matched_probe(&selector) {
+            Some(MsgId(id)) => {
+                owner.add(0, -1);
+                outcome(MP_FOUND, id)
+            }
+            None => outcome(MP_NONE, owner.engine().place(Pair(pair), Tag(tag)).0),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn take_receive(handle: &Handle<Self>, pair: u64, tag: u64) -> Outcome {
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        match owner.engine().take_receive(Pair(pair), Tag(tag)) {
+            Some(RecvId(id)) => {
+                owner.add(-1, 0);
+                outcome(MP_FOUND, id)
+            }
+            None => outcome(MP_NONE, owner.engine().place(Pair(pair), Tag(tag)).0),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn queue_message(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, place: u64) -> i32 {
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        let queued = owner.engine().queue_message(MsgId(message), Pair(pair), Tag(tag), Place(place));
+        owner.add(0, i64::from(queued.is_ok()));
+        queued.map_or_else(refusal_status, |()| MP_QUEUED)
+    }
+
+    #[inline(always)]
+    unsafe fn queue_receive(
+        handle: &Handle<Self>,
+        receive: u64,
+        pair: u64,
+        tag: u64,
+        ignore: u64,
+        place: u64,
+    ) -> i32 {
+        let selector = Selector::of(Pair(pair), tag, ignore);
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        let queued = owner.engine().queue_receive(RecvId(receive), &selector, Place(place));
+        owner.add(i64::from(queued.is_ok()), 0);
+        queued.map_or_else(refusal_status, |()| MP_QUEUED)
+    }
+
+    unsafe fn arrive_batch(
+        handle: &Handle<Self>,
+        messages: *const types::Message,
+        count: usize,
+        outcomes: *mut Outcome,
+        done: *mut usize,
+        deliver: DeliverFn,
+        user: *mut c_void,
+    ) -> i32 {
+        // SAFETY: as above.
+        let Some(batch) = (unsafe { Batch::new(messages, count, outcomes, done) }) else { return MP_INVALID };
+        // SAFETY: as above.
+        let Exclusive { owner, messages, matched, .. } = unsafe { handle.exclusive() };
+        let engine = owner.engine();
+        let status = batch.arrive(messages, matched, |messages, out| match deliver {
+            None => engine.arrive_batch(messages, out),
+            Some(deliver) => {
+                let delivery = Delivery { deliver, user };
+                let deliver = |number, receive| delivery.call(number, receive);
+                handle.call_back(|| engine.deliver_batch(messages, out, &deliver))
+            }
+        });
+        owner.count();
+        status
+    }
+
+    unsafe fn cancel(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> i32 {
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        let found = owner.engine().cancel(&answers::receive(receive, pair, tag, ignore));
+        owner.add(-i64::from(found), 0);
+        was_there(found)
+    }
+
+    unsafe fn retract(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> i32 {
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        let found = owner.engine().retract(&answers::message(message, pair, tag));
+        owner.add(0, -i64::from(found));
+        was_there(found)
+    }
+
+    unsafe fn readdress(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, source: u32) -> Outcome {
+        // SAFETY: as above.
+        let owner = unsafe { handle.owner() };
+        let readdressed = owner.engine().readdress(&answers::message(message, pair, tag), Rank(source));
+        owner.count();
+        answers::readdressed(readdressed)
+    }
+
+    unsafe fn set_hints(handle: &Handle<Self>, context: u32, hints: u32) -> i32 {
+        let Some((context, set)) = answers::hints(context, hints) else { return MP_INVALID };
+        // SAFETY: as above.
+        let Exclusive { owner, hints, .. } = unsafe { handle.exclusive() };
+        // Memory first, so that hints of the engine are in the table, too.
+        let reserved = hints.reserve().and_then(|()| owner.engine().set_hints(context, set));
+        done(reserved.and_then(|()| hints.set(context, set)))
+    }
+
+    unsafe fn hints(handle: &Handle<Self>, each: HintsFn, user: *mut c_void) -> i32 {
+        let Some(each) = each else { return MP_INVALID };
+        // SAFETY: as above.
+        let hints = &unsafe { handle.exclusive() }.hints;
+        handle.call_back(|| {
+            for (context, hints) in hints.iter() {
+                // SAFETY: as above.
+                unsafe { each(user, context.0, convert::hint_bits(hints)) };
+            }
+        });
+        MP_OK
+    }
+
+    unsafe fn close(handle: &Handle<Self>, context: u32, each: DrainFn, user: *mut c_void) -> i32 {
+        let context = ContextId(context);
+        // SAFETY: as above.
+        unsafe {
+            let status = handle.drain(each, user, Drain::Close(context), |engine, drained| {
+                engine.close(context, drained);
+            });
+            if status == MP_OK {
+                handle.exclusive().hints.forget(context);
+            }
+            status
+        }
+    }
+
+    unsafe fn fail_source(
+        handle: &Handle<Self>,
+        context: u32,
+        source: u32,
+        each: DrainFn,
+        user: *mut c_void,
+    ) -> i32 {
+        let Some((context, source)) = answers::failed(context, source) else { return MP_INVALID };
+        // SAFETY: as above.
+        unsafe {
+            handle.drain(each, user, Drain::Fail(context), |engine, drained| {
+                engine.fail_source(context, source, drained);
+            })
+        }
+    }
+
+    unsafe fn visit(handle: &Handle<Self>, queue: i32, each: VisitFn, user: *mut c_void) -> i32 {
+        let (Some(queue), Some(each)) = (answers::queue(queue), each) else { return MP_INVALID };
+        // SAFETY: as above.
+        let engine = unsafe { handle.owner() }.engine();
+        // SAFETY: as above.
+        handle.call_back(|| engine.visit(queue, &mut |entry| unsafe { each(user, &Entry::from(entry)) }));
+        MP_OK
+    }
+
+    unsafe fn length(handle: &Handle<Self>, queue: i32) -> i64 {
+        // SAFETY: as above.
+        let [posted, unexpected] = unsafe { handle.owner() }.lengths();
+        match answers::queue(queue) {
+            Some(Queue::Posted) => *posted as i64,
+            Some(Queue::Unexpected) => *unexpected as i64,
+            None => i64::from(MP_INVALID),
+        }
+    }
+
+    unsafe fn order(handle: &Handle<Self>) -> i32 {
+        // SAFETY: as above.
+        convert::order_number(unsafe { handle.owner() }.engine().order())
+    }
+
+    unsafe fn footprint(handle: &Handle<Self>, footprint: *mut Footprint, size: usize) -> i32 {
+        // SAFETY: as above.
+        unsafe { write_struct(Footprint::from(handle.owner().engine().footprint()), footprint, size) }
+    }
+
+    unsafe fn attempts(handle: &Handle<Self>, attempts: *mut Attempts, size: usize) -> i32 {
+        // SAFETY: as above.
+        unsafe { write_struct(Attempts::from(handle.owner().engine().attempts()), attempts, size) }
+    }
+
+    unsafe fn statistics(handle: &Handle<Self>, each: StatisticFn, user: *mut c_void) -> i32 {
+        let Some(each) = each else { return MP_INVALID };
+        // SAFETY: as above.
+        let statistics = unsafe { handle.owner() }.engine().statistics();
+        handle.call_back(|| {
+            for (name, value) in statistics {
+                let name = CString::new(name).unwrap_or_default();
+                // SAFETY: as above.
+                unsafe { each(user, name.as_ptr(), value) };
+            }
+        });
+        MP_OK
+    }
+}
+
+/// A call that drains.
+#[derive(Clone, Copy)]
+enum Drain {
+    /// All entries of a context.
+    Close(ContextId),
+    /// Receives of a context that name a source. Receives from any source are listed too.
+    Fail(ContextId),
+}
+
+/// Ids of each kind that the list keeps room for: 8 KiB each.
+const KEPT: usize = 1024;
+
+/// Makes the empty lists as long as they can become in this call.
+fn make_room(engine: &(impl Engine + ?Sized), drained: &mut Drained, what: Drain) -> bool {
+    let (Drain::Close(context) | Drain::Fail(context)) = what;
+    let (mut posted, mut unexpected) = (engine.posted_len(), engine.unexpected_len());
+    if posted.max(unexpected) > KEPT {
+        (posted, unexpected) = engine.queued_in(context);
+    }
+    drained.receives.try_reserve(posted).is_ok()
+        && match what {
+            Drain::Close(_) => drained.messages.try_reserve(unexpected).is_ok(),
+            Drain::Fail(_) => drained.pending.try_reserve(posted).is_ok(),
+        }
+}
+
+/// Empties the lists, and frees the memory of a large context.
+fn empty(drained: &mut Drained) {
+    let Drained { receives, messages, pending } = drained;
+    receives.clear();
+    messages.clear();
+    pending.clear();
+    receives.shrink_to(KEPT);
+    messages.shrink_to(KEPT);
+    pending.shrink_to(KEPT);
+}
+#[cfg(test)]
+mod tests {
+    use matchpoint::{Envelope, Wild, engines};
+
+    use super::*;
+
+    /// Closes contexts of so many messages each, and tells the most that is kept for the list.
+    fn kept_after(counts: &[u32]) -> (usize, usize) {
+        let mut engine = engines::create("list").unwrap();
+        let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));
+        for (id, context) in (0..).zip(contexts) {
+            let envelope = Envelope::new(ContextId(context), Rank(0), Tag(0));
+            assert_eq!(engine.arrive_message(Message::new(MsgId(id), envelope)), Ok(None));
+        }
+        let mut drained = Drained::default();
+        let mut most = 0;
+        for context in (0..).take(counts.len()) {
+            assert!(make_room(&*engine, &mut drained, Drain::Close(ContextId(context))));
+            most = most.max(drained.messages.capacity());
+            engine.close(ContextId(context), &mut drained);
+            assert_eq!(drained.messages.len(), counts[context as usize] as usize);
+            empty(&mut drained);
+        }
+        (most, drained.messages.capacity())
+    }
+
+    #[test]
+    fn drain_has_room_for_its_context() {
+        assert_eq!(kept_after(&[0, 100_000]).0, 100_000);
+        let (most, kept) = kept_after(&[3, 5000, 0]);
+        assert!(most < 8000 && kept <= KEPT, "{most}, {kept}");
+    }
+
+    /// Places of the lists that a call makes room in: receives, messages, those that stay.
+    fn room(what: Drain) -> [usize; 3] {
+        let (mut engine, mut drained) = (engines::create("list").unwrap(), Drained::default());
+        for id in 0..5000 {
+            let from = |source| matchpoint::Selector::new(ContextId(7), source, Wild::Is(Tag(0)));
+            let asked = from(if id % 2 == 0 { Wild::Any } else { Wild::Is(Rank(1)) });
+            assert_eq!(engine.post(matchpoint::Receive::new(RecvId(id), asked)), Ok(None));
+        }
+        for id in 0..3000 {
+            let envelope = Envelope::new(ContextId(7), Rank(2), Tag(1));
+            assert_eq!(engine.arrive_message(Message::new(MsgId(id), envelope)), Ok(None));
+        }
+        assert!(make_room(&*engine, &mut drained, what));
+        let Drained { receives, messages, pending } = &drained;
+        [receives.capacity(), messages.capacity(), pending.capacity()]
+    }
+
+    #[test]
+    fn room_is_in_filled_lists() {
+        assert_eq!(room(Drain::Close(ContextId(7))), [5000, 3000, 0]);
+        assert_eq!(room(Drain::Fail(ContextId(7))), [5000, 0, 5000]);
+    }
+}
