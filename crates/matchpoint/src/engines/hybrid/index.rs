@@ -8,7 +8,8 @@
 use super::key::{Class, Hashing, Key, Pattern};
 use super::log::Log;
 use super::row::{Entry, UNEXPECTED};
-use super::table::{Retired, Table};
+use super::rows::Retired;
+use super::table::Table;
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
@@ -163,7 +164,7 @@ impl Indexes {
     }
 
     fn remove(&mut self, place: usize) {
-        self.retired.add(self.all.swap_remove(place).table);
+        self.retired.add(self.all.swap_remove(place).table.into_rows());
     }
 
     /// A message that waits has another key.

@@ -219,3 +219,27 @@ fn most_displaced(slots: usize) -> usize {
     let room = ROOM.iter().find(|(most, _)| slots <= *most).map_or(1, |(_, room)| *room);
     slots / room
 }
+
+/// Rows of tables that are not used any more. Their memory is freed in steps.
+#[derive(Default)]
+pub(super) struct Retired(Vec<Rows>);
+
+impl Retired {
+    pub(super) fn add(&mut self, rows: Rows) {
+        if self.0.try_reserve(1).is_ok() {
+            self.0.push(rows);
+        }
+    }
+
+    /// Frees some memory.
+    #[inline]
+    pub(super) fn free_some(&mut self) {
+        if self.0.last_mut().is_some_and(Rows::free_some) {
+            self.0.pop();
+        }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.iter().map(Rows::bytes).sum::<u64>() + (self.0.capacity() * size_of::<Rows>()) as u64
+    }
+}

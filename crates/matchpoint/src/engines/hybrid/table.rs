@@ -49,6 +49,11 @@ impl Table {
         Table { rows: Rows::new(hashing), duplicates: Duplicates::default() }
     }
 
+    /// The rows alone, without duplicates.
+    pub(super) fn into_rows(self) -> Rows {
+        self.rows
+    }
+
     /// Number of slots.
     pub(super) fn slots(&self) -> usize {
         self.rows.row.len()
@@ -374,30 +379,5 @@ impl Table {
 
     pub(super) fn bytes(&self) -> u64 {
         self.rows.bytes() + self.duplicates.bytes()
-    }
-}
-
-/// Tables that are not used any more. Their memory is freed in steps.
-#[derive(Default)]
-pub(super) struct Retired(Vec<Table>);
-
-impl Retired {
-    pub(super) fn add(&mut self, mut table: Table) {
-        table.duplicates = Duplicates::default();
-        if self.0.try_reserve(1).is_ok() {
-            self.0.push(table);
-        }
-    }
-
-    /// Frees some memory.
-    #[inline]
-    pub(super) fn free_some(&mut self) {
-        if self.0.last_mut().is_some_and(|table| table.rows.free_some()) {
-            self.0.pop();
-        }
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.0.iter().map(Table::bytes).sum::<u64>() + (self.0.capacity() * size_of::<Table>()) as u64
     }
 }

@@ -6,7 +6,8 @@
 
 use super::key::{Class, Hashing, Key, Pattern};
 use super::row::{Entry, POSTED};
-use super::table::{At, Retired, Table};
+use super::rows::Retired;
+use super::table::{At, Table};
 use crate::blocks::{Blocks, Found, Keys, Wanted};
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
@@ -302,7 +303,8 @@ impl Wildcards {
     pub(super) fn shrink(&mut self, keys: usize) {
         for posted in &mut self.classes {
             if posted.len == 0 && posted.table.is_sparse(keys) {
-                self.retired.add(std::mem::replace(&mut posted.table, Table::new(self.hashing)));
+                let table = std::mem::replace(&mut posted.table, Table::new(self.hashing));
+                self.retired.add(table.into_rows());
             }
             posted.table.shrink(keys);
         }
@@ -311,7 +313,7 @@ impl Wildcards {
     /// Gives back memory, if there are no receives.
     pub(super) fn release(&mut self) {
         for posted in self.classes.drain(..) {
-            self.retired.add(posted.table);
+            self.retired.add(posted.table.into_rows());
         }
         (self.classes, self.list) = (Vec::new(), Blocks::default());
     }
