@@ -90,19 +90,22 @@ impl Table {
     #[inline(always)]
     pub(super) fn exchange_elsewhere(&mut self, (key, hash): Hashed, queue: u64, entry: Entry) -> Elsewhere {
         let row = &mut self.rows.row;
-        let home = row.number(row.home_slot(hash));
-        let [first, next] = row.two_slots(home);
-        if first.tag == key.tag && first.pair == key.pair {
-            let state = first.mark & (QUEUES | MANY);
-            if state == queue | MANY && self.duplicates[first.ends().1].push(entry) {
+        let slot = row.home_slot(hash);
+        if slot.tag == key.tag && slot.pair == key.pair {
+            let state = slot.mark & (QUEUES | MANY);
+            if state == queue | MANY && self.duplicates[slot.ends().1].push(entry) {
                 return Elsewhere::Queued;
             }
             if state == (QUEUES ^ queue) | MANY {
-                if let Some(entry) = self.duplicates[first.ends().0].take_unless_last() {
+                if let Some(entry) = self.duplicates[slot.ends().0].take_unless_last() {
                     return Elsewhere::Took(entry);
                 }
             }
-        } else if first.is_passed() {
+            return Elsewhere::Other;
+        }
+        let home = row.number(slot);
+        let [first, next] = row.two_slots(home);
+        if first.is_passed() {
             if next.tag == key.tag && next.pair == key.pair && next.mark & (QUEUES | MANY) == QUEUES ^ queue {
                 let found = next.entry();
                 next.clear();
