@@ -240,7 +240,7 @@ impl Foreign {
             ("length", calls.length.is_some() || !head.posted.is_null() && !head.unexpected.is_null()),
         ];
         match needs.iter().find(|(_, is_there)| !is_there) {
-            _ if calls.size != size_of::<Calls>() => Err(format!(
+            _ if calls.size < size_of::<Calls>() => Err(format!(
                 "its table of functions has {} bytes instead of {}; build it with the matchpoint.h that comes with \
                  this program",
                 calls.size,

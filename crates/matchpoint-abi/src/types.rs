@@ -13,7 +13,7 @@ pub const MP_OK: i32 = 0;
 pub const MP_QUEUED: i32 = 0;
 /// There is no such entry.
 pub const MP_NONE: i32 = 0;
-/// The entry matched another, whose id is in the outcome.
+/// The entry matched. The outcome has the id of the other entry.
 pub const MP_MATCHED: i32 = 1;
 /// There is such an entry.
 pub const MP_FOUND: i32 = 1;
@@ -41,7 +41,7 @@ pub const MP_ANY_THREAD: u32 = 2;
 
 /// The source of a receive from any source.
 pub const MP_ANY_SOURCE: u32 = u32::MAX;
-/// The source of a message whose source is not known yet.
+/// The source of a message before it is known.
 pub const MP_UNKNOWN_SOURCE: u32 = u32::MAX;
 /// The ignored bits of a receive with any tag.
 pub const MP_ANY_TAG: u64 = u64::MAX;

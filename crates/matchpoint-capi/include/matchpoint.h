@@ -221,8 +221,8 @@ int32_t mp_engine_describe_parameter(size_t index, size_t parameter, struct mp_p
 /* Makes the engine `name`, written name:key=value,... ("list", "bins:n=64"). NULL and "" are "hybrid". With MP_ANY_THREAD:
  * "locked:engine=NAME", "sharded:shards=16,engine=NAME" or "split:engine=NAME"; NULL and "" are "locked:engine=hybrid".
  * `flags` is 0, MP_COUNT or MP_ANY_THREAD. `error` has room for `error_size` bytes; NULL and 0 are allowed.
- * Returns MP_OK and writes `*engine`. MP_UNKNOWN_NAME: `*engine` is NULL, and `error` has the remedy. Without memory the process
- * ends. */
+ * Returns MP_OK and writes `*engine`. MP_UNKNOWN_NAME, MP_INVALID: `*engine` is NULL, and `error` has the remedy. Without memory
+ * the process ends. */
 int32_t mp_create(const char *name, uint32_t flags, struct mp_engine **engine, char *error, size_t error_size);
 
 /* Ends an engine and forgets its entries. NULL is allowed.

@@ -9,7 +9,7 @@ use matchpoint_abi::types::{
     Message, Outcome, StatisticFn, VisitFn,
 };
 
-/// What an `mp_engine *` points to: [`Engine`], whose fields the library writes, and the engine itself.
+/// The object behind an `mp_engine *`: the fields of [`Engine`], and the engine itself.
 #[repr(C)]
 pub(crate) struct Handle<K> {
     calls: Cell<*const Calls>,
@@ -89,7 +89,7 @@ macro_rules! calls {
                 if !K::may_end(unsafe { &*handle }) {
                     return MP_BUSY;
                 }
-                // SAFETY: `Handle::new` made it, and the caller does not use it again.
+                // SAFETY: `Handle::give_out` made it, and the caller does not use it again.
                 drop(unsafe { Box::from_raw(handle) });
                 MP_OK
             }
@@ -153,11 +153,13 @@ impl<K: Kind> Handle<K> {
     pub(crate) fn give_out(kind: K, lengths: impl FnOnce(&K) -> [*const u64; 2]) -> *mut Engine {
         let none = || Cell::new(std::ptr::null());
         let (calls, kind) = (Cell::new(std::ptr::from_ref(K::CALLS)), UnsafeCell::new(kind));
-        let handle = Box::new(Handle { calls, posted: none(), unexpected: none(), kind });
+        let pointer = Box::into_raw(Box::new(Handle { calls, posted: none(), unexpected: none(), kind }));
+        // SAFETY: it was made just now. The lengths have their places only then.
+        let handle = unsafe { &*pointer };
         let [posted, unexpected] = lengths(handle.shared());
         handle.posted.set(posted);
         handle.unexpected.set(unexpected);
-        Box::into_raw(handle).cast()
+        pointer.cast()
     }
 
     /// The engine, which several threads may share.

@@ -34,8 +34,7 @@ pub unsafe extern "C" fn mp_create(
     // SAFETY: the caller's promise.
     unsafe {
         if ![0, MP_COUNT, MP_ANY_THREAD].contains(&flags) {
-            write_error("flags are 0, MP_COUNT or MP_ANY_THREAD", error, error_size);
-            return MP_INVALID;
+            return create_nothing("flags are 0, MP_COUNT or MP_ANY_THREAD", engine, error, error_size);
         }
         create(make, name, engine, error, error_size)
     }
@@ -55,8 +54,7 @@ pub(crate) unsafe fn create(
     // SAFETY: the caller's promise; pointers are not NULL where they are used.
     unsafe {
         if engine.is_null() {
-            write_error("engine is NULL", error, error_size);
-            return MP_INVALID;
+            return create_nothing("engine is NULL", engine, error, error_size);
         }
         let name = if name.is_null() { c"" } else { CStr::from_ptr(name) };
         let made = match name.to_str() {
@@ -70,11 +68,31 @@ pub(crate) unsafe fn create(
     }
 }
 
+/// The status of arguments that are not valid, with a reason. `*engine` becomes NULL.
+///
+/// # Safety
+/// As `matchpoint.h` demands of `mp_create`; `engine` may be NULL.
+pub(crate) unsafe fn create_nothing(
+    why: &str,
+    engine: *mut *mut Engine,
+    error: *mut c_char,
+    error_size: usize,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(engine) = engine.as_mut() {
+            *engine = std::ptr::null_mut();
+        }
+        write_error(why, error, error_size);
+    }
+    MP_INVALID
+}
+
 /// Writes a text as a C string, as far as there is room.
 ///
 /// # Safety
 /// `error` is NULL or room for `error_size` bytes.
-pub(crate) unsafe fn write_error(text: &str, error: *mut c_char, error_size: usize) {
+unsafe fn write_error(text: &str, error: *mut c_char, error_size: usize) {
     if !error.is_null() && error_size > 0 {
         let mut length = text.len().min(error_size - 1);
         while !text.is_char_boundary(length) {

@@ -486,7 +486,7 @@ mod tests {
 
     use super::*;
 
-    /// Closes contexts of so many messages each, and tells the most that is kept for the list.
+    /// Closes contexts with these numbers of messages. Returns the longest list, and the list after all.
     fn kept_after(counts: &[u32]) -> (usize, usize) {
         let mut engine = engines::create("list").unwrap();
         let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));

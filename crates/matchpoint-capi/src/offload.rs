@@ -33,8 +33,7 @@ pub unsafe extern "C" fn mp_create_offload(
 ) -> i32 {
     if wire.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { create::write_error("wire is NULL", error, error_size) };
-        return MP_INVALID;
+        return unsafe { create::create_nothing("wire is NULL", engine, error, error_size) };
     }
     let mut network = None;
     let make = |name: &str| {

@@ -45,7 +45,8 @@ static void names(const char *name) {
     CHECK(bytes(NULL) == bytes(flags ? "locked:engine=hybrid" : "hybrid") && bytes("") == bytes(NULL));
     CHECK(bytes(NULL) != bytes(flags ? "locked:engine=list" : "list"));
     CHECK(mp_create(name, flags, NULL, error, sizeof error) == MP_INVALID);
-    CHECK(mp_create(name, 4, &engine, error, sizeof error) == MP_INVALID);
+    engine = (mp_engine *)error;
+    CHECK(mp_create(name, 4, &engine, error, sizeof error) == MP_INVALID && engine == NULL);
     CHECK(mp_create(name, MP_COUNT | MP_ANY_THREAD, &engine, error, sizeof error) == MP_INVALID);
     memset(error, 'x', sizeof error);
     engine = (mp_engine *)error;

@@ -27,7 +27,8 @@ static void names(const char *name) {
     char error[256];
 
     CHECK(mp_create_offload(name, NULL, &wire, error, sizeof error) == MP_INVALID && wire == NULL);
-    CHECK(mp_create_offload(name, &engine, NULL, error, sizeof error) == MP_INVALID);
+    engine = (mp_engine *)error;
+    CHECK(mp_create_offload(name, &engine, NULL, error, sizeof error) == MP_INVALID && engine == NULL);
     CHECK(strcmp(error, "wire is NULL") == 0);
     engine = (mp_engine *)error;
     wire = (mp_wire *)error;

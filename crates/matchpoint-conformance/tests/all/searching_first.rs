@@ -1,10 +1,11 @@
 //! Each engine keeps the laws if a caller searches first and queues later, as network libraries do.
 
+#[path = "../alone/forwarded.rs"]
+mod forwarded;
+
+use forwarded::forwarded;
 use matchpoint::engines::{self, Variant};
-use matchpoint::{
-    Attempts, ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
-    Readdressed, Receive, RecvId, Refused, Selector, Tag,
-};
+use matchpoint::{Attempts, Engine, Hints, MsgId, Order, Pair, RecvId, Refused, Selector, Tag};
 use matchpoint_conformance::{Options, check};
 
 /// Posts by a matched probe and then by queueing, and lets messages arrive in the same way.
@@ -31,49 +32,7 @@ impl Engine for SearchingFirst {
         }
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.0.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.0.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.0.cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.0.retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.0.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.0.set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.0.close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.0.fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.0.visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.0.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.0.unexpected_len()
-    }
+    forwarded!();
 
     fn order(&self) -> Order {
         self.0.order()
@@ -81,10 +40,6 @@ impl Engine for SearchingFirst {
 
     fn demands(&self) -> Hints {
         self.0.demands()
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.0.footprint()
     }
 
     fn attempts(&self) -> Attempts {
