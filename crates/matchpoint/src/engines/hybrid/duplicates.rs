@@ -1,35 +1,59 @@
-//! Duplicates: entries with the same key, in blocks that are linked in order of age.
+//! Duplicates: entries with the same key, in blocks that are linked in a ring in order of age.
 #![allow(unsafe_code)]
 
 use std::ops::{Index, IndexMut};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
 
 use super::row::Entry;
 use crate::engine::Refused;
 
 /// Entries in a block. The size of a block is a power of two.
-const RUN: usize = 15;
+const RUN: usize = 14;
 /// Blocks that are allocated at a time.
 const PIECE: usize = 8;
-/// No block.
-pub(super) const NONE: u32 = u32::MAX;
 
-/// Consecutive duplicates. A block in a list has at least one entry.
+/// The address of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link(*mut Block);
+
+impl Link {
+    /// No block.
+    pub(super) const NONE: Link = Link(null_mut());
+
+    /// The link that [`word`](Self::word) returned.
+    #[inline(always)]
+    pub(super) fn of_word(word: u64) -> Self {
+        Link(with_exposed_provenance_mut(word as usize))
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0.expose_provenance() as u64
+    }
+}
+
+/// Consecutive duplicates. A block in a ring has at least one entry.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Block {
-    /// The block with the next younger entries; of a free block the next free one.
-    pub(super) next: u32,
-    /// The block with the next older entries.
-    pub(super) before: u32,
+    /// The block with the next younger entries; after the youngest, the oldest. Of a free block the next free one.
+    pub(super) next: Link,
+    /// The block with the next older entries; before the oldest, the youngest.
+    pub(super) before: Link,
     /// The entries are those from `first` up to `end`.
-    pub(super) first: u32,
-    pub(super) end: u32,
+    pub(super) first: u64,
+    pub(super) end: u64,
     pub(super) entries: [Entry; RUN],
 }
 
 impl Block {
-    const FREE: Block =
-        Block { next: NONE, before: NONE, first: 0, end: 0, entries: [Entry { id: 0, number: 0 }; RUN] };
+    const FREE: Block = Block {
+        next: Link::NONE,
+        before: Link::NONE,
+        first: 0,
+        end: 0,
+        entries: [Entry { id: 0, number: 0 }; RUN],
+    };
 
     #[inline(always)]
     pub(super) fn used(&self) -> &[Entry] {
@@ -38,7 +62,7 @@ impl Block {
 
     /// Appends an entry, if there is room.
     #[inline(always)]
-    pub(super) fn push(&mut self, entry: Entry) -> bool {
+    fn push(&mut self, entry: Entry) -> bool {
         let end = self.end as usize;
         let Some(place) = self.entries.get_mut(end) else { return false };
         *place = entry;
@@ -59,75 +83,101 @@ impl Block {
 }
 
 /// All blocks of a table.
-#[derive(Default)]
 pub(super) struct Duplicates {
     pieces: Vec<Box<[Block]>>,
-    /// The first free block, if `used` is not the number of all.
-    free: u32,
+    free: Link,
     used: usize,
     /// Whether a block was in use since the last call of [`give_back`](Self::give_back).
     was_used: bool,
 }
 
-impl Index<u32> for Duplicates {
-    type Output = Block;
+// SAFETY: the links lead to blocks in `pieces`, which the table owns.
+unsafe impl Send for Duplicates {}
 
-    #[inline(always)]
-    fn index(&self, block: u32) -> &Block {
-        debug_assert!((block as usize) < self.pieces.len() * PIECE);
-        // SAFETY: blocks in lists and in the list of free blocks are within the pieces, which have `PIECE` blocks each.
-        unsafe { self.pieces.get_unchecked(block as usize / PIECE).get_unchecked(block as usize % PIECE) }
+impl Default for Duplicates {
+    fn default() -> Self {
+        Duplicates { pieces: Vec::new(), free: Link::NONE, used: 0, was_used: false }
     }
 }
 
-impl IndexMut<u32> for Duplicates {
+impl Index<Link> for Duplicates {
+    type Output = Block;
+
     #[inline(always)]
-    fn index_mut(&mut self, block: u32) -> &mut Block {
-        debug_assert!((block as usize) < self.pieces.len() * PIECE);
+    fn index(&self, Link(block): Link) -> &Block {
+        debug_assert!(!block.is_null());
+        // SAFETY: links in slots and in blocks are to blocks in `pieces`, of which this borrows all.
+        unsafe { &*block }
+    }
+}
+
+impl IndexMut<Link> for Duplicates {
+    #[inline(always)]
+    fn index_mut(&mut self, Link(block): Link) -> &mut Block {
+        debug_assert!(!block.is_null());
         // SAFETY: as above.
-        unsafe {
-            self.pieces.get_unchecked_mut(block as usize / PIECE).get_unchecked_mut(block as usize % PIECE)
-        }
+        unsafe { &mut *block }
     }
 }
 
 impl Duplicates {
-    /// A block for `entries`, at most two, without links.
-    pub(super) fn allocate(&mut self, entries: &[Entry]) -> Result<u32, Refused> {
-        if self.used == self.pieces.len() * PIECE {
+    /// A ring of one block with these entries, at most two.
+    pub(super) fn allocate(&mut self, entries: &[Entry]) -> Result<Link, Refused> {
+        if self.free == Link::NONE {
             self.grow()?;
         }
-        let number = self.free;
-        let block = &mut self[number];
-        let next = std::mem::replace(&mut block.next, NONE);
-        (block.before, block.first, block.end) = (NONE, 0, entries.len() as u32);
+        let link = self.free;
+        let block = &mut self[link];
+        let next = std::mem::replace(&mut block.next, link);
+        (block.before, block.first, block.end) = (link, 0, entries.len() as u64);
         block.entries[..entries.len()].copy_from_slice(entries);
         self.free = next;
         self.used += 1;
         self.was_used = true;
-        Ok(number)
+        Ok(link)
     }
 
     #[cold]
     fn grow(&mut self) -> Result<(), Refused> {
-        let first = self.pieces.len() * PIECE;
-        if first + PIECE >= NONE as usize {
-            return Err(Refused::Full);
-        }
         self.pieces.try_reserve(1).map_err(|_| Refused::Memory)?;
         let mut piece = Vec::new();
         piece.try_reserve_exact(PIECE).map_err(|_| Refused::Memory)?;
-        piece.extend((first + 1..=first + PIECE).map(|next| Block { next: next as u32, ..Block::FREE }));
-        self.pieces.push(piece.into_boxed_slice());
-        self.free = first as u32;
+        piece.resize(PIECE, Block::FREE);
+        let mut piece = piece.into_boxed_slice();
+        let first = piece.as_mut_ptr();
+        self.pieces.push(piece);
+        for at in (0..PIECE).rev() {
+            // SAFETY: the piece has so many blocks. The address is taken after the move of the box, which does not move the blocks.
+            let link = Link(unsafe { first.add(at) });
+            self[link].next = std::mem::replace(&mut self.free, link);
+        }
         Ok(())
     }
 
-    /// Frees a block for the next list.
-    pub(super) fn free(&mut self, block: u32) {
+    /// Appends an entry to the youngest block of a ring, if there is room.
+    #[inline(always)]
+    pub(super) fn push(&mut self, head: Link, entry: Entry) -> bool {
+        let tail = self[head].before;
+        self[tail].push(entry)
+    }
+
+    /// Puts the ring of one block before the block `head` of another ring: after its youngest entries.
+    pub(super) fn append(&mut self, head: Link, block: Link) {
+        let tail = self[head].before;
+        (self[block].next, self[block].before) = (head, tail);
+        self[tail].next = block;
+        self[head].before = block;
+    }
+
+    /// Removes a block from its ring and frees it. Returns the next block, or none if it was the only one.
+    pub(super) fn remove(&mut self, block: Link) -> Link {
+        let Block { next, before, .. } = self[block];
+        self[before].next = next;
+        self[next].before = before;
         self[block].next = self.free;
         self.free = block;
         self.used -= 1;
+        if next == block { Link::NONE } else { next }
     }
 
     /// Frees all memory, if no block was in use since the last call. While a program has `entries`, the first piece remains.

@@ -1,12 +1,13 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
 use super::key::{Key, Pattern};
-use super::row::{Entry, NEXT, NUMBER, POSTED, UNEXPECTED};
+use super::row::{Entry, Home, NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{At, Elsewhere, Exchange, Hashed};
 use super::wildcards::Place;
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
 use crate::engine::{Engine, Queue, Refused};
+use crate::envelope::Pair;
 
 /// The outcome of a post or an arrival, in two registers: the compiler does not keep a `Result` of an `Option` there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,20 +71,42 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & MOVING != 0 {
             return self.post_key_slowly(id, key);
         }
-        match self.table.exchange((key, hash), POSTED) {
+        let home = self.table.home_of(hash);
+        match self.table.exchange(key, home, POSTED) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, self.posts);
                 self.receive_queued()
             }
             Exchange::Took(entry) => self.took_message(entry),
-            Exchange::Other => self.post_key_elsewhere(id, key, hash),
+            Exchange::Same => self.post_duplicate(id, key, home),
+            Exchange::Other => self.post_key_elsewhere(id, key, home),
         }
     }
 
     #[inline(never)]
-    fn post_key_elsewhere(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+    fn post_duplicate(&mut self, id: u64, key: Key, home: Home) -> Outcome {
         let entry = Entry { id, number: self.posts >> NUMBER };
-        match self.table.exchange_elsewhere((key, hash), POSTED, entry) {
+        match self.table.exchange_duplicate(home, POSTED, entry) {
+            Elsewhere::Took(entry) => self.took_message(entry),
+            Elsewhere::Queued => self.receive_queued(),
+            Elsewhere::Other => self.post_block(id, key, home),
+        }
+    }
+
+    #[inline(never)]
+    fn post_block(&mut self, id: u64, key: Key, home: Home) -> Outcome {
+        let entry = Entry { id, number: self.posts >> NUMBER };
+        match self.table.exchange_block(home, POSTED, entry) {
+            Elsewhere::Took(entry) => self.took_message(entry),
+            Elsewhere::Queued => self.receive_queued(),
+            Elsewhere::Other => self.post_key_slowly(id, key),
+        }
+    }
+
+    #[inline(never)]
+    fn post_key_elsewhere(&mut self, id: u64, key: Key, home: Home) -> Outcome {
+        let entry = Entry { id, number: self.posts >> NUMBER };
+        match self.table.exchange_elsewhere(key, home, POSTED, entry) {
             Elsewhere::Took(entry) => self.took_message(entry),
             Elsewhere::Queued => self.receive_queued(),
             Elsewhere::Other => self.post_key_slowly(id, key),
@@ -111,11 +134,24 @@ impl<E: Effort> Hybrid<E> {
             self.gate |= WILD;
             return self.receive_queued();
         }
-        self.post_wildcard_slowly(id, pattern)
+        let Pattern { key: Key { pair, tag }, class } = pattern;
+        self.post_wildcard_in_class(id, Pair(pair), tag, class.ignore)
+    }
+
+    /// The same if other receives of the class are posted, and no message waits. The pattern comes in registers, so that no caller
+    /// writes it to memory.
+    #[inline(never)]
+    fn post_wildcard_in_class(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
+        let entry = Entry { id, number: self.posts >> NUMBER };
+        if self.log.len() == 0 && self.wildcards.add_in_class(Pattern::new(pair, tag, ignore), entry) {
+            return self.receive_queued();
+        }
+        self.post_wildcard_slowly(id, pair, tag, ignore)
     }
 
     #[inline(never)]
-    fn post_wildcard_slowly(&mut self, id: u64, pattern: Pattern) -> Outcome {
+    fn post_wildcard_slowly(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
+        let pattern = Pattern::new(pair, tag, ignore);
         if self.log.len() > 0 {
             let found = self.indexes.find(&pattern, true, &self.log, &mut self.effort);
             self.note_moving_wildcards();
@@ -173,22 +209,44 @@ impl<E: Effort> Hybrid<E> {
     #[inline(always)]
     pub(super) fn arrive_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
         if self.gate != 0 {
-            return self.arrive_gated(id, key);
+            return self.arrive_gated(id, key, hash);
         }
-        match self.table.exchange((key, hash), UNEXPECTED) {
+        let home = self.table.home_of(hash);
+        match self.table.exchange(key, home, UNEXPECTED) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, self.log.mark);
                 self.arrived(key)
             }
             Exchange::Took(Entry { id, .. }) => self.took_receive(id),
-            Exchange::Other => self.arrive_elsewhere(id, key, hash),
+            Exchange::Same => self.arrive_duplicate(id, key, home),
+            Exchange::Other => self.arrive_elsewhere(id, key, home),
         }
     }
 
     #[inline(never)]
-    fn arrive_elsewhere(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+    fn arrive_duplicate(&mut self, id: u64, key: Key, home: Home) -> Outcome {
         let entry = Entry { id, number: self.log.next() };
-        match self.table.exchange_elsewhere((key, hash), UNEXPECTED, entry) {
+        match self.table.exchange_duplicate(home, UNEXPECTED, entry) {
+            Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
+            Elsewhere::Queued => self.arrived(key),
+            Elsewhere::Other => self.arrive_block(id, key, home),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_block(&mut self, id: u64, key: Key, home: Home) -> Outcome {
+        let entry = Entry { id, number: self.log.next() };
+        match self.table.exchange_block(home, UNEXPECTED, entry) {
+            Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
+            Elsewhere::Queued => self.arrived(key),
+            Elsewhere::Other => self.arrive_displaced(id, key),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_elsewhere(&mut self, id: u64, key: Key, home: Home) -> Outcome {
+        let entry = Entry { id, number: self.log.next() };
+        match self.table.exchange_elsewhere(key, home, UNEXPECTED, entry) {
             Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
             Elsewhere::Queued => self.arrived(key),
             Elsewhere::Other => self.arrive_displaced(id, key),
@@ -197,13 +255,18 @@ impl<E: Effort> Hybrid<E> {
 
     /// The same while receives with wildcards are posted, or in a case that is not common.
     #[inline(never)]
-    fn arrive_gated(&mut self, id: u64, key: Key) -> Outcome {
+    fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         if self.gate != WILD {
             return self.arrive_slowly(id, key);
         }
-        if self.posted_len() == 1 {
+        if self.table.is_free(self.table.home_of(hash)) {
+            // No receive without wildcards has the key.
             if let Some(id) = self.wildcards.take_lone(key) {
                 self.gate = 0;
+                return self.took_receive(id);
+            }
+            if let Some(id) = self.wildcards.take_single(key) {
+                self.left_wildcards();
                 return self.took_receive(id);
             }
         }
@@ -228,12 +291,6 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn arrive_among_wildcards(&mut self, id: u64, key: Key) -> Outcome {
         let (found, compared) = self.table.find(key);
-        if found.is_none() {
-            if let Some(id) = self.wildcards.take_single(key) {
-                self.left_wildcards();
-                return self.took_receive(id);
-            }
-        }
         self.effort.examined(Queue::Posted, compared);
         match self.find_receive(key, found) {
             Some(receive) => Outcome::took(self.take_receive(receive)),

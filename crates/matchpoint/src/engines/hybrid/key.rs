@@ -70,7 +70,13 @@ pub(super) struct Pattern {
 impl Pattern {
     #[inline(always)]
     pub(super) fn of(selector: &Selector) -> Self {
-        let (Pair(pair), (tag, ignore)) = (selector.pair(), selector.tag_and_ignored());
+        let (tag, ignore) = selector.tag_and_ignored();
+        Pattern::new(selector.pair(), tag, ignore)
+    }
+
+    /// The pattern of three words: `tag` has zeros in the bits of `ignore`.
+    #[inline(always)]
+    pub(super) fn new(Pair(pair): Pair, tag: u64, ignore: u64) -> Self {
         let source = if pair as u32 == ANY as u32 { ANY as u32 } else { 0 };
         Pattern { key: Key { pair, tag }, class: Class { ignore, source } }
     }

@@ -97,14 +97,15 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Bits of [`Hybrid::gate`]. While it is 0, a slot of the table decides every exact call.
-const HINTED: u64 = 1;
+/// Bits of [`Hybrid::gate`]. While it is 0, a slot of the table decides every exact call. One byte: the compiler would write only a
+/// byte of more, which a processor cannot forward to a load of all.
+const HINTED: u8 = 1;
 /// Receives with wildcards are posted.
-const WILD: u64 = 2;
+const WILD: u8 = 2;
 /// The log has no room for the next message.
-const NO_ROOM: u64 = 4;
+const NO_ROOM: u8 = 4;
 /// The table is not ready: it moves, or has no slots yet.
-const MOVING: u64 = 8;
+const MOVING: u8 = 8;
 
 /// Bit of a [`Place`] that is a hash. No offset of a slot has it.
 const HASHED: u64 = 1;
@@ -115,7 +116,7 @@ const CHECK: u32 = 1021;
 /// See the [module's documentation](self).
 #[repr(C)]
 pub struct Hybrid<E: Effort = ()> {
-    gate: u64,
+    gate: u8,
     /// The mark of the next posted receive.
     posts: u64,
     /// Takes until the next check for memory to give back, checks so far, and the most entries that they saw.
@@ -187,7 +188,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     #[inline]
-    fn set_gate(&mut self, bit: u64, is_set: bool) {
+    fn set_gate(&mut self, bit: u8, is_set: bool) {
         self.gate = self.gate & !bit | if is_set { bit } else { 0 };
     }
 

@@ -11,6 +11,7 @@
 //! The counts of passing keys make removal a write of one word in the common case, without tombstones.
 #![allow(unsafe_code)]
 
+use super::duplicates::Link;
 use super::key::{Hashing, Key};
 use crate::engine::Queue;
 
@@ -49,7 +50,7 @@ pub(super) struct Entry {
 #[repr(C)]
 pub(super) struct Slot {
     pub(super) tag: u64,
-    /// The id of the only entry, or the ends of the list of duplicates.
+    /// The id of the only entry, or the block of the oldest duplicates.
     pub(super) id: u64,
     pub(super) pair: u64,
     /// Number of the only entry, [`PASSED`], flags.
@@ -126,15 +127,15 @@ impl Slot {
         Entry { id: self.id, number: self.mark >> NUMBER }
     }
 
-    /// The first and the last block of the list of duplicates.
+    /// The block of the oldest duplicates.
     #[inline(always)]
-    pub(super) fn ends(&self) -> (u32, u32) {
-        (self.id as u32, (self.id >> 32) as u32)
+    pub(super) fn head(&self) -> Link {
+        Link::of_word(self.id)
     }
 
-    /// Makes the entries a list of duplicates with these ends.
-    pub(super) fn set_ends(&mut self, head: u32, tail: u32) {
-        self.id = u64::from(tail) << 32 | u64::from(head);
+    /// Makes the entries the duplicates in the ring of this block.
+    pub(super) fn set_head(&mut self, head: Link) {
+        self.id = head.word();
         self.mark = self.mark & (NEXT - 1) | MANY;
     }
 
@@ -145,6 +146,10 @@ impl Slot {
 }
 
 const SIZE: u64 = size_of::<Slot>() as u64;
+
+/// The offset in bytes of the slot in which a key belongs, in the row that made it.
+#[derive(Clone, Copy)]
+pub(super) struct Home(u64);
 
 /// See the [module's documentation](self).
 pub(super) struct Row {
@@ -212,20 +217,27 @@ impl Row {
         self.len = len;
     }
 
-    /// The slot in which a key with that hash belongs. The row has slots, and was not truncated.
+    /// Where a key with that hash belongs. The row has slots, and was not truncated.
     #[inline(always)]
-    pub(super) fn home_slot(&self, hash: u64) -> &Slot {
+    pub(super) fn home_of(&self, hash: u64) -> Home {
         debug_assert!(self.len as u64 * SIZE > self.mask);
-        // SAFETY: the masked hash is the offset of a slot.
-        unsafe { &*self.start.byte_add((hash & self.mask) as usize) }
+        Home(hash & self.mask)
+    }
+
+    /// The slot in which a key belongs. The home is of this row.
+    #[inline(always)]
+    pub(super) fn home_slot(&self, Home(offset): Home) -> &Slot {
+        debug_assert!(offset <= self.mask && self.len as u64 * SIZE > self.mask);
+        // SAFETY: `home_of` made the offset, which is that of a slot.
+        unsafe { &*self.start.byte_add(offset as usize) }
     }
 
     /// The same.
     #[inline(always)]
-    pub(super) fn home_slot_mut(&mut self, hash: u64) -> &mut Slot {
-        debug_assert!(self.len as u64 * SIZE > self.mask);
+    pub(super) fn home_slot_mut(&mut self, Home(offset): Home) -> &mut Slot {
+        debug_assert!(offset <= self.mask && self.len as u64 * SIZE > self.mask);
         // SAFETY: as above.
-        unsafe { &mut *self.start.byte_add((hash & self.mask) as usize) }
+        unsafe { &mut *self.start.byte_add(offset as usize) }
     }
 
     /// The number of a slot of this row.

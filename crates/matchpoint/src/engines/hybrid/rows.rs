@@ -65,7 +65,7 @@ impl Rows {
     #[inline(always)]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
         if self.is_single() {
-            let slot = self.row.home_slot(self.hashing.hash(key));
+            let slot = self.row.home_slot(self.row.home_of(self.hashing.hash(key)));
             if slot.mark == 0 {
                 return (None, 0);
             }

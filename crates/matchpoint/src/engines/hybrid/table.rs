@@ -1,18 +1,18 @@
 //! A hash table: a key has one entry, or a list of duplicates, in one of the two queues.
 
-use super::duplicates::{Block, Duplicates, NONE};
+use super::duplicates::{Duplicates, Link};
 use super::key::{Hashing, Key};
-use super::row::{DISPLACED, Entry, MANY, NEXT, QUEUES, Slot, flag};
+use super::row::{DISPLACED, Entry, Home, MANY, NEXT, QUEUES, Slot, flag};
 use super::rows::Rows;
 use crate::engine::{Queue, Refused};
 
 pub(super) use super::rows::At;
 
-/// One of the duplicates of a key: its block, and its place there; [`NONE`] if the key has no duplicates.
+/// One of the duplicates of a key: its block, and its place there; [`Link::NONE`] if the key has no duplicates.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    block: u32,
-    at: u32,
+    block: Link,
+    at: u64,
 }
 
 /// The outcome of [`Table::exchange`].
@@ -21,11 +21,13 @@ pub(super) enum Exchange<'a> {
     Vacant(&'a mut Slot),
     /// The only entry of the key, in the other queue, was taken.
     Took(Entry),
-    /// The case is not common. Nothing was done.
+    /// The slot has the key, and another case. Nothing was done.
+    Same,
+    /// The slot has another key. Nothing was done.
     Other,
 }
 
-/// The outcome of [`Table::exchange_elsewhere`].
+/// The outcome of [`Table::exchange_duplicate`] and [`Table::exchange_elsewhere`].
 pub(super) enum Elsewhere {
     /// The oldest entry of the other queue was taken.
     Took(Entry),
@@ -64,6 +66,18 @@ impl Table {
         self.rows.hashing.hash(key)
     }
 
+    /// Where a key with that hash belongs. The table [is ready](Self::is_ready).
+    #[inline(always)]
+    pub(super) fn home_of(&self, hash: u64) -> Home {
+        self.rows.row.home_of(hash)
+    }
+
+    /// Whether the slot is free, so that the table has no key that belongs there.
+    #[inline(always)]
+    pub(super) fn is_free(&self, home: Home) -> bool {
+        self.rows.row.home_slot(home).mark == 0
+    }
+
     /// Whether [`exchange`](Self::exchange) may be called.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
@@ -73,12 +87,15 @@ impl Table {
     /// Rules 2 and 3 of the contract, if one look at a slot decides: takes the oldest entry of the other queue, or returns the free
     /// slot for the entry. `queue` is the flag of the entry's queue. The table [is ready](Self::is_ready).
     #[inline(always)]
-    pub(super) fn exchange(&mut self, (key, hash): Hashed, queue: u64) -> Exchange<'_> {
-        let slot = self.rows.row.home_slot_mut(hash);
+    pub(super) fn exchange(&mut self, key: Key, home: Home, queue: u64) -> Exchange<'_> {
+        let slot = self.rows.row.home_slot_mut(home);
         if slot.mark == 0 {
             return Exchange::Vacant(slot);
         }
-        if slot.tag == key.tag && slot.pair == key.pair && slot.mark & (QUEUES | MANY) == QUEUES ^ queue {
+        if slot.tag == key.tag && slot.pair == key.pair {
+            if slot.mark & (QUEUES | MANY) != QUEUES ^ queue {
+                return Exchange::Same;
+            }
             let entry = slot.entry();
             slot.clear();
             return Exchange::Took(entry);
@@ -86,24 +103,38 @@ impl Table {
         Exchange::Other
     }
 
-    /// The same for the key's duplicates, and for the slot after the one in which the key belongs, where most displaced keys are.
+    /// The same for duplicates of the key in the slot.
     #[inline(always)]
-    pub(super) fn exchange_elsewhere(&mut self, (key, hash): Hashed, queue: u64, entry: Entry) -> Elsewhere {
-        let row = &mut self.rows.row;
-        let slot = row.home_slot(hash);
-        if slot.tag == key.tag && slot.pair == key.pair {
-            let state = slot.mark & (QUEUES | MANY);
-            if state == queue | MANY && self.duplicates[slot.ends().1].push(entry) {
-                return Elsewhere::Queued;
-            }
-            if state == (QUEUES ^ queue) | MANY {
-                if let Some(entry) = self.duplicates[slot.ends().0].take_unless_last() {
-                    return Elsewhere::Took(entry);
-                }
-            }
-            return Elsewhere::Other;
+    pub(super) fn exchange_duplicate(&mut self, home: Home, queue: u64, entry: Entry) -> Elsewhere {
+        let slot = self.rows.row.home_slot(home);
+        let state = slot.mark & (QUEUES | MANY);
+        if state == queue | MANY && self.duplicates.push(slot.head(), entry) {
+            return Elsewhere::Queued;
         }
-        let home = row.number(slot);
+        if state == (QUEUES ^ queue) | MANY {
+            if let Some(entry) = self.duplicates[slot.head()].take_unless_last() {
+                return Elsewhere::Took(entry);
+            }
+        }
+        Elsewhere::Other
+    }
+
+    /// The same if a block begins or ends.
+    pub(super) fn exchange_block(&mut self, home: Home, queue: u64, entry: Entry) -> Elsewhere {
+        let slot = self.rows.row.home_slot(home);
+        let at = At::new(self.rows.row.number(slot));
+        match slot.mark & QUEUES {
+            0 => Elsewhere::Other,
+            is if is == queue => self.push(at, entry).map_or(Elsewhere::Other, |()| Elsewhere::Queued),
+            _ => Elsewhere::Took(self.pop(at)),
+        }
+    }
+
+    /// The same for the slot after the one in which the key belongs, where most displaced keys are.
+    #[inline(always)]
+    pub(super) fn exchange_elsewhere(&mut self, key: Key, home: Home, queue: u64, entry: Entry) -> Elsewhere {
+        let row = &mut self.rows.row;
+        let home = row.number(row.home_slot(home));
         let [first, next] = row.two_slots(home);
         if first.is_passed() {
             if next.tag == key.tag && next.pair == key.pair && next.mark & (QUEUES | MANY) == QUEUES ^ queue {
@@ -146,12 +177,13 @@ impl Table {
         if !self.is_ready() {
             return None;
         }
-        let slot = self.rows.row.home_slot_mut(self.rows.hashing.hash(key));
+        let home = self.rows.row.home_of(self.rows.hashing.hash(key));
+        let slot = self.rows.row.home_slot_mut(home);
         if slot.mark & QUEUES != queue || slot.tag != key.tag || slot.pair != key.pair {
             return None;
         }
         if slot.has_many() {
-            return self.duplicates[slot.ends().0].take_unless_last();
+            return self.duplicates[slot.head()].take_unless_last();
         }
         let entry = slot.entry();
         slot.clear();
@@ -187,6 +219,21 @@ impl Table {
         self.rows.insert(key, flag(queue), entry, entries)
     }
 
+    /// Adds an entry, if the slot where its key belongs is free.
+    #[inline(always)]
+    pub(super) fn add_at_home(&mut self, key: Key, queue: Queue, entry: Entry) -> bool {
+        if !self.is_ready() {
+            return false;
+        }
+        let home = self.rows.row.home_of(self.rows.hashing.hash(key));
+        let slot = self.rows.row.home_slot_mut(home);
+        let is_free = slot.mark == 0;
+        if is_free {
+            slot.fill(key, entry.id, (entry.number * NEXT) | flag(queue));
+        }
+        is_free
+    }
+
     /// Adds an entry, the youngest of its key, in the queue of the key's other entries.
     #[inline(always)]
     pub(super) fn add(
@@ -196,12 +243,8 @@ impl Table {
         entry: Entry,
         entries: usize,
     ) -> Result<(), Refused> {
-        if self.is_ready() {
-            let slot = self.rows.row.home_slot_mut(self.rows.hashing.hash(key));
-            if slot.mark == 0 {
-                slot.fill(key, entry.id, (entry.number * NEXT) | flag(queue));
-                return Ok(());
-            }
+        if self.add_at_home(key, queue, entry) {
+            return Ok(());
         }
         let taken = self.exchange_slowly(key, queue, entry, entries)?;
         debug_assert!(taken.is_none(), "the other queue has no entry of this key");
@@ -214,17 +257,14 @@ impl Table {
         let slot = self.slot(at);
         if !slot.has_many() {
             let block = self.duplicates.allocate(&[slot.entry(), entry])?;
-            self.rows.slot_mut(at).set_ends(block, block);
+            self.rows.slot_mut(at).set_head(block);
             return Ok(());
         }
-        let (head, tail) = slot.ends();
-        if self.duplicates[tail].push(entry) {
-            return Ok(());
+        let head = slot.head();
+        if !self.duplicates.push(head, entry) {
+            let block = self.duplicates.allocate(&[entry])?;
+            self.duplicates.append(head, block);
         }
-        let block = self.duplicates.allocate(&[entry])?;
-        self.duplicates[block].before = tail;
-        self.duplicates[tail].next = block;
-        self.rows.slot_mut(at).set_ends(head, block);
         Ok(())
     }
 
@@ -232,7 +272,7 @@ impl Table {
     #[inline]
     pub(super) fn first(&self, at: At) -> Entry {
         let slot = self.slot(at);
-        if slot.has_many() { self.duplicates[slot.ends().0].used()[0] } else { slot.entry() }
+        if slot.has_many() { self.duplicates[slot.head()].used()[0] } else { slot.entry() }
     }
 
     /// Takes the oldest entry of a key.
@@ -244,7 +284,7 @@ impl Table {
             self.rows.remove(at);
             return entry;
         }
-        let block = slot.ends().0;
+        let block = slot.head();
         let first = self.duplicates[block].first;
         let entry = self.duplicates[block].entries[first as usize];
         self.remove(at, Place { block, at: first });
@@ -253,7 +293,7 @@ impl Table {
 
     /// Takes one of the entries of a key.
     pub(super) fn remove(&mut self, at: At, place: Place) {
-        if place.block == NONE {
+        if place.block == Link::NONE {
             return self.rows.remove(at);
         }
         let block = &mut self.duplicates[place.block];
@@ -264,26 +304,13 @@ impl Table {
             block.end -= 1;
         }
         if block.first == block.end {
-            self.unlink(at, place.block);
+            let next = self.duplicates.remove(place.block);
+            if next == Link::NONE {
+                self.rows.remove(at)
+            } else if self.slot(at).head() == place.block {
+                self.rows.slot_mut(at).set_head(next)
+            }
         }
-    }
-
-    /// Removes an empty block from the list of a key.
-    fn unlink(&mut self, at: At, block: u32) {
-        let (mut head, mut tail) = self.slot(at).ends();
-        let Block { next, before, .. } = self.duplicates[block];
-        if before == NONE {
-            head = next
-        } else {
-            self.duplicates[before].next = next
-        }
-        if next == NONE {
-            tail = before
-        } else {
-            self.duplicates[next].before = before
-        }
-        self.duplicates.free(block);
-        if head == NONE { self.rows.remove(at) } else { self.rows.slot_mut(at).set_ends(head, tail) }
     }
 
     /// The entry of a key that `is_it` accepts, searched from both ends. O(duplicates); O(1) near the ends.
@@ -296,14 +323,15 @@ impl Table {
         let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
         let slot = self.slot(at);
         if !slot.has_many() {
-            return is_it(slot.entry()).then_some((at, Place { block: NONE, at: 0 }, slot.entry()));
+            return is_it(slot.entry()).then_some((at, Place { block: Link::NONE, at: 0 }, slot.entry()));
         }
-        let (mut first, mut last) = slot.ends();
+        let mut first = slot.head();
+        let mut last = self.duplicates[first].before;
         loop {
             for number in [first, last] {
                 let block = &self.duplicates[number];
                 if let Some(nth) = block.used().iter().position(|&entry| is_it(entry)) {
-                    let place = block.first + nth as u32;
+                    let place = block.first + nth as u64;
                     return Some((at, Place { block: number, at: place }, block.entries[place as usize]));
                 }
             }
@@ -324,15 +352,16 @@ impl Table {
     ) -> Result<(), Refused> {
         self.add(key, queue, entry, entries)?;
         let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
-        let mut block = self.slot(at).ends().1;
+        let head = self.slot(at).head();
+        let mut block = self.duplicates[head].before;
         let mut place = self.duplicates[block].end - 1;
         loop {
             let (mut other, mut there) = (block, place.wrapping_sub(1));
             if place == self.duplicates[block].first {
-                other = self.duplicates[block].before;
-                if other == NONE {
+                if block == head {
                     return Ok(());
                 }
+                other = self.duplicates[block].before;
                 there = self.duplicates[other].end - 1;
             }
             let older = self.duplicates[other].entries[there as usize];
@@ -350,7 +379,7 @@ impl Table {
         let found = self.search(key, Queue::Unexpected, |entry| entry.number == old);
         let Some((at, place, _)) = found else { return };
         match place.block {
-            NONE => self.rows.slot_mut(at).set_number(new),
+            Link::NONE => self.rows.slot_mut(at).set_number(new),
             block => self.duplicates[block].entries[place.at as usize].number = new,
         }
     }
@@ -358,10 +387,11 @@ impl Table {
     /// All entries of a queue, in any order.
     pub(super) fn iter(&self, queue: Queue) -> impl Iterator<Item = (Key, Entry)> {
         self.rows.slots().filter(move |slot| slot.mark & flag(queue) != 0).flat_map(move |slot| {
-            let mut next = if slot.has_many() { slot.ends().0 } else { NONE };
+            let head = if slot.has_many() { slot.head() } else { Link::NONE };
+            let mut next = head;
             let many = std::iter::from_fn(move || {
-                let block = (next != NONE).then(|| &self.duplicates[next])?;
-                next = block.next;
+                let block = (next != Link::NONE).then(|| &self.duplicates[next])?;
+                next = if block.next == head { Link::NONE } else { block.next };
                 Some(block.used())
             });
             let one = (!slot.has_many()).then_some(slot.entry());

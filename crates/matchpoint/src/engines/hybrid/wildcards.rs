@@ -156,6 +156,18 @@ impl Wildcards {
         Ok(())
     }
 
+    /// Adds a receive, the youngest, if its class has others and its slot is free.
+    #[inline(always)]
+    pub(super) fn add_in_class(&mut self, pattern: Pattern, entry: Entry) -> bool {
+        let Some(posted) = self.classes.iter_mut().find(|posted| posted.class == pattern.class) else {
+            return false;
+        };
+        let is_added = posted.len > 0 && posted.table.add_at_home(pattern.key, Queue::Posted, entry);
+        posted.len += usize::from(is_added);
+        self.len += usize::from(is_added);
+        is_added
+    }
+
     /// Adds a receive to the table of its class, or to the list.
     #[inline(always)]
     fn store(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
