@@ -109,10 +109,13 @@ static inline struct request *find_message(struct peer *peer, uint64_t tag, uint
     return NULL;
 }
 
-static inline struct request *find_receive(struct link *receives, uint64_t tag)
+/* Finds the oldest receive of a queue with this tag that is older than `sequence`, or NULL. */
+static inline struct request *find_receive(struct link *receives, uint64_t tag, uint64_t sequence)
 {
     FOR_EACH_LINK(at, receives) {
         struct request *receive = REQUEST_OF(at, queue);
+        if (receive->sequence > sequence)
+            return NULL;
         if (!((receive->tag ^ tag) & ~receive->ignore))
             return receive;
     }
@@ -152,10 +155,11 @@ static mp_outcome arrive_at_rank_array(void *state, struct request *message, uin
     struct rank_array *array = state;
     struct communicator *communicator = find_communicator(array, pair);
     struct peer *peer = find_peer(communicator, pair);
-    struct request *receive = find_receive(&peer->posted, tag);
-    struct request *open = find_receive(&communicator->any_source, tag);
-    if (receive == NULL || (open != NULL && open->sequence < receive->sequence))
-        receive = open;
+    struct request *receive = find_receive(&peer->posted, tag, UINT64_MAX);
+    struct request *any_source =
+        find_receive(&communicator->any_source, tag, receive == NULL ? UINT64_MAX : receive->sequence);
+    if (any_source != NULL)
+        receive = any_source;
     if (receive != NULL) {
         remove_link(&receive->queue);
         return match_request(receive);

@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --workload trace:traces/lulesh-27 --cold
   matchpoint bench --budget 10 --json results.json --plot results.html
   matchpoint bench --through c
-  matchpoint bench --through c --engine hybrid --workload last:64 --workload wild:1024
+  matchpoint bench --through c --engine bins --workload last:64
   matchpoint bench --latency --entries 100000 --engine bins
   matchpoint bench --message-rate --threads 1,2,4,8 --plot rate.html
   matchpoint bench --callers 1,2,4
@@ -143,7 +143,7 @@ pub struct Bench {
 
     /// With --gpu: tell what an earlier run of it wrote to this file as JSON, and measure nothing
     #[arg(long, value_name = "FILE", requires = "gpu",
-        conflicts_with_all = ["card", "json", "workloads", "latency", "message_rate", "callers", "offload"])]
+        conflicts_with_all = ["card", "json", "through", "workloads", "latency", "message_rate", "callers", "offload"])]
     pub from: Option<PathBuf>,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME, sharded:shards=N,engine=NAME or split:engine=NAME (repeat for several)
@@ -196,7 +196,7 @@ pub struct Bench {
 
     /// With --message-rate and --gpu: write the results as a table, with commas, to this file (- is standard output, instead of the
     /// tables)
-    #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["latency", "callers", "offload"])]
+    #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["through", "latency", "callers", "offload"])]
     pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to
