@@ -17,6 +17,7 @@ pub mod reference;
 pub mod results;
 pub mod script;
 pub mod statistics;
+pub mod through_c;
 pub mod workloads;
 
 mod budget;

@@ -33,13 +33,13 @@ pub struct Options {
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
 /// Repetitions, unless the budget ends before.
-const REPETITIONS: usize = 31;
+pub(crate) const REPETITIONS: usize = 31;
 
 /// One repetition lasts at least so long: clock and interrupts vanish in it.
 const SAMPLE: Duration = Duration::from_micros(1000);
 
 /// Samples of the reference loop for each workload.
-const REFERENCE_SAMPLES: usize = 9;
+pub(crate) const REFERENCE_SAMPLES: usize = 9;
 
 /// Measures; `None` if it was stopped.
 ///
@@ -112,6 +112,30 @@ pub(crate) fn is_strict(engine: &dyn Engine) -> bool {
     engine.order() == Order::Total && engine.demands() == Hints::default()
 }
 
+/// What a first round leads to, unless every answer is right.
+pub(crate) fn given_up(first: First, is_strict: bool, script: &Script) -> Option<Outcome> {
+    match first {
+        First::Right => None,
+        First::Wrong(what) if is_strict => Some(Outcome::Wrong(what)),
+        First::Wrong(what) => Some(Outcome::Differs(what)),
+        First::Full { calls: 0 } => Some(Outcome::Full("before the first call of a round".to_owned())),
+        First::Full { calls } => {
+            Some(Outcome::Full(format!("after {calls} of the {} calls of a round", script.calls())))
+        }
+        First::TooSlow { calls, spent } => {
+            let why = format!("{calls} of the {} calls of a round took {}", script.calls(), told(spent));
+            Some(Outcome::TooSlow { above_ns: spent.as_nanos() as f64 / script.matched as f64, why })
+        }
+    }
+}
+
+/// Rounds of one repetition, and repetitions, where a round takes so long.
+pub(crate) fn rounds_and_repetitions(took: Duration, budget: Duration) -> (usize, usize) {
+    let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
+    let affordable = budget.as_nanos() / (took.as_nanos() * rounds as u128);
+    (rounds, (affordable as usize).clamp(1, REPETITIONS))
+}
+
 /// An engine while a workload runs: one for each part of the script.
 struct Contestant {
     engines: Engines,
@@ -130,34 +154,20 @@ impl Contestant {
     fn enter(name: &str, script: &Script, options: &Options) -> Result<Self, NameError> {
         let mut engines = created(name, script, engines::create)?;
         player::set_up(&mut engines, script);
-        let given_up = match player::first(&mut engines, script, options.budget) {
-            First::Right => None,
-            First::Wrong(what) if engines.iter().all(|engine| is_strict(&**engine)) => {
-                Some(Outcome::Wrong(what))
-            }
-            First::Wrong(what) => Some(Outcome::Differs(what)),
-            First::Full { calls: 0 } => Some(Outcome::Full("before the first call of a round".to_owned())),
-            First::Full { calls } => {
-                Some(Outcome::Full(format!("after {calls} of the {} calls of a round", script.calls())))
-            }
-            First::TooSlow { calls, spent } => {
-                let why = format!("{calls} of the {} calls of a round took {}", script.calls(), told(spent));
-                Some(Outcome::TooSlow { above_ns: spent.as_nanos() as f64 / script.matched as f64, why })
-            }
-        };
+        let is_strict = engines.iter().all(|engine| is_strict(&**engine));
+        let given_up = given_up(player::first(&mut engines, script, options.budget), is_strict, script);
         let (mut attempts_mean, mut took) = (None, options.budget);
         if given_up.is_none() {
             attempts_mean = Some(attempts(name, script)?);
-            took = shortest(&mut engines, script, options.budget);
+            took = shortest(options.budget, || player::rounds(&mut engines, script, 1).1);
         }
-        let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
-        let affordable = options.budget.as_nanos() / (took.as_nanos() * rounds as u128);
+        let (rounds, repetitions) = rounds_and_repetitions(took, options.budget);
         Ok(Contestant {
             engines,
             given_up,
             attempts_mean,
             rounds,
-            repetitions: (affordable as usize).clamp(1, REPETITIONS),
+            repetitions,
             samples: Vec::new(),
             splits: Vec::new(),
             singles: Singles::default(),
@@ -205,14 +215,9 @@ impl Contestant {
             median(&mut each)
         };
         let split = (median_of(|split| split.post_ns), median_of(|split| split.arrive_ns));
-        let ns_median = median(&mut self.samples);
         Figures {
-            ns_median,
-            ns_min: self.samples[0],
-            ns_p25: percentile(&self.samples, 0.25),
-            ns_p75: percentile(&self.samples, 0.75),
-            samples: self.samples.len(),
             split: (!self.splits.is_empty()).then_some(split),
+            ..Figures::of_repetitions(&mut self.samples)
         }
     }
 }
@@ -240,10 +245,10 @@ fn created(name: &str, script: &Script, create: fn(&str) -> engines::Built) -> R
 }
 
 /// The shortest of a few rounds: of only one, an interruption would be taken for slowness.
-fn shortest(engines: &mut Engines, script: &Script, budget: Duration) -> Duration {
+pub(crate) fn shortest(budget: Duration, mut play_round: impl FnMut() -> Duration) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..4 {
-        shortest = shortest.min(player::rounds(engines, script, 1).1).max(Duration::from_nanos(1));
+        shortest = shortest.min(play_round()).max(Duration::from_nanos(1));
         if shortest > budget / 16 {
             break;
         }

@@ -1,5 +1,7 @@
 //! What a run found: plain data, from which every report is made.
 
+use crate::statistics::{median, percentile};
+
 /// Of one run.
 #[derive(Clone, Debug)]
 pub struct Results {
@@ -80,6 +82,21 @@ pub struct Figures {
     pub samples: usize,
     /// Medians of posts and of arrivals by themselves, where they can be timed apart.
     pub split: Option<(f64, f64)>,
+}
+
+impl Figures {
+    /// Of repetitions, sorted here: nanoseconds per matched message of each. There is one at least.
+    pub(crate) fn of_repetitions(samples: &mut [f64]) -> Self {
+        let ns_median = median(samples);
+        Figures {
+            ns_median,
+            ns_min: samples[0],
+            ns_p25: percentile(samples, 0.25),
+            ns_p75: percentile(samples, 0.75),
+            samples: samples.len(),
+            split: None,
+        }
+    }
 }
 
 impl Outcome {

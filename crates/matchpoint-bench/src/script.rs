@@ -13,6 +13,7 @@ pub const WORLD: ContextId = ContextId(0);
 
 /// Source and tag, of a message or of what a receive asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(C)]
 pub struct Key {
     /// A rank, or [`ANY`].
     pub source: u32,

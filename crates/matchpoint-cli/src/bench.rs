@@ -26,7 +26,7 @@ use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::progress::bar;
-use crate::report::bench::{batches as beside, engines, gpu, latency, plot, rate, threads};
+use crate::report::bench::{batches as beside, engines, gpu, latency, plot, rate, threads, through_c};
 
 /// Events of a trace that are played: more would not fit into memory everywhere.
 const EVENTS_MAX: usize = 2_000_000;
@@ -49,6 +49,9 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
         let (latencies, load) = measure_latency(arguments, &progress)?;
         files.finish(&latency::document(&latencies), &latency::json(&latencies, load))?;
         return right(wrong_calls(&latencies));
+    }
+    if arguments.through.is_some() {
+        return measure_through_c(arguments, files, &progress);
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
@@ -74,6 +77,23 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     files.mention_undrawn(&results);
     files.draw(&svg, &document)?;
     files.finish(&document, &engines::json(&results, load))?;
+    right(complaint(&results))
+}
+
+fn measure_through_c(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    if let Some(name) = arguments.workloads.iter().find(|name| name.starts_with(TRACE)) {
+        return Err(Failure::usage(format!("--through c plays the standard workloads, not {name}")));
+    }
+    let jobs = jobs(arguments, progress)?;
+    files.may_draw(&jobs)?;
+    let engines = engines(arguments, &usual::THROUGH_C);
+    let options = Options { engines, budget: arguments.budget, is_cold: false };
+    let (results, load) = measured(progress, |tell| matchpoint_bench::through_c::run(&options, &jobs, tell))?;
+    let svg = plot::svg(&results);
+    let document = through_c::document(&results, load, &svg);
+    files.mention_undrawn(&results);
+    files.draw(&svg, &document)?;
+    files.finish(&document, &through_c::json(&results, load))?;
     right(complaint(&results))
 }
 

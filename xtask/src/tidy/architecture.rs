@@ -59,7 +59,7 @@ pub fn imports(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Every path of the code map exists. Those in `src/`, `tests/`, `shim/` and `program/` are in the crate above them.
+/// Every path of the code map exists. Those in `src/`, `tests/`, `shim/`, `driver/` and `program/` are in the crate above them.
 pub fn map(files: &[File]) -> Complaints {
     let (mut complaints, mut folder) = (Vec::new(), String::new());
     for (first, rest) in listed(files, "Code map")? {
@@ -69,7 +69,7 @@ pub fn map(files: &[File]) -> Complaints {
             folder = first.to_owned();
         }
         for path in [first].into_iter().chain(others) {
-            let inner = ["src/", "tests/", "shim/", "program/", "kernels/", "emulation/"];
+            let inner = ["src/", "tests/", "shim/", "driver/", "program/", "kernels/", "emulation/"];
             let is_inner = inner.iter().any(|inner| path.starts_with(inner));
             let whole = if is_inner { format!("{folder}{path}") } else { path.to_owned() };
             if !root().join(&whole).exists() {

@@ -47,6 +47,23 @@ fn the_example_runs_with_every_engine_and_either_library() {
     assert!(says.starts_with("there is no engine `lost`; there are list, "), "{says}");
 }
 
+/// The shortest complete program: an author of a library reads it first.
+#[test]
+fn short_example_runs_with_every_engine() {
+    if !tools() {
+        return;
+    }
+    let (here, example) = (Installed::get(), root().join("examples/c/engine_life.c"));
+    let lines = std::fs::read_to_string(&example).unwrap().lines().count();
+    assert!(lines <= 60, "{lines} lines");
+    let program = here.c(&example);
+    for spec in REGISTRY {
+        output(here.run(&program).env("ENGINE", spec.name));
+    }
+    let lost = here.run(&program).env("ENGINE", "lost").output().unwrap();
+    assert_eq!(lost.status.code(), Some(1));
+}
+
 /// What a tool prints of each symbol: its name comes last.
 #[cfg(target_os = "linux")]
 fn symbols(options: &[&str], library: &Path) -> Vec<String> {

@@ -17,6 +17,9 @@ pub const RATED: [&str; 7] = [
     "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32",
 ];
 
+/// Called from C, next to the stand-ins.
+pub const THROUGH_C: [&str; 1] = ["hybrid"];
+
 /// Threads under the message-rate benchmark: none that would only wait for a processor.
 pub fn threads() -> Vec<usize> {
     threads_of(thread::available_parallelism().map_or(1, NonZero::get))
@@ -47,7 +50,8 @@ pub fn help() -> String {
                     workloads, --latency: all, those of the processor\n"
         .to_owned();
     for (what, names) in [
-        (rated.as_str(), &RATED[..]),
+        ("--through c", &THROUGH_C[..]),
+        (rated.as_str(), &RATED),
         ("--offload", &OFFLOADED),
         ("--callers (--concurrent names others)", &CONCURRENT),
         ("--callers with --batches (--concurrent names others)", &BESIDE),

@@ -20,6 +20,8 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --workload masks --engine list --engine hybrid
   matchpoint bench --workload trace:traces/lulesh-27 --cold
   matchpoint bench --budget 10 --json results.json --plot results.html
+  matchpoint bench --through c
+  matchpoint bench --through c --engine bins --workload last:64
   matchpoint bench --latency --entries 100000 --engine bins
   matchpoint bench --message-rate --threads 1,2,4,8 --plot rate.html
   matchpoint bench --callers 1,2,4
@@ -75,13 +77,13 @@ pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
 
 // What is measured in the place of what an option is for. To require its own is not enough: clap lets that pass where what is
 // required could not be given beside what is, and the option would be ignored.
-const BESIDE_CALLERS: [&str; 5] = ["latency", "message_rate", "offload", "gpu", "workloads"];
-const BESIDE_GPU: [&str; 4] = ["latency", "message_rate", "callers", "offload"];
-const BESIDE_LATENCY: [&str; 5] = ["message_rate", "callers", "offload", "gpu", "workloads"];
-const BESIDE_OFFLOAD: [&str; 5] = ["latency", "message_rate", "callers", "gpu", "workloads"];
-const BESIDE_RATE: [&str; 5] = ["latency", "callers", "offload", "gpu", "workloads"];
-const BESIDE_REPEATED: [&str; 3] = ["latency", "gpu", "workloads"];
-const BESIDE_SEQUENCES: [&str; 4] = ["latency", "callers", "gpu", "workloads"];
+const BESIDE_CALLERS: [&str; 6] = ["through", "latency", "message_rate", "offload", "gpu", "workloads"];
+const BESIDE_GPU: [&str; 5] = ["through", "latency", "message_rate", "callers", "offload"];
+const BESIDE_LATENCY: [&str; 6] = ["through", "message_rate", "callers", "offload", "gpu", "workloads"];
+const BESIDE_OFFLOAD: [&str; 6] = ["through", "latency", "message_rate", "callers", "gpu", "workloads"];
+const BESIDE_RATE: [&str; 6] = ["through", "latency", "callers", "offload", "gpu", "workloads"];
+const BESIDE_REPEATED: [&str; 4] = ["through", "latency", "gpu", "workloads"];
+const BESIDE_SEQUENCES: [&str; 5] = ["through", "latency", "callers", "gpu", "workloads"];
 
 /// `matchpoint bench`.
 #[derive(Args, Debug)]
@@ -98,6 +100,12 @@ pub struct Bench {
     /// Flush the caches before every call that is timed, as a compute phase would; with --message-rate, before each sequence's messages
     #[arg(long)]
     pub cold: bool,
+
+    /// Call engines through the C interface, with requests of 256 bytes as an MPI library has them, next to stand-ins for
+    /// MPI libraries in C (warm caches; no traces)
+    #[arg(long, value_name = "LANGUAGE", value_parser = ["c"],
+        conflicts_with_all = ["cold", "latency", "message_rate", "callers", "offload", "gpu", "csv"])]
+    pub through: Option<String>,
 
     /// Time every single call, while queues grow, wildcards come into use and all is cleaned up: percentiles
     #[arg(long, conflicts_with_all = ["cold", "workloads", "plot"])]
@@ -135,7 +143,7 @@ pub struct Bench {
 
     /// With --gpu: tell what an earlier run of it wrote to this file as JSON, and measure nothing
     #[arg(long, value_name = "FILE", requires = "gpu",
-        conflicts_with_all = ["card", "json", "workloads", "latency", "message_rate", "callers", "offload"])]
+        conflicts_with_all = ["card", "json", "through", "workloads", "latency", "message_rate", "callers", "offload"])]
     pub from: Option<PathBuf>,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME, sharded:shards=N,engine=NAME or split:engine=NAME (repeat for several)
@@ -188,7 +196,7 @@ pub struct Bench {
 
     /// With --message-rate and --gpu: write the results as a table, with commas, to this file (- is standard output, instead of the
     /// tables)
-    #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["latency", "callers", "offload"])]
+    #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["through", "latency", "callers", "offload"])]
     pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to
@@ -265,8 +273,9 @@ mod tests {
     }
 
     /// What is measured.
-    const KINDS: [(&str, &[&str]); 6] = [
+    const KINDS: [(&str, &[&str]); 7] = [
         ("workloads", &["-w", "last"]),
+        ("through", &["--through", "c"]),
         ("latency", &["--latency"]),
         ("rate", &["--message-rate"]),
         ("callers", &["--callers", "2"]),
@@ -290,12 +299,12 @@ mod tests {
         (&["--repeats", "3"], &["rate", "callers", "offload"]),
         (&["--repetitions", "3"], &["rate", "callers", "offload"]),
         (&["--csv", "x.csv"], &["rate", "gpu"]),
-        (&["--plot", "x.svg"], &["workloads", "rate", "gpu"]),
+        (&["--plot", "x.svg"], &["workloads", "through", "rate", "gpu"]),
         (&["--entries", "3000"], &["latency"]),
-        (&["--budget", "3"], &["workloads", "latency"]),
+        (&["--budget", "3"], &["workloads", "through", "latency"]),
         // Of callers it is told what to say in its place, once all is understood.
-        (&["-e", "list"], &["workloads", "latency", "rate", "callers", "offload"]),
-        (&["--json", "x.json"], &["workloads", "latency", "rate", "callers", "offload", "gpu"]),
+        (&["-e", "list"], &["workloads", "through", "latency", "rate", "callers", "offload"]),
+        (&["--json", "x.json"], &["workloads", "through", "latency", "rate", "callers", "offload", "gpu"]),
     ];
 
     #[test]
@@ -313,8 +322,9 @@ mod tests {
     fn two_things_are_not_measured_at_once() {
         for (one, first) in KINDS {
             for (other, second) in KINDS {
-                // A card is given traces, which are workloads.
-                let may = matches!((one, other), ("workloads", "gpu") | ("gpu", "workloads"));
+                // A card is given traces, which are workloads, and C plays workloads.
+                let pair = [one, other];
+                let may = pair.contains(&"workloads") && (pair.contains(&"gpu") || pair.contains(&"through"));
                 if one != other {
                     assert_eq!(is_understood(&[first, second].concat()), may, "{one} {other}");
                 }

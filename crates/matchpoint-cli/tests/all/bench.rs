@@ -2,6 +2,7 @@
 
 mod cards;
 mod rates;
+mod through_c;
 
 use std::fs;
 use std::process::{Command, Output};

@@ -61,23 +61,23 @@ fn times(results: &Results, rows: &[&[Cell]], document: &mut Document) {
 }
 
 /// Workloads downwards, engines to the right.
-fn header(results: &Results) -> Vec<String> {
+pub(super) fn header(results: &Results) -> Vec<String> {
     ["workload".to_owned()].into_iter().chain(names(results)).collect()
 }
 
-fn table(rows: &[&[Cell]], text: impl Fn(&Cell, &[Cell]) -> String) -> Vec<Vec<String>> {
+pub(super) fn table(rows: &[&[Cell]], text: impl Fn(&Cell, &[Cell]) -> String) -> Vec<Vec<String>> {
     let line = |row: &&[Cell]| {
         row.first().map(label).into_iter().chain(row.iter().map(|cell| text(cell, row))).collect()
     };
     rows.iter().map(line).collect()
 }
 
-fn or_nothing(text: Option<String>) -> String {
+pub(super) fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
 /// The time, and below it how it spreads, and how many times the best it is.
-fn timed(cell: &Cell, row: &[Cell]) -> String {
+pub(super) fn timed(cell: &Cell, row: &[Cell]) -> String {
     let standing = Standing::of(cell, row);
     let times = match (&cell.outcome, standing) {
         (Outcome::Measured(_), Standing::Behind) => format!("\n× {}", ratio(cell, row)),
@@ -116,7 +116,7 @@ pub fn json(results: &Results, load: Option<f64>) -> Value {
     )
 }
 
-fn result(cell: &Cell) -> Value {
+pub(super) fn result(cell: &Cell) -> Value {
     let mut value = json!({
         "workload": cell.workload,
         "n": cell.n,
@@ -154,6 +154,6 @@ fn result(cell: &Cell) -> Value {
 }
 
 /// A thousandth of a nanosecond is less than anybody can measure.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -9,3 +9,4 @@ pub mod rate;
 mod standing;
 mod tables;
 pub mod threads;
+pub mod through_c;

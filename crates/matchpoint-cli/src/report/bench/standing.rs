@@ -14,7 +14,7 @@ pub fn best(row: &[Cell]) -> Option<&Figures> {
 /// Whether the spread of one overlaps with that of the best, so that neither is faster: another run might have them the other way
 /// round. What interrupts a measurement only lengthens it, so the best's reaches as far above its median as below it, at most: else
 /// one that was disturbed in a third of its repetitions would be level with all that are three times as slow.
-fn is_level(best: &Figures, other: &Figures) -> bool {
+pub fn is_level(best: &Figures, other: &Figures) -> bool {
     other.ns_p25 <= best.ns_p75.min(2.0 * best.ns_median - best.ns_p25)
 }
 

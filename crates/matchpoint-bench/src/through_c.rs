@@ -1,0 +1,195 @@
+//! Engines called from C, next to stand-ins for MPI libraries: `matchpoint bench --through c`.
+//!
+//! A C driver plays the scripts. Its requests have 256 bytes, come from a pool, and their addresses are the ids. Engines are
+//! called through `matchpoint.h`; stand-ins link the requests themselves. All take turns within each repetition.
+
+mod player;
+
+use std::time::{Duration, Instant};
+
+use matchpoint::engines;
+
+pub use self::player::{Phases, Player, stand_ins};
+use crate::budget::Spent;
+use crate::floor::floor_ns;
+use crate::measure::{
+    Options, Progress, REFERENCE_SAMPLES, REPETITIONS, given_up, is_strict, rounds_and_repetitions, shortest,
+};
+use crate::player::{FULL, First, Sum, mismatch, sum, told};
+use crate::reference::reference_ns;
+use crate::results::{Cell, Figures, Outcome, Results};
+use crate::script::{NONE, Part, Phase, Script};
+use crate::statistics::median;
+use crate::workloads::Job;
+
+/// Calls between two looks at the clock.
+const STRIDE: usize = 64;
+
+/// Whether this name is that of a stand-in.
+pub fn is_stand_in(name: &str) -> bool {
+    stand_ins().contains(&name)
+}
+
+/// Measures engines, and behind them the stand-ins; `None` if it was stopped. Caches are warm.
+///
+/// # Errors
+/// An engine's name is not known, a workload is a trace, or there is no memory: a sentence.
+pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, String> {
+    let stand_ins = stand_ins().into_iter().map(str::to_owned);
+    let names: Vec<String> = options.engines.iter().cloned().chain(stand_ins).collect();
+    let (mut cells, mut references, mut floors) = (Vec::new(), Vec::new(), Vec::new());
+    for (done, job) in jobs.iter().enumerate() {
+        references.push(reference_ns(REFERENCE_SAMPLES));
+        floors.push(floor_ns(REFERENCE_SAMPLES));
+        let mut go_on = |what: &str| progress(done, jobs.len(), what);
+        match measure_job(job, &names, options.budget, &mut go_on)? {
+            Some(row) => cells.extend(row),
+            None => return Ok(None),
+        }
+    }
+    let range = references.iter().fold((f64::MAX, 0.0_f64), |(low, high), &ns| (low.min(ns), high.max(ns)));
+    Ok(Some(Results {
+        reference_ns: median(&mut references),
+        reference_range_ns: range,
+        floor_ns: median(&mut floors),
+        is_cold: false,
+        engines: names,
+        cells,
+    }))
+}
+
+/// One row of the table; `None` if it was stopped.
+fn measure_job(
+    job: &Job,
+    names: &[String],
+    budget: Duration,
+    go_on: &mut dyn FnMut(&str) -> bool,
+) -> Result<Option<Vec<Cell>>, String> {
+    let script = job.script();
+    let [part] = &script.parts[..] else { return Err(format!("{job}: C plays no traces")) };
+    let round = Phases::new(&part.round).ok_or_else(|| format!("{job}: C plays no traces"))?;
+    let mut contestants = Vec::new();
+    for name in names {
+        if !go_on(&format!("{job}, {name}")) {
+            return Ok(None);
+        }
+        contestants.push(Contestant::enter(name, &script, part, &round, budget)?);
+    }
+    let sum = sum(&script);
+    for repetition in 0..REPETITIONS {
+        for turn in 0..contestants.len() {
+            let at = (turn + repetition) % contestants.len();
+            contestants[at].repeat(repetition, &script, &round, sum);
+        }
+        if !go_on(&job.to_string()) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(contestants.into_iter().map(|contestant| contestant.cell(job)).collect()))
+}
+
+/// An engine or a stand-in while a workload runs.
+struct Contestant {
+    name: String,
+    substitute: Option<String>,
+    player: Player,
+    given_up: Option<Outcome>,
+    rounds: usize,
+    repetitions: usize,
+    samples: Vec<f64>,
+    is_wrong: bool,
+}
+
+impl Contestant {
+    fn enter(
+        name: &str,
+        script: &Script,
+        part: &Part,
+        round: &Phases<'_>,
+        budget: Duration,
+    ) -> Result<Self, String> {
+        // A stand-in answers as the model does, and nothing takes the place of it.
+        let (mut has_order, mut substitute) = (true, None);
+        if !is_stand_in(name) {
+            let engine = engines::create(name).map_err(|error| error.to_string())?;
+            (has_order, substitute) = (is_strict(&*engine), engine.substitute().map(str::to_owned));
+        }
+        let standing = Phases::new(&part.standing).ok_or("C plays no traces")?;
+        let calls = |phases: &[Phase]| phases.iter().map(Phase::calls).sum::<usize>();
+        let mut player = Player::new(name, calls(&part.standing) + calls(&part.round))?;
+        player.play_rounds(&standing, 1);
+        let first = play_first(&mut player, script, part, round, budget);
+        let given_up = given_up(first, has_order, script);
+        let mut took = budget;
+        if given_up.is_none() {
+            took = shortest(budget, || play_rounds(&mut player, round, 1).1);
+        }
+        let (rounds, repetitions) = rounds_and_repetitions(took, budget);
+        let (name, samples) = (name.to_owned(), Vec::new());
+        Ok(Contestant { name, substitute, player, given_up, rounds, repetitions, samples, is_wrong: false })
+    }
+
+    fn repeat(&mut self, repetition: usize, script: &Script, round: &Phases<'_>, sum: Sum) {
+        if self.given_up.is_some() || repetition >= self.repetitions {
+            return;
+        }
+        let (answered, elapsed) = play_rounds(&mut self.player, round, self.rounds);
+        self.is_wrong |= answered != sum.wrapping_mul(self.rounds as u64);
+        self.samples.push(elapsed.as_nanos() as f64 / (self.rounds * script.matched.max(1)) as f64);
+    }
+
+    fn cell(mut self, job: &Job) -> Cell {
+        let outcome = match self.given_up.take() {
+            None if self.is_wrong => {
+                Outcome::Wrong("a later round was answered otherwise than the first".to_owned())
+            }
+            None => Outcome::Measured(Figures::of_repetitions(&mut self.samples)),
+            Some(outcome) => outcome,
+        };
+        Cell {
+            workload: job.name().to_owned(),
+            n: job.n(),
+            engine: self.name,
+            substitute: self.substitute,
+            outcome,
+            attempts_mean: None,
+            bytes_peak: 0,
+        }
+    }
+}
+
+/// Plays so many rounds: the sum of the answers, and the time.
+fn play_rounds(player: &mut Player, round: &Phases<'_>, rounds: usize) -> (Sum, Duration) {
+    let started = Instant::now();
+    let sum = player.play_rounds(round, rounds);
+    (sum, started.elapsed())
+}
+
+/// Plays one round, and compares every answer with the model's.
+fn play_first(
+    player: &mut Player,
+    script: &Script,
+    part: &Part,
+    round: &Phases<'_>,
+    budget: Duration,
+) -> First {
+    let spent = Spent::start();
+    let each = part.round.iter().enumerate();
+    let each = each.flat_map(|(at, phase)| (0..phase.calls()).map(move |call| (at, call)));
+    let expected = script.answers.iter().flatten().copied().chain(std::iter::repeat(NONE));
+    for (calls, ((at, call), right)) in each.zip(expected).enumerate() {
+        if calls > 0 && calls % STRIDE == 0 {
+            if let Some(spent) = spent.beyond(budget) {
+                return First::TooSlow { calls, spent };
+            }
+        }
+        let answer = player.play_call(round, at, call);
+        if answer == FULL {
+            return First::Full { calls };
+        }
+        if let Some(what) = mismatch(calls, told(answer), right) {
+            return First::Wrong(what);
+        }
+    }
+    First::Right
+}

@@ -1,0 +1,133 @@
+//! Engines and stand-ins of the C driver.
+
+use std::time::Duration;
+
+use matchpoint::{Engine, Message, MsgId, Receive, RecvId, engines};
+use matchpoint_bench::random::Random;
+use matchpoint_bench::script::{ANY, Form, Key, Keys, Phase};
+use matchpoint_bench::through_c::{Phases, Player, is_stand_in, run, stand_ins};
+use matchpoint_bench::workloads::{Job, WORKLOADS, parse};
+use matchpoint_bench::{Options, Outcome};
+
+/// Calls of a random stream.
+const CALLS: usize = 6000;
+
+/// A key in so many has a wildcard where it may have one.
+const WILD: usize = 5;
+
+fn form(random: &mut Random) -> Form {
+    match random.below(4) {
+        0 => Form::Contexts,
+        1 => Form::Masks,
+        _ => Form::World,
+    }
+}
+
+/// One call. A number is the id of the entry: none is used twice.
+fn phase(random: &mut Random, number: u32) -> Phase {
+    let (is_post, form) = (random.below(2) == 0, form(random));
+    let mut key = Key::new(random.below(6), random.below(4));
+    if is_post && form == Form::World {
+        key.source = if random.below(WILD) == 0 { ANY } else { key.source };
+        key.tag = if random.below(WILD) == 0 { ANY } else { key.tag };
+    }
+    let keys = Keys { keys: vec![key], first_id: number, form };
+    if is_post { Phase::Posts(keys) } else { Phase::Arrivals(keys) }
+}
+
+/// The answer of an engine in Rust, as the driver gives it.
+fn answer(engine: &mut dyn Engine, phase: &Phase) -> u64 {
+    match phase {
+        Phase::Posts(Keys { keys, first_id, form }) => {
+            let found = engine.post(Receive::new(RecvId(u64::from(*first_id)), form.selector(keys[0])));
+            found.unwrap().map_or(0, |message| message.0 + 1)
+        }
+        Phase::Arrivals(Keys { keys, first_id, form }) => {
+            let message = Message::new(MsgId(u64::from(*first_id)), form.envelope(keys[0]));
+            engine.arrive_message(message).unwrap().map_or(0, |receive| receive.0 + 1)
+        }
+        _ => unreachable!("a stream has posts and arrivals"),
+    }
+}
+
+#[test]
+fn stand_ins_answer_random_streams_as_list() {
+    for seed in 0..20 {
+        let mut random = Random::new(seed);
+        let stream: Vec<Phase> = (0..CALLS).map(|at| phase(&mut random, at as u32)).collect();
+        let phases = Phases::new(&stream).unwrap();
+        let names = stand_ins().into_iter().chain(["hybrid", "bins"]);
+        let mut players: Vec<_> = names.map(|name| (name, Player::new(name, CALLS).unwrap())).collect();
+        let mut list = engines::create("list").unwrap();
+        let mut matched = [0; 2];
+        for (at, phase) in stream.iter().enumerate() {
+            let right = answer(&mut *list, phase);
+            matched[usize::from(matches!(phase, Phase::Posts(_)))] += usize::from(right > 0);
+            for (name, player) in &mut players {
+                assert_eq!(player.play_call(&phases, at, 0), right, "{name}, seed {seed}, call {at}");
+            }
+        }
+        assert!(matched.iter().all(|matched| *matched > CALLS / 20), "both queues match: {matched:?}");
+    }
+}
+
+fn options(engines: &[&str], milliseconds: u64) -> Options {
+    Options {
+        engines: engines.iter().map(|name| (*name).to_owned()).collect(),
+        budget: Duration::from_millis(milliseconds),
+        is_cold: false,
+    }
+}
+
+#[test]
+fn stand_ins_answer_each_workload_as_model() {
+    let smallest = |workload: &'static matchpoint_bench::Workload| Job::Standard {
+        workload,
+        n: workload.sizes.iter().copied().find(|n| *n > 0).unwrap_or(1),
+    };
+    let jobs: Vec<Job> = WORKLOADS.iter().map(smallest).collect();
+    let results = run(&options(&["hybrid"], 40), &jobs, &mut |_, _, _| true).unwrap().unwrap();
+    assert_eq!(results.cells.len(), jobs.len() * (1 + stand_ins().len()));
+    for cell in &results.cells {
+        let is_right = matches!(cell.outcome, Outcome::Measured(_) | Outcome::TooSlow { .. });
+        assert!(is_right, "{} on {}: {:?}", cell.engine, cell.workload, cell.outcome);
+    }
+    assert_eq!(results.engines[0], "hybrid");
+    assert!(results.engines[1..].iter().all(|name| is_stand_in(name)) && !is_stand_in("list"));
+}
+
+#[test]
+fn full_engine_has_no_figures() {
+    let jobs = parse("reverse:1024").unwrap();
+    let results = run(&options(&["optimistic:capacity=16"], 20), &jobs, &mut |_, _, _| true);
+    let cells = results.unwrap().unwrap().cells;
+    assert!(matches!(&cells[0].outcome, Outcome::Full(_)), "{:?}", cells[0].outcome);
+    assert!(matches!(&cells[1].outcome, Outcome::Measured(_)), "{:?}", cells[1].outcome);
+}
+
+#[test]
+fn wrong_answer_is_reported() {
+    let mut script = parse("reverse:1024").unwrap().pop().unwrap().script();
+    script.answers[0].swap(1024, 1025);
+    let jobs = [Job::Recorded { name: "swapped".to_owned(), script }];
+    let results = run(&options(&["hybrid"], 20), &jobs, &mut |_, _, _| true).unwrap().unwrap();
+    for cell in &results.cells {
+        let Outcome::Wrong(what) = &cell.outcome else { panic!("{}: {:?}", cell.engine, cell.outcome) };
+        assert_eq!(what, "call 1024 found number 1023, not number 1022");
+    }
+}
+
+#[test]
+fn unknown_engine_is_error() {
+    let jobs = parse("last:0").unwrap();
+    let error = run(&options(&["lost"], 20), &jobs, &mut |_, _, _| true).unwrap_err();
+    assert!(error.starts_with("there is no engine `lost`"), "{error}");
+    assert!(Player::new("lost", 1).is_err_and(|error| error.starts_with("there is no engine `lost`")));
+}
+
+#[test]
+fn stop_ends_measurement() {
+    assert!(
+        run(&options(&["hybrid"], 20), &parse("last:0").unwrap(), &mut |_, _, _| false).unwrap().is_none()
+    );
+}

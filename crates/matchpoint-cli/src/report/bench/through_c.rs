@@ -1,0 +1,122 @@
+//! What engines cost that are called from C, next to the stand-ins for MPI libraries.
+
+use matchpoint_bench::through_c::stand_ins;
+use matchpoint_bench::{Cell, Results};
+use serde_json::{Value, json};
+
+use super::engines::{header, or_nothing, result, rounded, table, timed};
+use super::standing::{self, best, is_level};
+use super::tables::{NOTHING, figures, label, measured_on, names, reference, rows, spread, unfinished};
+use crate::format::digits;
+use crate::report::document::Document;
+use crate::report::schema::measured;
+
+/// What the columns of stand-ins are.
+const STAND_INS: &str = "Stand-ins: the structures of MPI libraries, in C, on the same requests. c:list: two lists (MPICH). \
+     c:rank_array: two queues for each communicator and source, and one of receives from any source (Open MPI's ob1). c:ucx: 1021 \
+     buckets by all words, a list of receives with wildcards, and a list of all unexpected messages (UCX).";
+
+/// All of it, with the load of the machine before, and its picture.
+pub fn document(results: &Results, load: Option<f64>, svg: &str) -> Document {
+    let mut document = Document::new("through_c", "What matching costs, called from C");
+    document.on_page().paragraph(measured_on(load));
+    document.html(svg);
+    let rows = rows(results);
+    document.section("Nanoseconds per matched message (a post and an arrival), called from C");
+    document.marked_table(&header(results), table(&rows, timed));
+    document.note(standing::LEGEND);
+    document.on_terminal().section("Spread (p25–p75 of the repetitions)");
+    document.on_terminal().table(&header(results), table(&rows, |cell, _| or_nothing(spread(cell))));
+    document.section("Times the best stand-in of the row");
+    document.table(&ratio_header(results), rows.iter().map(|row| ratio_line(row)).collect());
+    document.section("Where each engine is slower than the best stand-in");
+    for (at, name) in names(results).iter().take(engine_count(results)).enumerate() {
+        document.item(name, slower(&rows, at));
+    }
+    document.gap();
+    unfinished(results).into_iter().for_each(|(what, text)| document.item(what, text));
+    document.note(STAND_INS);
+    document.item("Reference", reference(results));
+    document
+}
+
+/// Stand-ins are behind the engines.
+fn engine_count(results: &Results) -> usize {
+    results.engines.len() - stand_ins().len()
+}
+
+fn split_row(row: &[Cell]) -> (&[Cell], &[Cell]) {
+    row.split_at(row.len() - stand_ins().len())
+}
+
+/// The fastest stand-in of a row.
+fn best_stand_in(row: &[Cell]) -> Option<&Cell> {
+    let measured = split_row(row).1.iter().filter_map(|cell| Some((cell, figures(cell)?.ns_median)));
+    measured.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(cell, _)| cell)
+}
+
+/// Times the best stand-in that an engine takes.
+fn ratio(cell: &Cell, row: &[Cell]) -> Option<f64> {
+    Some(cell.outcome.ns()? / best_stand_in(row)?.outcome.ns()?)
+}
+
+fn ratio_header(results: &Results) -> Vec<String> {
+    let mut header = header(results);
+    header.truncate(1 + engine_count(results));
+    header.push("best stand-in".to_owned());
+    header
+}
+
+fn ratio_line(row: &[Cell]) -> Vec<String> {
+    let ratios = split_row(row).0.iter().map(|cell| or_nothing(ratio(cell, row).map(digits)));
+    let named = best_stand_in(row).map_or(NOTHING, |cell| &cell.engine).to_owned();
+    row.first().map(label).into_iter().chain(ratios).chain([named]).collect()
+}
+
+/// The workloads on which an engine is slower, by spreads, the worst first.
+fn slower(rows: &[&[Cell]], engine: usize) -> String {
+    let behind = rows.iter().filter_map(|row| {
+        let cell = &row[engine];
+        let best = best(split_row(row).1)?;
+        (!is_level(best, figures(cell)?)).then_some(())?;
+        Some((ratio(cell, row)?, label(cell))).filter(|(ratio, _)| *ratio > 1.0)
+    });
+    let mut behind: Vec<_> = behind.collect();
+    behind.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let words: Vec<String> =
+        behind.iter().map(|(ratio, on)| format!("{} times on {on}", digits(*ratio))).collect();
+    if words.is_empty() { "nowhere".to_owned() } else { words.join(", ") }
+}
+
+/// All of it for programs.
+pub fn json(results: &Results, load: Option<f64>) -> Value {
+    let (low, high) = results.reference_range_ns;
+    let cells =
+        rows(results).into_iter().flat_map(|row| row.iter().map(move |cell| result_in_row(cell, row)));
+    measured(
+        load,
+        json!({
+            "through": "c",
+            "reference_ns": rounded(results.reference_ns),
+            "reference_ns_min": rounded(low),
+            "reference_ns_max": rounded(high),
+            "floor_ns": rounded(results.floor_ns),
+            "engines": results.engines[..engine_count(results)],
+            "stand_ins": stand_ins(),
+            "results": cells.collect::<Vec<_>>(),
+        }),
+    )
+}
+
+/// As without `--through`, but for what is not measured.
+fn result_in_row(cell: &Cell, row: &[Cell]) -> Value {
+    let mut value = result(cell);
+    if let Some(members) = value.as_object_mut() {
+        ["attempts_mean", "bytes_peak", "bytes_above"]
+            .iter()
+            .for_each(|member| drop(members.remove(*member)));
+    }
+    value["best_stand_in"] = json!(best_stand_in(row).map(|best| &best.engine));
+    value["times_best_stand_in"] = json!(ratio(cell, row).map(rounded));
+    value
+}
