@@ -26,11 +26,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::engine::{Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
-use crate::footprint::Footprint;
-use crate::hints::{Hints, Order};
+use crate::envelope::{Envelope, Pair, Selector, Tag};
+use crate::forward::forwarded;
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{Patience, wait_until};
 
@@ -347,11 +346,6 @@ impl Offload {
         self.shared.matcher().held_bytes()
     }
 
-    /// Calls `act` with the engine as it is.
-    fn look<A>(&self, act: impl FnOnce(&dyn Engine) -> A) -> A {
-        act(&*self.shared.claim().engine)
-    }
-
     #[cold]
     fn work_here(&mut self) {
         // As many as the rings have places: who hands in meanwhile does not keep this thread here.
@@ -458,6 +452,14 @@ impl Offloaded {
         self.offload.fell_back()
     }
 
+    fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        self.offload.with_engine(call)
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
+        read(&*self.offload.shared.claim().engine)
+    }
+
     fn answer(&mut self) -> Option<Completion> {
         self.offload.settle(self.wire.handed_in);
         self.offload.poll()
@@ -489,59 +491,6 @@ impl Engine for Offloaded {
         }
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.offload.with_engine(|engine| engine.probe(selector))
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.offload.with_engine(|engine| engine.matched_probe(selector))
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.offload.with_engine(|engine| engine.cancel(receive))
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.offload.with_engine(|engine| engine.retract(message))
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.offload.with_engine(|engine| engine.readdress(message, source))
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.offload.with_engine(|engine| engine.set_hints(context, hints))
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.offload.with_engine(|engine| engine.close(context, drained));
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.offload.with_engine(|engine| engine.fail_source(context, source, drained));
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.offload.look(|engine| engine.visit(queue, each));
-    }
-
-    fn posted_len(&self) -> usize {
-        self.offload.look(|engine| engine.posted_len())
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.offload.look(|engine| engine.unexpected_len())
-    }
-
-    fn order(&self) -> Order {
-        self.offload.look(|engine| engine.order())
-    }
-
-    fn demands(&self) -> Hints {
-        self.offload.look(|engine| engine.demands())
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.offload.look(|engine| engine.footprint())
-    }
+    forwarded!(inside: probe matched_probe cancel retract readdress set_hints close fail_source);
+    forwarded!(inside: visit posted_len unexpected_len order demands footprint);
 }

@@ -70,57 +70,11 @@ macro_rules! provided {
             Some(self.take_message(found))
         }
     };
-    (@ cancel) => {
-        fn cancel(&mut self, receive: &$crate::Receive) -> bool {
-            $crate::upkeep::cancel(self, receive)
-        }
-    };
-    (@ retract) => {
-        fn retract(&mut self, message: &$crate::Message) -> bool {
-            $crate::upkeep::retract(self, message)
-        }
-    };
-    (@ readdress) => {
-        fn readdress(
-            &mut self,
-            message: &$crate::Message,
-            source: $crate::Rank,
-        ) -> Result<$crate::Readdressed, $crate::Refused> {
-            $crate::upkeep::readdress(self, message, source)
-        }
-    };
-    (@ set_hints) => {
-        fn set_hints(
-            &mut self,
-            context: $crate::ContextId,
-            hints: $crate::Hints,
-        ) -> Result<(), $crate::Refused> {
-            $crate::upkeep::set_hints(self, context, hints)
-        }
-    };
-    (@ close) => {
-        fn close(&mut self, context: $crate::ContextId, drained: &mut $crate::Drained) {
-            $crate::upkeep::close(self, context, drained);
-        }
-    };
-    (@ fail_source) => {
-        fn fail_source(
-            &mut self,
-            context: $crate::ContextId,
-            source: $crate::Rank,
-            drained: &mut $crate::Drained,
-        ) {
-            $crate::upkeep::fail_source(self, context, source, drained);
-        }
-    };
     (@ visit) => {
-        fn visit(&self, queue: $crate::engine::Queue, each: &mut dyn FnMut($crate::Entry)) {
-            $crate::upkeep::visit(self, queue, each);
-        }
-
-        fn queued_in(&self, context: $crate::ContextId) -> (usize, usize) {
-            $crate::upkeep::queued_in(self, context)
-        }
+        $crate::forward::forwarded!(upkeep: visit queued_in);
+    };
+    (@ $method:ident) => {
+        $crate::forward::forwarded!(upkeep: $method);
     };
 }
 pub(crate) use provided;

@@ -51,12 +51,10 @@ use self::shares::Table;
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::effort::Attempts;
-use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
-};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::engine::{Deliver, Engine, Message, Refused};
+use crate::envelope::ContextId;
 use crate::footprint::Footprint;
+use crate::forward::forwarded;
 use crate::hashes;
 use crate::hints::Hints;
 
@@ -232,6 +230,16 @@ struct OptimisticParallel<T: Tally> {
     counts: Work,
 }
 
+impl<T: Tally> OptimisticParallel<T> {
+    fn call<A>(&mut self, call: impl FnOnce(&mut Optimistic<T>) -> A) -> A {
+        call(&mut self.tables)
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&Optimistic<T>) -> A) -> A {
+        read(&self.tables)
+    }
+}
+
 impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
     fn hints_on(&self, context: ContextId) -> Hints {
         self.tables.hints_on(context)
@@ -243,13 +251,8 @@ impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.tables.post_open(id, selector)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.tables.arrive(id, pair, tag)
-    }
+    forwarded!(inside: post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    forwarded!(inside: visit queued_in posted_len unexpected_len attempts);
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {
         self.batch(messages, out, None)
@@ -262,54 +265,6 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
         self.batch(messages, out, Some(deliver))
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.tables.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.tables.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.tables.cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.tables.retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.tables.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.tables.set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.tables.close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.tables.fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.tables.visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.tables.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.tables.unexpected_len()
-    }
-
-    fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        self.tables.queued_in(context)
     }
 
     fn footprint(&self) -> Footprint {
@@ -327,10 +282,6 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             entries_bytes,
             peak_bytes: peak_bytes + more,
         }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.tables.attempts()
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

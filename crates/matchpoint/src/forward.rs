@@ -1,0 +1,138 @@
+//! Calls of the contract that an engine passes on, to the engine inside it or to a function of [`upkeep`](crate::upkeep).
+//! Each signature is written once, in this table.
+
+/// Methods of an `impl Engine` or an `impl Concurrent`, those that are named:
+///
+/// | first word | a method calls |
+/// |---|---|
+/// | `inside` | the engine that `self.call` passes to its closure, or `self.read` if the method changes nothing |
+/// | `concurrent` | the engine that `self.call` passes to its closure, from `&self` |
+/// | `upkeep` | the function of that name in [`upkeep`](crate::upkeep) |
+macro_rules! forwarded {
+    (inside: $($method:ident)*) => { $($crate::forward::forwarded!(@ inside read $method);)* };
+    (concurrent: $($method:ident)*) => { $($crate::forward::forwarded!(@ concurrent concurrent $method);)* };
+    (upkeep: $($method:ident)*) => { $($crate::forward::forwarded!(@ upkeep upkeep_read $method);)* };
+
+    (@ $change:ident $read:ident post_open) => {
+        $crate::forward::forwarded!($change post_open(
+            id: $crate::RecvId,
+            selector: &$crate::Selector
+        ) -> Result<Option<$crate::MsgId>, $crate::Refused>);
+    };
+    (@ $change:ident $read:ident arrive) => {
+        $crate::forward::forwarded!($change arrive(
+            id: $crate::MsgId,
+            pair: $crate::Pair,
+            tag: $crate::Tag
+        ) -> Result<Option<$crate::RecvId>, $crate::Refused>);
+    };
+    (@ $change:ident $read:ident arrive_batch) => {
+        $crate::forward::forwarded!($change arrive_batch(
+            messages: &[$crate::Message],
+            out: &mut Vec<Option<$crate::RecvId>>
+        ) -> Result<(), $crate::Refused>);
+    };
+    (@ $change:ident $read:ident deliver_batch) => {
+        $crate::forward::forwarded!($change deliver_batch(
+            messages: &[$crate::Message],
+            out: &mut Vec<Option<$crate::RecvId>>,
+            deliver: &$crate::Deliver<'_>
+        ) -> Result<(), $crate::Refused>);
+    };
+    (@ $change:ident $read:ident probe) => {
+        $crate::forward::forwarded!($change probe(selector: &$crate::Selector) -> Option<$crate::MsgId>);
+    };
+    (@ $change:ident $read:ident matched_probe) => {
+        $crate::forward::forwarded!($change matched_probe(
+            selector: &$crate::Selector
+        ) -> Option<$crate::MsgId>);
+    };
+    (@ $change:ident $read:ident cancel) => {
+        $crate::forward::forwarded!($change cancel(receive: &$crate::Receive) -> bool);
+    };
+    (@ $change:ident $read:ident retract) => {
+        $crate::forward::forwarded!($change retract(message: &$crate::Message) -> bool);
+    };
+    (@ $change:ident $read:ident readdress) => {
+        $crate::forward::forwarded!($change readdress(
+            message: &$crate::Message,
+            source: $crate::Rank
+        ) -> Result<$crate::Readdressed, $crate::Refused>);
+    };
+    (@ $change:ident $read:ident set_hints) => {
+        $crate::forward::forwarded!($change set_hints(
+            context: $crate::ContextId,
+            hints: $crate::Hints
+        ) -> Result<(), $crate::Refused>);
+    };
+    (@ $change:ident $read:ident close) => {
+        $crate::forward::forwarded!($change close(
+            context: $crate::ContextId,
+            drained: &mut $crate::Drained
+        ));
+    };
+    (@ $change:ident $read:ident fail_source) => {
+        $crate::forward::forwarded!($change fail_source(
+            context: $crate::ContextId,
+            source: $crate::Rank,
+            drained: &mut $crate::Drained
+        ));
+    };
+    (@ $change:ident $read:ident visit) => {
+        $crate::forward::forwarded!($read visit(
+            queue: $crate::Queue,
+            each: &mut dyn FnMut($crate::Entry)
+        ));
+    };
+    (@ $change:ident $read:ident queued_in) => {
+        $crate::forward::forwarded!($read queued_in(context: $crate::ContextId) -> (usize, usize));
+    };
+    (@ $change:ident $read:ident posted_len) => {
+        $crate::forward::forwarded!($read posted_len() -> usize);
+    };
+    (@ $change:ident $read:ident unexpected_len) => {
+        $crate::forward::forwarded!($read unexpected_len() -> usize);
+    };
+    (@ $change:ident $read:ident order) => {
+        $crate::forward::forwarded!($read order() -> $crate::Order);
+    };
+    (@ $change:ident $read:ident demands) => {
+        $crate::forward::forwarded!($read demands() -> $crate::Hints);
+    };
+    (@ $change:ident $read:ident footprint) => {
+        $crate::forward::forwarded!($read footprint() -> $crate::Footprint);
+    };
+    (@ $change:ident $read:ident attempts) => {
+        $crate::forward::forwarded!($read attempts() -> $crate::Attempts);
+    };
+    (@ $change:ident $read:ident statistics) => {
+        $crate::forward::forwarded!($read statistics() -> Vec<(&'static str, f64)>);
+    };
+
+    (inside $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&mut self, $($name: $type),*) $(-> $result)? {
+            self.call(|engine| engine.$method($($name),*))
+        }
+    };
+    (read $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            self.read(|engine| engine.$method($($name),*))
+        }
+    };
+    (concurrent $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            self.call(|engine| engine.$method($($name),*))
+        }
+    };
+    (upkeep $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&mut self, $($name: $type),*) $(-> $result)? {
+            $crate::upkeep::$method(self, $($name),*)
+        }
+    };
+    (upkeep_read $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            $crate::upkeep::$method(self, $($name),*)
+        }
+    };
+}
+pub(crate) use forwarded;
