@@ -13,8 +13,7 @@
 //! goes on where it was, in the application's thread, as it posts and polls. It looks after so many commands and messages as it
 //! takes without letting go of the engine: 32.
 //!
-//! [`Offload`] is how an application uses it. [`Offloaded`] is an [`Engine`] on top of that, each call of which waits for its
-//! answer: so that the laws can be asked of it. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
+//! An application uses it as an [`Offload`]. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
 //!
 //! A post costs the application 1 store into a ring, a completion 1 load, and a cache line that comes from another core for
 //! each few of them; whatever the engine costs.
@@ -28,8 +27,7 @@ use std::time::Duration;
 
 use crate::engine::{Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
-use crate::envelope::{Envelope, Pair, Selector, Tag};
-use crate::forward::forwarded;
+
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{Patience, wait_until};
 
@@ -406,25 +404,11 @@ fn work(shared: &Shared, patience: Patience) {
     }
 }
 
-/// An engine each call of which waits for its answer. See the [module's documentation](self).
-pub struct Offloaded {
-    offload: Offload,
-    wire: Wire,
-}
-
-/// Makes the engine called `offload:budget_kib=…,ring=…,engine=NAME`: all that follows `engine=` is the name inside.
+/// Has the engine of a name `offload:budget_kib=…,ring=…,engine=NAME` work in a thread of its own: all that follows `engine=` is
+/// the name inside.
 ///
 /// # Errors
 /// It is not called so, or what is inside is no engine.
-pub fn create(name: &str) -> Result<Offloaded, NameError> {
-    let (offload, wire) = start(name)?;
-    Ok(Offloaded { offload, wire })
-}
-
-/// Has the engine of such a name work in a thread of its own.
-///
-/// # Errors
-/// As [`create`].
 pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));
@@ -444,53 +428,4 @@ pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let engine = engines::create(inside)?;
     Offload::start(engine, settings)
         .map_err(|refused| wrong(format!("engine `offload` cannot be started: {refused}")))
-}
-
-impl Offloaded {
-    /// Whether the budget was exhausted.
-    pub fn fell_back(&self) -> bool {
-        self.offload.fell_back()
-    }
-
-    fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
-        self.offload.with_engine(call)
-    }
-
-    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
-        read(&*self.offload.shared.claim().engine)
-    }
-
-    fn answer(&mut self) -> Option<Completion> {
-        self.offload.settle(self.wire.handed_in);
-        self.offload.poll()
-    }
-}
-
-impl Engine for Offloaded {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        // The rings are empty between two calls.
-        self.offload.post(Receive::new(id, *selector)).map_err(|Busy| Refused::Full)?;
-        match self.answer() {
-            Some(Completion::Matched(_, message)) => Ok(Some(message)),
-            Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
-                Err(refused)
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        self.wire.arrive(message).map_err(|Busy| Refused::Full)?;
-        match self.answer() {
-            Some(Completion::Matched(receive, _)) => Ok(Some(receive)),
-            Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
-                Err(refused)
-            }
-            None => Ok(None),
-        }
-    }
-
-    forwarded!(inside: probe matched_probe cancel retract readdress set_hints close fail_source);
-    forwarded!(inside: visit posted_len unexpected_len order demands footprint);
 }
