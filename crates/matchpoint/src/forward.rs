@@ -1,5 +1,5 @@
-//! Calls of the contract that an engine passes on, to the engine inside it or to a function of [`upkeep`](crate::upkeep).
-//! Each signature is written once, in this table.
+//! Calls of the contract that an engine passes on, to the engine inside it or to a function. Each signature is written once, in
+//! this table.
 
 /// Methods of an `impl Engine` or an `impl Concurrent`, those that are named:
 ///
@@ -7,105 +7,107 @@
 /// |---|---|
 /// | `inside` | the engine that `self.call` passes to its closure, or `self.read` if the method changes nothing |
 /// | `concurrent` | the engine that `self.call` passes to its closure, from `&self` |
-/// | `upkeep` | the function of that name in [`upkeep`](crate::upkeep) |
+/// | `functions [PATH]` | the function of that name in the module |
 macro_rules! forwarded {
     (inside: $($method:ident)*) => { $($crate::forward::forwarded!(@ inside read $method);)* };
     (concurrent: $($method:ident)*) => { $($crate::forward::forwarded!(@ concurrent concurrent $method);)* };
-    (upkeep: $($method:ident)*) => { $($crate::forward::forwarded!(@ upkeep upkeep_read $method);)* };
+    (functions $path:tt: $($method:ident)*) => {
+        $($crate::forward::forwarded!(@ (change $path) (read $path) $method);)*
+    };
 
-    (@ $change:ident $read:ident post_open) => {
+    (@ $change:tt $read:tt post_open) => {
         $crate::forward::forwarded!($change post_open(
             id: $crate::RecvId,
             selector: &$crate::Selector
         ) -> Result<Option<$crate::MsgId>, $crate::Refused>);
     };
-    (@ $change:ident $read:ident arrive) => {
+    (@ $change:tt $read:tt arrive) => {
         $crate::forward::forwarded!($change arrive(
             id: $crate::MsgId,
             pair: $crate::Pair,
             tag: $crate::Tag
         ) -> Result<Option<$crate::RecvId>, $crate::Refused>);
     };
-    (@ $change:ident $read:ident arrive_batch) => {
+    (@ $change:tt $read:tt arrive_batch) => {
         $crate::forward::forwarded!($change arrive_batch(
             messages: &[$crate::Message],
             out: &mut Vec<Option<$crate::RecvId>>
         ) -> Result<(), $crate::Refused>);
     };
-    (@ $change:ident $read:ident deliver_batch) => {
+    (@ $change:tt $read:tt deliver_batch) => {
         $crate::forward::forwarded!($change deliver_batch(
             messages: &[$crate::Message],
             out: &mut Vec<Option<$crate::RecvId>>,
             deliver: &$crate::Deliver<'_>
         ) -> Result<(), $crate::Refused>);
     };
-    (@ $change:ident $read:ident probe) => {
+    (@ $change:tt $read:tt probe) => {
         $crate::forward::forwarded!($change probe(selector: &$crate::Selector) -> Option<$crate::MsgId>);
     };
-    (@ $change:ident $read:ident matched_probe) => {
+    (@ $change:tt $read:tt matched_probe) => {
         $crate::forward::forwarded!($change matched_probe(
             selector: &$crate::Selector
         ) -> Option<$crate::MsgId>);
     };
-    (@ $change:ident $read:ident cancel) => {
+    (@ $change:tt $read:tt cancel) => {
         $crate::forward::forwarded!($change cancel(receive: &$crate::Receive) -> bool);
     };
-    (@ $change:ident $read:ident retract) => {
+    (@ $change:tt $read:tt retract) => {
         $crate::forward::forwarded!($change retract(message: &$crate::Message) -> bool);
     };
-    (@ $change:ident $read:ident readdress) => {
+    (@ $change:tt $read:tt readdress) => {
         $crate::forward::forwarded!($change readdress(
             message: &$crate::Message,
             source: $crate::Rank
         ) -> Result<$crate::Readdressed, $crate::Refused>);
     };
-    (@ $change:ident $read:ident set_hints) => {
+    (@ $change:tt $read:tt set_hints) => {
         $crate::forward::forwarded!($change set_hints(
             context: $crate::ContextId,
             hints: $crate::Hints
         ) -> Result<(), $crate::Refused>);
     };
-    (@ $change:ident $read:ident close) => {
+    (@ $change:tt $read:tt close) => {
         $crate::forward::forwarded!($change close(
             context: $crate::ContextId,
             drained: &mut $crate::Drained
         ));
     };
-    (@ $change:ident $read:ident fail_source) => {
+    (@ $change:tt $read:tt fail_source) => {
         $crate::forward::forwarded!($change fail_source(
             context: $crate::ContextId,
             source: $crate::Rank,
             drained: &mut $crate::Drained
         ));
     };
-    (@ $change:ident $read:ident visit) => {
+    (@ $change:tt $read:tt visit) => {
         $crate::forward::forwarded!($read visit(
             queue: $crate::Queue,
             each: &mut dyn FnMut($crate::Entry)
         ));
     };
-    (@ $change:ident $read:ident queued_in) => {
+    (@ $change:tt $read:tt queued_in) => {
         $crate::forward::forwarded!($read queued_in(context: $crate::ContextId) -> (usize, usize));
     };
-    (@ $change:ident $read:ident posted_len) => {
+    (@ $change:tt $read:tt posted_len) => {
         $crate::forward::forwarded!($read posted_len() -> usize);
     };
-    (@ $change:ident $read:ident unexpected_len) => {
+    (@ $change:tt $read:tt unexpected_len) => {
         $crate::forward::forwarded!($read unexpected_len() -> usize);
     };
-    (@ $change:ident $read:ident order) => {
+    (@ $change:tt $read:tt order) => {
         $crate::forward::forwarded!($read order() -> $crate::Order);
     };
-    (@ $change:ident $read:ident demands) => {
+    (@ $change:tt $read:tt demands) => {
         $crate::forward::forwarded!($read demands() -> $crate::Hints);
     };
-    (@ $change:ident $read:ident footprint) => {
+    (@ $change:tt $read:tt footprint) => {
         $crate::forward::forwarded!($read footprint() -> $crate::Footprint);
     };
-    (@ $change:ident $read:ident attempts) => {
+    (@ $change:tt $read:tt attempts) => {
         $crate::forward::forwarded!($read attempts() -> $crate::Attempts);
     };
-    (@ $change:ident $read:ident statistics) => {
+    (@ $change:tt $read:tt statistics) => {
         $crate::forward::forwarded!($read statistics() -> Vec<(&'static str, f64)>);
     };
 
@@ -124,14 +126,14 @@ macro_rules! forwarded {
             self.call(|engine| engine.$method($($name),*))
         }
     };
-    (upkeep $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+    ((change [$($path:tt)+]) $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
         fn $method(&mut self, $($name: $type),*) $(-> $result)? {
-            $crate::upkeep::$method(self, $($name),*)
+            $($path)+::$method(self, $($name),*)
         }
     };
-    (upkeep_read $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+    ((read [$($path:tt)+]) $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
         fn $method(&self, $($name: $type),*) $(-> $result)? {
-            $crate::upkeep::$method(self, $($name),*)
+            $($path)+::$method(self, $($name),*)
         }
     };
 }

@@ -14,11 +14,7 @@ fn variants() -> impl Iterator<Item = Variant> {
 
 const PROFILED: [&str; 2] = [
     concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
-    concat!(
-        "partner:mode=static,hash=phf,process=1,profile=",
-        env!("CARGO_MANIFEST_DIR"),
-        "/tests/some.partners"
-    ),
+    concat!("partner:mode=static,process=1,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
 ];
 
 /// How many random streams to play: `long` in `.ci/deep`, and one under Miri.

@@ -39,11 +39,10 @@ pub(super) trait Tables: Engine {
 
 /// The engine, with software behind it if [`FULL`] says so.
 pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
-    let full: String = arguments.get(FULL.key)?;
-    match full.as_str() {
-        "refuse" => Ok(Box::new(tables)),
-        "software" => Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?))),
-        other => Err(arguments.invalid(FULL.key, other, FULL.meaning)),
+    if arguments.word(FULL.key, &[("refuse", false), ("software", true)])? {
+        Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?)))
+    } else {
+        Ok(Box::new(tables))
     }
 }
 

@@ -62,12 +62,7 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let ranks: String = arguments.get("ranks")?;
-    let ranks = match ranks.as_str() {
-        "no" => false,
-        "yes" => true,
-        other => return Err(arguments.invalid("ranks", other, SPEC.parameters[3].meaning)),
-    };
+    let ranks = arguments.word("ranks", &[("no", false), ("yes", true)])?;
     let n: u32 = arguments.within("n", 1..=1 << 24)?;
     let window: u32 = arguments.within("window", 1..=u32::MAX)?;
     let threshold: u32 = arguments.get("threshold")?;

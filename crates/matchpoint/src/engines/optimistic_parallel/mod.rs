@@ -17,7 +17,6 @@
 //!   (`no_unexpected`), or there is no memory for all of a batch to wait, the caller matches one by one.
 //! * A batch of one message, or one that finds nothing posted, is matched by the caller alone. Messages of one communicator
 //!   that follow one another are matched together; if it changes, those behind are another batch.
-//! * Hash values that messages bring are not used: a sender that computes them wrongly would take receives from others.
 //! * An engine that counts matches one by one, or in blocks if that is asked for: what is compared is the same.
 //!
 //! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, less where its
@@ -102,27 +101,14 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let within = |at: usize, range: std::ops::RangeInclusive<u32>| {
-        let Parameter { key, meaning, .. } = SPEC.parameters[at];
-        let value: u32 = arguments.get(key)?;
-        if range.contains(&value) {
-            Ok(value)
-        } else {
-            Err(arguments.invalid(key, &value.to_string(), meaning))
-        }
-    };
-    let threads = within(0, 1..=MESSAGES as u32)? as usize;
-    let block = within(1, 2..=MESSAGES as u32)? as usize;
-    let bins = within(2, 1..=1 << hashes::BITS)?;
+    let threads = arguments.within("threads", 1..=MESSAGES)?;
+    let block = arguments.within("block", 2..=MESSAGES)?;
+    let bins = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
-    let by: String = arguments.get("by")?;
-    let by = match by.as_str() {
-        "pace" => By::Pace,
-        "optimism" => By::Optimism,
-        "shares" => By::Shares,
-        "order" => By::Order,
-        other => return Err(arguments.invalid("by", other, SPEC.parameters[5].meaning)),
-    };
+    let by = arguments.word(
+        "by",
+        &[("pace", By::Pace), ("optimism", By::Optimism), ("shares", By::Shares), ("order", By::Order)],
+    )?;
     let shape = Shape { threads, block, bins, capacity: capacity as usize, by };
     if counting {
         software::build(OptimisticParallel::<Counts>::new(shape), arguments, counting)
