@@ -194,12 +194,7 @@ impl<const W: usize> Chain<W> {
     }
 
     /// Puts an entry before `after`, which is in this chain; at the end if `after` is [`NIL`].
-    pub(crate) fn insert_before<T, const L: usize>(
-        &mut self,
-        slab: &mut Slab<T, L>,
-        at: Place,
-        after: Place,
-    ) {
+    fn insert_before<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place, after: Place) {
         if after == NIL {
             return self.push(slab, at);
         }
@@ -282,10 +277,11 @@ impl<const W: usize> Chain<W> {
         }
     }
 
-    /// The first entry younger than `age`, or [`NIL`]: before it goes an entry that keeps its age.
-    pub(crate) fn first_younger<T: Copy, const L: usize>(self, slab: &Slab<Aged<T>, L>, age: u64) -> Place {
-        let younger = self.iter(slab).find(|(_, entry)| entry.age > age);
-        younger.map_or(NIL, |(at, _)| at)
+    /// Puts an entry where its age places it.
+    pub(crate) fn insert<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place) {
+        let age = slab.get(at).age;
+        let younger = self.iter(slab).find(|(_, entry)| entry.age > age).map_or(NIL, |(place, _)| place);
+        self.insert_before(slab, at, younger);
     }
 
     /// The entries from the oldest on.

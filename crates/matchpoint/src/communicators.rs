@@ -65,9 +65,15 @@ impl<C> Communicators<C> {
         self.sorted.iter_mut().map(|(_, kept)| kept)
     }
 
-    /// Drops what is kept for `context`.
-    pub(crate) fn close(&mut self, context: ContextId) {
-        self.sorted.retain(|&(of, _)| of != context);
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
+    /// Gives up what is kept for `context`.
+    pub(crate) fn close(&mut self, context: ContextId) -> Option<C> {
+        let at = self.bisect(context).ok()?;
+        Some(self.sorted.remove(at).1)
     }
 
     /// Bytes allocated, those that `inner` says each of them holds beside included.

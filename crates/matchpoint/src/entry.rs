@@ -110,7 +110,7 @@ pub enum Queue {
 pub enum Entry {
     /// In [`Queue::Posted`].
     Receive(Receive),
-    /// In [`Queue::Unexpected`]. An engine that has no use for a message's hash values may have dropped them.
+    /// In [`Queue::Unexpected`].
     Message(Message),
 }
 

@@ -1,4 +1,4 @@
-//! One call on an engine, written down: what traces become, laws generate, fuzzers decode and recorders keep.
+//! One call on an engine, written down: what traces become, laws generate, and fuzzers decode.
 //!
 //! A list of events has a text form, one event a line (the [`script`]), so that a bug becomes a test by being saved:
 //!

@@ -4,8 +4,7 @@ use crate::envelope::Envelope;
 
 /// The three hash values that an index of receives may need: of (source, tag), of the source, of the tag.
 ///
-/// They are the same in all processes: the sender may compute them. The context is left out, because its id is local to
-/// a process.
+/// The context is left out: each communicator has indexes of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 

@@ -27,6 +27,7 @@ mod entry;
 pub mod envelope;
 pub mod event;
 pub mod footprint;
+mod forward;
 mod hashes;
 pub mod hints;
 pub mod offload;

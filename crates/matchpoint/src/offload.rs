@@ -13,8 +13,7 @@
 //! goes on where it was, in the application's thread, as it posts and polls. It looks after so many commands and messages as it
 //! takes without letting go of the engine: 32.
 //!
-//! [`Offload`] is how an application uses it. [`Offloaded`] is an [`Engine`] on top of that, each call of which waits for its
-//! answer: so that the laws can be asked of it. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
+//! An application uses it as an [`Offload`]. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
 //!
 //! A post costs the application 1 store into a ring, a completion 1 load, and a cache line that comes from another core for
 //! each few of them; whatever the engine costs.
@@ -26,11 +25,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::engine::{Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
-use crate::footprint::Footprint;
-use crate::hints::{Hints, Order};
+
 use crate::ring::{Receiver, Sender, ring};
 use crate::sync::{Patience, wait_until};
 
@@ -347,11 +344,6 @@ impl Offload {
         self.shared.matcher().held_bytes()
     }
 
-    /// Calls `act` with the engine as it is.
-    fn look<A>(&self, act: impl FnOnce(&dyn Engine) -> A) -> A {
-        act(&*self.shared.claim().engine)
-    }
-
     #[cold]
     fn work_here(&mut self) {
         // As many as the rings have places: who hands in meanwhile does not keep this thread here.
@@ -412,25 +404,11 @@ fn work(shared: &Shared, patience: Patience) {
     }
 }
 
-/// An engine each call of which waits for its answer. See the [module's documentation](self).
-pub struct Offloaded {
-    offload: Offload,
-    wire: Wire,
-}
-
-/// Makes the engine called `offload:budget_kib=…,ring=…,engine=NAME`: all that follows `engine=` is the name inside.
+/// Has the engine of a name `offload:budget_kib=…,ring=…,engine=NAME` work in a thread of its own: all that follows `engine=` is
+/// the name inside.
 ///
 /// # Errors
 /// It is not called so, or what is inside is no engine.
-pub fn create(name: &str) -> Result<Offloaded, NameError> {
-    let (offload, wire) = start(name)?;
-    Ok(Offloaded { offload, wire })
-}
-
-/// Has the engine of such a name work in a thread of its own.
-///
-/// # Errors
-/// As [`create`].
 pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));
@@ -450,98 +428,4 @@ pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let engine = engines::create(inside)?;
     Offload::start(engine, settings)
         .map_err(|refused| wrong(format!("engine `offload` cannot be started: {refused}")))
-}
-
-impl Offloaded {
-    /// Whether the budget was exhausted.
-    pub fn fell_back(&self) -> bool {
-        self.offload.fell_back()
-    }
-
-    fn answer(&mut self) -> Option<Completion> {
-        self.offload.settle(self.wire.handed_in);
-        self.offload.poll()
-    }
-}
-
-impl Engine for Offloaded {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        // The rings are empty between two calls.
-        self.offload.post(Receive::new(id, *selector)).map_err(|Busy| Refused::Full)?;
-        match self.answer() {
-            Some(Completion::Matched(_, message)) => Ok(Some(message)),
-            Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
-                Err(refused)
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        self.wire.arrive(message).map_err(|Busy| Refused::Full)?;
-        match self.answer() {
-            Some(Completion::Matched(receive, _)) => Ok(Some(receive)),
-            Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
-                Err(refused)
-            }
-            None => Ok(None),
-        }
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.offload.with_engine(|engine| engine.probe(selector))
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.offload.with_engine(|engine| engine.matched_probe(selector))
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.offload.with_engine(|engine| engine.cancel(receive))
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.offload.with_engine(|engine| engine.retract(message))
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.offload.with_engine(|engine| engine.readdress(message, source))
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.offload.with_engine(|engine| engine.set_hints(context, hints))
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.offload.with_engine(|engine| engine.close(context, drained));
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.offload.with_engine(|engine| engine.fail_source(context, source, drained));
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.offload.look(|engine| engine.visit(queue, each));
-    }
-
-    fn posted_len(&self) -> usize {
-        self.offload.look(|engine| engine.posted_len())
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.offload.look(|engine| engine.unexpected_len())
-    }
-
-    fn order(&self) -> Order {
-        self.offload.look(|engine| engine.order())
-    }
-
-    fn demands(&self) -> Hints {
-        self.offload.look(|engine| engine.demands())
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.offload.look(|engine| engine.footprint())
-    }
 }

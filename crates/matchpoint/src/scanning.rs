@@ -2,8 +2,8 @@
 
 use crate::blocks::{Blocks, Found, Keys, Place, Wanted};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
+use crate::engine::{Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{Envelope, Selector};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::scan::{Kernel, Lanes};
@@ -14,7 +14,7 @@ pub(crate) trait Scheme: Copy + Send + 'static {
     /// The keys of a block of receives.
     type Posted: Keys<Receive, Self> + Send;
     /// The keys of a block of messages.
-    type Unexpected: Keys<Waiting, Self> + Send;
+    type Unexpected: Keys<Message, Self> + Send;
     /// What an arrival compares keys with.
     type Key: Copy;
     /// What a receive or a probe compares keys with.
@@ -28,13 +28,6 @@ pub(crate) trait Scheme: Copy + Send + 'static {
     fn accepting<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
     /// Messages that may be accepted: all that are, and some that are not. `inline(always)`.
     fn accepted<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
-}
-
-/// A message that waits: 32 bytes, two to a cache line. Hash values are of no use here.
-#[derive(Clone, Copy)]
-pub(crate) struct Waiting {
-    pub(crate) envelope: Envelope,
-    id: MsgId,
 }
 
 /// An arriving message, in search of a receive.
@@ -68,7 +61,7 @@ struct Request<'a, S> {
     selector: &'a Selector,
 }
 
-impl<S: Scheme> Wanted<Waiting, S::Unexpected> for Request<'_, S> {
+impl<S: Scheme> Wanted<Message, S::Unexpected> for Request<'_, S> {
     type Key = S::Query;
 
     #[inline(always)]
@@ -82,8 +75,8 @@ impl<S: Scheme> Wanted<Waiting, S::Unexpected> for Request<'_, S> {
     }
 
     #[inline(always)]
-    fn matches(&self, waiting: &Waiting) -> bool {
-        self.selector.matches(&waiting.envelope)
+    fn matches(&self, message: &Message) -> bool {
+        self.selector.matches(&message.envelope)
     }
 }
 
@@ -92,7 +85,7 @@ pub(crate) struct Scanning<S: Scheme, E: Effort> {
     scheme: S,
     kernel: Kernel,
     posted: Blocks<Receive, S::Posted>,
-    unexpected: Blocks<Waiting, S::Unexpected>,
+    unexpected: Blocks<Message, S::Unexpected>,
     hints: HintTable,
     effort: E,
     /// Counts hits that were none.
@@ -113,10 +106,13 @@ impl<S: Scheme, E: Effort> Scanning<S, E> {
     }
 
     #[inline]
-    fn find_posted(&mut self, envelope: &Envelope) -> Option<Found> {
+    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let arrival = Arrival { scheme: &self.scheme, envelope };
         let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
-        self.posted.find(self.kernel, Queue::Posted, &arrival, effort, in_vain)
+        let found = self.posted.find(self.kernel, Queue::Posted, &arrival, effort, in_vain)?;
+        let id = self.posted.get(found.place).id;
+        self.posted.take(&self.scheme, found);
+        Some(id)
     }
 
     #[inline]
@@ -124,6 +120,16 @@ impl<S: Scheme, E: Effort> Scanning<S, E> {
         let request = Request { scheme: &self.scheme, selector };
         let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
         self.unexpected.find(self.kernel, Queue::Unexpected, &request, effort, in_vain)
+    }
+
+    #[inline]
+    fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        self.posted.push(&self.scheme, receive)
+    }
+
+    #[inline]
+    fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
+        self.unexpected.push(&self.scheme, message)
     }
 
     #[inline]
@@ -156,8 +162,7 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
     }
 
     fn message(&self, at: Place) -> Message {
-        let waiting = self.unexpected.get(at);
-        Message::new(waiting.id, waiting.envelope)
+        *self.unexpected.get(at)
     }
 
     fn take_posted(&mut self, at: Place) {
@@ -169,9 +174,16 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
     }
 
     fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
-        let id = self.unexpected.get(at).id;
-        self.unexpected.replace(&self.scheme, at, Waiting { envelope: named, id });
+        let message = Message { envelope: named, ..*self.unexpected.get(at) };
+        self.unexpected.replace(&self.scheme, at, message);
         Ok(())
+    }
+
+    fn settle(&mut self, queue: Queue) {
+        match queue {
+            Queue::Posted => self.posted.settle(&self.scheme),
+            Queue::Unexpected => self.unexpected.settle(&self.scheme),
+        }
     }
 
     fn hints(&mut self) -> &mut HintTable {
@@ -180,61 +192,7 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
 }
 
 impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
-    // Inlined into `post_exact`, so that the selector does not pass through memory: 5 ns.
-    #[inline(always)]
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        let receive = Receive::new(id, *selector);
-        self.hints.admit(&receive.selector)?;
-        if let Some(found) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_message(found)));
-        }
-        self.posted.push(&self.scheme, receive)?;
-        Ok(None)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        if let Some(found) = self.find_posted(&message.envelope) {
-            let id = self.posted.get(found.place).id;
-            self.posted.take(&self.scheme, found);
-            return Ok(Some(id));
-        }
-        self.hints.admit_unexpected(message.envelope.context)?;
-        self.unexpected.push(&self.scheme, Waiting { envelope: message.envelope, id: message.id })?;
-        Ok(None)
-    }
-
-    upkeep::provided!(probe matched_probe set_hints);
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        let readdressed = upkeep::readdress(self, message, source);
-        self.posted.settle(&self.scheme);
-        self.unexpected.settle(&self.scheme);
-        readdressed
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        let cancelled = upkeep::cancel(self, receive);
-        self.posted.settle(&self.scheme);
-        cancelled
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        let retracted = upkeep::retract(self, message);
-        self.unexpected.settle(&self.scheme);
-        retracted
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        upkeep::close(self, context, drained);
-        self.posted.settle(&self.scheme);
-        self.unexpected.settle(&self.scheme);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-        self.posted.settle(&self.scheme);
-    }
+    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
         match queue {

@@ -69,12 +69,10 @@ fn each_rank_has_its_own_partners() {
     let file = folder.path().join("app.partners");
     let written = profile("fillboundary-27", &file);
     let name = |more: &str| format!("partner:mode=static,profile={}{more}", file.display());
-    let (all, hash, one) = (name(""), name(",hash=phf"), name(",process=0"));
-    let measurements = measured("fillboundary-27", &["list", &all, &hash, &one, "rank_array"]);
-    let [list, all, hash, one, array] = &measurements.engines[..] else {
-        unreachable!("five were asked for")
-    };
-    for engine in [all, hash, one, array] {
+    let (all, one) = (name(""), name(",process=0"));
+    let measurements = measured("fillboundary-27", &["list", &all, &one, "rank_array"]);
+    let [list, all, one, array] = &measurements.engines[..] else { unreachable!("four were asked for") };
+    for engine in [all, one, array] {
         assert_eq!((engine.matched, engine.disagreements), (list.matched, 0), "{}", engine.name);
     }
     let attempts = |engine: &matchpoint_replay::measurements::EngineMeasurements| {
@@ -82,7 +80,6 @@ fn each_rank_has_its_own_partners() {
     };
     // Whoever sent more than the average of all is a partner: nearly everybody who sent at all.
     assert!(attempts(all) < attempts(list) / 3 && attempts(all) >= attempts(array));
-    assert_eq!(attempts(all), attempts(hash));
     assert!(attempts(one) > 2 * attempts(all), "the neighbours of rank 0 are not those of others");
     assert!(written.known.iter().all(|process| !process.sources.is_empty()));
 }

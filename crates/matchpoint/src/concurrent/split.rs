@@ -71,12 +71,10 @@ use std::task::Poll;
 use self::batch::BATCH;
 use self::inside::{Begun, Home, Inside, Kept, Rules, Sound};
 use super::Concurrent;
-use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
-};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
+use crate::engine::{Deliver, Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused, one_by_one};
+use crate::envelope::{Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
-use crate::hints::Hints;
+use crate::forward::forwarded;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// See the [module's documentation](self). `R` is what its own tests change.
@@ -121,7 +119,7 @@ impl<R: Rules> Split<R> {
     }
 
     /// Calls `act` when no batch goes on.
-    fn at_home<A>(&self, act: impl FnOnce(&mut Home<'_, R>) -> A) -> A {
+    fn call<A>(&self, act: impl FnOnce(&mut Home<'_, R>) -> A) -> A {
         self.after_batch(self.lock(), act)
     }
 
@@ -254,7 +252,7 @@ impl<R: Rules> Concurrent for Split<R> {
 
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let message = Message::new(id, Envelope::of(pair, tag));
-        self.at_home(|home| home.arrive(message))
+        self.call(|home| home.arrive(message))
     }
 
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
@@ -290,36 +288,14 @@ impl<R: Rules> Concurrent for Split<R> {
         self.beside(|kept| kept.readdress(message, source), |home| home.readdress(message, source))
     }
 
-    fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.at_home(|home| home.set_hints(context, hints))
-    }
-
-    fn close(&self, context: ContextId, drained: &mut Drained) {
-        self.at_home(|home| home.close(context, drained));
-    }
-
-    fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.at_home(|home| home.fail_source(context, source, drained));
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.at_home(|home| home.visit(queue, each));
-    }
-
-    fn posted_len(&self) -> usize {
-        self.at_home(|home| home.posted_len())
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.at_home(|home| home.unexpected_len())
-    }
+    forwarded!(concurrent: set_hints close fail_source visit posted_len unexpected_len);
 
     fn substitute(&self) -> Option<String> {
-        self.at_home(|home| home.substitute())
+        self.call(|home| home.substitute())
     }
 
     fn footprint(&self) -> Footprint {
-        let inside = self.at_home(|home| home.footprint());
+        let inside = self.call(|home| home.footprint());
         let own = size_of::<Self>() as u64;
         Footprint { fixed_bytes: inside.fixed_bytes + own, peak_bytes: inside.peak_bytes + own, ..inside }
     }

@@ -14,8 +14,6 @@ pub mod optimistic_parallel;
 pub mod partner;
 pub mod rank_array;
 mod software;
-#[cfg(test)]
-mod template;
 pub mod ucx;
 pub mod vector;
 
@@ -131,7 +129,7 @@ impl<'a> Arguments<'a> {
         let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
         let default = default.expect("an engine reads only the parameters it lists");
         let text = self.given.iter().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
-        text.parse().map_err(|_| self.invalid(key, text, default.meaning))
+        text.parse().map_err(|_| self.invalid(key, text))
     }
 
     /// The value of a number within bounds.
@@ -149,8 +147,20 @@ impl<'a> Arguments<'a> {
         if bounds.contains(&number) {
             return Ok(number);
         }
-        let of = self.spec.parameters.iter().find(|parameter| parameter.key == key);
-        Err(self.invalid(key, &number.to_string(), of.map_or("", |of| of.meaning)))
+        Err(self.invalid(key, &number.to_string()))
+    }
+
+    /// The value of a parameter that is one of these words.
+    ///
+    /// # Errors
+    /// It is none of them.
+    ///
+    /// # Panics
+    /// As [`get`](Self::get).
+    pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, NameError> {
+        let given: String = self.get(key)?;
+        let found = words.iter().find(|(word, _)| *word == given);
+        found.map(|&(_, value)| value).ok_or_else(|| self.invalid(key, &given))
     }
 
     /// Whether a parameter was given, be it its default.
@@ -159,13 +169,13 @@ impl<'a> Arguments<'a> {
     }
 
     /// The error for a value out of range, or for none at all.
-    pub fn invalid(&self, key: &str, value: &str, meaning: &str) -> NameError {
+    pub fn invalid(&self, key: &str, value: &str) -> NameError {
         let value = if value.is_empty() { "nothing".to_owned() } else { format!("`{value}`") };
-        let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
-        let default = default.map_or(String::new(), |parameter| format!("{key}={} ", parameter.default));
+        let of = self.spec.parameters.iter().find(|parameter| parameter.key == key);
+        let takes = of.map_or(String::new(), |of| format!("{key}={} ({})", of.default, of.meaning));
         NameError::new(
             format!("engine `{}`: {value} is no value for `{key}`", self.spec.name),
-            format!("it takes {default}({meaning}); {LISTED}"),
+            format!("it takes {takes}; {LISTED}"),
         )
     }
 }
@@ -279,70 +289,18 @@ pub fn create_counting(name: &str) -> Built {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Message, MsgId, Receive, RecvId};
-    use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
-
-    /// Not all laws, which are another crate's: that whoever copies it begins with something that matches.
-    #[test]
-    #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
-    fn the_template_answers_as_a_list_does() {
-        let mut random = 1_u64;
-        let mut draw = |below: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % below
-        };
-        let made = |spec: &Spec| {
-            let arguments = Arguments::parse(spec, "").unwrap();
-            (spec.build)(&arguments, true).unwrap()
-        };
-        let (mut list, mut template) = (made(&list::SPEC), made(&template::SPEC));
-        let (mut selectors, mut envelopes) = (Vec::new(), Vec::new());
-        let mut matches = 0;
-        for id in 0..20_000 {
-            let tag = Tag(draw(4));
-            let source = Rank(draw(3) as u32);
-            let asked = match draw(6) {
-                0 => Wild::Any,
-                1 => Wild::Masked(TagMask { value: tag, ignore: 1 }),
-                2 => Wild::Masked(TagMask { value: tag, ignore: 2 }),
-                _ => Wild::Is(tag),
-            };
-            let selector =
-                Selector::new(ContextId(0), if draw(4) == 0 { Wild::Any } else { Wild::Is(source) }, asked);
-            let envelope = Envelope::new(ContextId(0), source, tag);
-            let other = draw(id + 1) as usize;
-            selectors.push(selector);
-            envelopes.push(envelope);
-            let answers = |engine: &mut dyn Engine, call: u64| match call {
-                0..4 => format!("{:?}", engine.post(Receive::new(RecvId(id), selector))),
-                4..8 => format!("{:?}", engine.arrive_message(Message::new(MsgId(id), envelope))),
-                8 => format!("{:?}", engine.probe(&selector)),
-                9 => format!("{:?}", engine.matched_probe(&selector)),
-                10 => format!("{}", engine.cancel(&Receive::new(RecvId(other as u64), selectors[other]))),
-                _ => format!("{}", engine.retract(&Message::new(MsgId(other as u64), envelopes[other]))),
-            };
-            let call = draw(12);
-            let right = answers(&mut *list, call);
-            assert_eq!(answers(&mut *template, call), right, "{call} of {id}");
-            assert_eq!(
-                (template.posted_len(), template.unexpected_len()),
-                (list.posted_len(), list.unexpected_len())
-            );
-            matches += u32::from(right.contains("Ok(Some"));
-        }
-        assert!(matches > 1000, "{matches}");
-        let (searched, of_list) = (template.attempts(), list.attempts());
-        assert!(searched.unexpected < of_list.unexpected, "{searched:?} {of_list:?}");
-    }
 
     #[test]
-    fn what_the_recipe_shows_is_in_the_template() {
+    fn recipe_shows_code_of_engines() {
         let recipe = include_str!("../../../../CONTRIBUTING.md");
         let shown: Vec<&str> =
             recipe.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(!shown.is_empty());
         for block in shown {
-            assert!(include_str!("template.rs").contains(block), "not in template.rs:\n{block}");
+            let is_there = [include_str!("list.rs"), include_str!("rank_array.rs")]
+                .into_iter()
+                .any(|engine| engine.contains(block));
+            assert!(is_there, "neither in list.rs nor in rank_array.rs:\n{block}");
         }
     }
 

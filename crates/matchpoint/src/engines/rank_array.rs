@@ -22,8 +22,8 @@ use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Chain, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
+use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Order};
 use crate::peers::Peers;
@@ -50,12 +50,7 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let order: String = arguments.get("order")?;
-    let order = match order.as_str() {
-        "total" => Order::Total,
-        "per_source" => Order::PerSource,
-        other => return Err(arguments.invalid("order", other, SPEC.parameters[0].meaning)),
-    };
+    let order = arguments.word("order", &[("total", Order::Total), ("per_source", Order::PerSource)])?;
     let dense: u64 = arguments.within("dense", 0..=1 << 24)?;
     Ok(if counting {
         Box::new(RankArray::<Attempts>::new(order, dense))
@@ -165,14 +160,18 @@ impl<E: Effort> RankArray<E> {
         found
     }
 
-    fn find_posted(&mut self, envelope: &Envelope) -> Option<Place> {
+    /// Takes the receive that a message with `envelope` goes to.
+    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
         let named = communicator.peers.get(envelope.source).map(|peer| peer.posted).unwrap_or_default();
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let found = named.search_merged(communicator.from_any, &self.posted, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        found.map(|(at, _)| at)
+        let (at, _) = found?;
+        let id = self.posted.get(at).value.id;
+        self.take_posted(at);
+        Some(id)
     }
 
     /// Queues a receive that no message waits for.
@@ -251,13 +250,12 @@ impl<E: Effort> Queues for RankArray<E> {
     }
 
     fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
-        let Aged { value: Message { envelope: old, .. }, age } = *self.unexpected.get(at);
+        let old = self.unexpected.get(at).value.envelope;
         let Some(communicator) = self.communicators.find(named.context) else { return Ok(()) };
         communicator.unexpected(named.source, self.dense)?;
         communicator.unexpected(old.source, self.dense)?.unlink(&mut self.unexpected, at);
         let queue = communicator.unexpected(named.source, self.dense)?;
-        let younger = queue.first_younger(&self.unexpected, age);
-        queue.insert_before(&mut self.unexpected, at, younger);
+        queue.insert(&mut self.unexpected, at);
         self.unexpected.get_mut(at).value.envelope = named;
         Ok(())
     }
@@ -268,29 +266,7 @@ impl<E: Effort> Queues for RankArray<E> {
 }
 
 impl<E: Effort> Engine for RankArray<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        let receive = Receive::new(id, *selector);
-        self.hints.admit(&receive.selector)?;
-        if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_message(at)));
-        }
-        self.queue_receive(receive)?;
-        Ok(None)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        if let Some(at) = self.find_posted(&message.envelope) {
-            let id = self.posted.get(at).value.id;
-            self.take_posted(at);
-            return Ok(Some(id));
-        }
-        self.hints.admit_unexpected(message.envelope.context)?;
-        self.queue_message(message)?;
-        Ok(None)
-    }
-
-    upkeep::provided!(probe matched_probe cancel retract readdress set_hints fail_source visit);
+    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());

@@ -10,13 +10,12 @@
 //!   memory because the other is in use: once warm, nothing is allocated, as often as it falls back and returns.
 
 use crate::effort::Attempts;
-use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
-};
+use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, Arguments, Built, Parameter};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::envelope::{ContextId, Selector};
 use crate::footprint::Footprint;
-use crate::hints::{Hints, Order};
+use crate::forward::forwarded;
+use crate::hints::Hints;
 use crate::takeover::{give_back, take_over};
 
 /// The engine that goes on, by its name in the registry.
@@ -40,11 +39,10 @@ pub(super) trait Tables: Engine {
 
 /// The engine, with software behind it if [`FULL`] says so.
 pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
-    let full: String = arguments.get(FULL.key)?;
-    match full.as_str() {
-        "refuse" => Ok(Box::new(tables)),
-        "software" => Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?))),
-        other => Err(arguments.invalid(FULL.key, other, FULL.meaning)),
+    if arguments.word(FULL.key, &[("refuse", false), ("software", true)])? {
+        Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?)))
+    } else {
+        Ok(Box::new(tables))
     }
 }
 
@@ -86,6 +84,10 @@ impl<E: Tables> Backed<E> {
 
     fn engine(&self) -> &dyn Engine {
         if self.has_fallen_back { &*self.software } else { &self.tables }
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
+        read(self.engine())
     }
 
     /// The engine in use, and the idle one.
@@ -171,29 +173,8 @@ impl<E: Tables> Engine for Backed<E> {
         }
     }
 
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.call(|engine| engine.arrive(id, pair, tag))
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.call(|engine| engine.probe(selector))
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.call(|engine| engine.matched_probe(selector))
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.call(|engine| engine.cancel(receive))
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.call(|engine| engine.retract(message))
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.call(|engine| engine.readdress(message, source))
-    }
+    forwarded!(inside: arrive arrive_batch deliver_batch probe matched_probe cancel retract readdress fail_source);
+    forwarded!(inside: visit queued_in posted_len unexpected_len order demands);
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         self.peaks = self.peaks();
@@ -214,47 +195,6 @@ impl<E: Tables> Engine for Backed<E> {
         in_use.close(context, drained);
         idle.close(context, drained);
         self.return_if_empty();
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.call(|engine| engine.fail_source(context, source, drained));
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.engine().visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.engine().posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.engine().unexpected_len()
-    }
-
-    fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        self.engine().queued_in(context)
-    }
-
-    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        self.call(|engine| engine.arrive_batch(messages, out))
-    }
-
-    fn deliver_batch(
-        &mut self,
-        messages: &[Message],
-        out: &mut Vec<Option<RecvId>>,
-        deliver: &Deliver<'_>,
-    ) -> Result<(), Refused> {
-        self.call(|engine| engine.deliver_batch(messages, out, deliver))
-    }
-
-    fn order(&self) -> Order {
-        self.engine().order()
-    }
-
-    fn demands(&self) -> Hints {
-        self.engine().demands()
     }
 
     fn substitute(&self) -> Option<&str> {

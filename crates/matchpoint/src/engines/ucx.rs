@@ -36,12 +36,7 @@ pub(super) const SPEC: Spec = Spec {
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let modulus: u32 = arguments.within("n", 1..=1 << 24)?;
-    let tags: String = arguments.get("tags")?;
-    let tags = match tags.as_str() {
-        "open_mpi" => Tags::OpenMpi,
-        "mpich" => Tags::Mpich,
-        other => return Err(arguments.invalid("tags", other, SPEC.parameters[1].meaning)),
-    };
+    let tags = arguments.word("tags", &[("open_mpi", Tags::OpenMpi), ("mpich", Tags::Mpich)])?;
     let (scheme, buckets) = (Buckets { modulus, tags }, modulus.next_power_of_two());
     Ok(if counting {
         Box::new(Bins::<Attempts, _>::with_scheme(scheme, buckets))

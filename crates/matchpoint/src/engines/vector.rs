@@ -15,10 +15,10 @@
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
 use crate::effort::Attempts;
-use crate::engine::Receive;
+use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{Kernel, LANES, Lanes};
-use crate::scanning::{Scanning, Scheme, Waiting};
+use crate::scanning::{Scanning, Scheme};
 
 pub(super) const SPEC: Spec = Spec {
     name: "vector",
@@ -137,10 +137,10 @@ impl Default for Messages {
     }
 }
 
-impl Keys<Waiting, Pairs> for Messages {
+impl Keys<Message, Pairs> for Messages {
     #[inline]
-    fn set(&mut self, _: &Pairs, lane: usize, waiting: &Waiting) {
-        (self.sources[lane], self.tags[lane]) = Pairs.key(&waiting.envelope);
+    fn set(&mut self, _: &Pairs, lane: usize, message: &Message) {
+        (self.sources[lane], self.tags[lane]) = Pairs.key(&message.envelope);
     }
 }
 

@@ -9,10 +9,10 @@
 //! search and no memory but [`Counts`], about half a kilobyte.
 
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::engine::{Engine, MsgId, RecvId, Refused};
+use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
-use crate::hints::{Hints, Order};
+use crate::forward::forwarded;
 
 /// How many searches examined how many entries, in powers of two: element 0 counts searches that examined none,
 /// element `b` those that examined at least 2^(b−1) and fewer than 2^b, the last also all that examined more. Stops
@@ -112,6 +112,14 @@ impl Counted {
         &self.counts
     }
 
+    fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        call(&mut *self.engine)
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
+        read(&*self.engine)
+    }
+
     /// Entries of (the posted, the unexpected) queue examined since the last call.
     #[inline]
     fn examined(&mut self) -> (u64, u64) {
@@ -158,53 +166,8 @@ impl Engine for Counted {
         self.count_probe(found)
     }
 
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.engine.cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.engine.retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.engine.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.engine.set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.engine.close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.engine.fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.engine.visit(queue, each);
-    }
-
-    fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        self.engine.queued_in(context)
-    }
-
-    fn posted_len(&self) -> usize {
-        self.engine.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.engine.unexpected_len()
-    }
-
-    fn order(&self) -> Order {
-        self.engine.order()
-    }
-
-    fn demands(&self) -> Hints {
-        self.engine.demands()
-    }
+    forwarded!(inside: cancel retract readdress set_hints close fail_source visit queued_in posted_len unexpected_len);
+    forwarded!(inside: order demands attempts statistics);
 
     fn substitute(&self) -> Option<&str> {
         self.engine.substitute()
@@ -214,14 +177,6 @@ impl Engine for Counted {
         let own = size_of::<Self>() as u64;
         let inner = self.engine.footprint();
         Footprint { fixed_bytes: inner.fixed_bytes + own, peak_bytes: inner.peak_bytes + own, ..inner }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.engine.attempts()
-    }
-
-    fn statistics(&self) -> Vec<(&'static str, f64)> {
-        self.engine.statistics()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Engines around engines: what would else be sprinkled over each of them.
 
 pub mod counted;
-pub mod recorded;
 
 pub use counted::{Counted, Counts, Depths, ProbeCounts, QueueCounts};
-pub use recorded::Recorded;

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::*;
+use crate::engine::{Drained, Engine, Entry, Queue};
 use crate::engines;
-use crate::envelope::{Envelope, Pair, Selector, Tag, Wild};
+use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
+use crate::hints::Hints;
 
 fn receive(id: u64, source: u64) -> Receive {
     Receive::new(RecvId(id), asks(source))
@@ -224,6 +226,14 @@ struct Crowded {
 }
 
 impl Crowded {
+    fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        call(&mut *self.list)
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
+        read(&*self.list)
+    }
+
     fn room(&self, queue: Queue) -> Result<(), Refused> {
         let is_full = queue == self.queue && self.is_full.load(Ordering::Relaxed);
         if is_full { Err(Refused::Full) } else { Ok(()) }
@@ -251,53 +261,12 @@ impl Engine for Crowded {
         Ok(found)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.list.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.list.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.list.cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.list.retract(message)
-    }
+    forwarded!(inside: probe matched_probe cancel retract set_hints close fail_source);
+    forwarded!(inside: visit posted_len unexpected_len footprint);
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         self.room(Queue::Unexpected)?;
         self.list.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.list.set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.list.close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.list.fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.list.visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.list.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.list.unexpected_len()
-    }
-
-    fn footprint(&self) -> Footprint {
-        self.list.footprint()
     }
 }
 

@@ -25,10 +25,10 @@ mod structure;
 use self::structure::Structure;
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::engine::{Engine, MsgId, RecvId, Refused};
+use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
-use crate::hints::Hints;
+use crate::forward::forwarded;
 
 pub(super) const SPEC: Spec = Spec {
     name: "adaptive",
@@ -62,12 +62,7 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let ranks: String = arguments.get("ranks")?;
-    let ranks = match ranks.as_str() {
-        "no" => false,
-        "yes" => true,
-        other => return Err(arguments.invalid("ranks", other, SPEC.parameters[3].meaning)),
-    };
+    let ranks = arguments.word("ranks", &[("no", false), ("yes", true)])?;
     let n: u32 = arguments.within("n", 1..=1 << 24)?;
     let window: u32 = arguments.within("window", 1..=u32::MAX)?;
     let threshold: u32 = arguments.get("threshold")?;
@@ -122,6 +117,14 @@ impl Adaptive {
             attempts: Attempts::default(),
             peak_bytes: 0,
         }
+    }
+
+    fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        call(self.structure.engine_mut())
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&dyn Engine) -> A) -> A {
+        read(self.structure.engine())
     }
 
     /// A search was made.
@@ -201,45 +204,7 @@ impl Engine for Adaptive {
         found
     }
 
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.structure.engine_mut().cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.structure.engine_mut().retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.structure.engine_mut().readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.structure.engine_mut().set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.structure.engine_mut().close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.structure.engine_mut().fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.structure.engine().visit(queue, each);
-    }
-
-    fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        self.structure.engine().queued_in(context)
-    }
-
-    fn posted_len(&self) -> usize {
-        self.structure.engine().posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.structure.engine().unexpected_len()
-    }
+    forwarded!(inside: cancel retract readdress set_hints close fail_source visit queued_in posted_len unexpected_len);
 
     fn footprint(&self) -> Footprint {
         let inner = self.structure.engine().footprint();

@@ -17,23 +17,22 @@
 //! by the size of the communicator whether the tree is worth its price on short queues; here the user does so, by
 //! choosing the engine.
 //!
-//! P is not known here, so it is a parameter (`ranks`). Sources beyond D⁴ (libfabric addresses, [`Rank::UNKNOWN`], or a
+//! P is not known here, so it is a parameter (`ranks`). Sources beyond D⁴ (libfabric addresses, [`UNKNOWN`](crate::Rank::UNKNOWN), or a
 //! job larger than was said) are hashed, found in O(1): folding them into the tree would
 //! have let one address's depth slow another down. A tree holds 4·D bytes for each array of branches, 8·D for each
 //! array of leaves: one source alone has 320 bytes at D = 16, all of 65536 ranks 8 bytes each and 17 KiB of branches.
 
 mod tree;
 
-use self::tree::{Beyond, Dimension, Tree};
+use self::tree::{Dimension, Tree};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Chain, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
+use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
-use crate::peers::Peers;
 use crate::upkeep::{self, Queues};
 
 pub(super) const SPEC: Spec = Spec {
@@ -71,48 +70,22 @@ const ARRIVAL: usize = 1;
 
 struct Communicator {
     peers: Tree<Peer>,
-    beyond: Peers<Peer>,
     from_any: Chain,
     arrivals: Chain<ARRIVAL>,
 }
 
 impl Communicator {
     fn new(dimension: Dimension) -> Self {
-        let (from_any, arrivals) = (Chain::default(), Chain::default());
-        Communicator { peers: Tree::new(dimension), beyond: Peers::default(), from_any, arrivals }
-    }
-
-    #[inline]
-    fn peer(&self, source: Rank) -> Option<&Peer> {
-        self.peers.get(source).unwrap_or_else(|Beyond| self.beyond.get(source))
-    }
-
-    /// The same to change, and the queue of receives from any source.
-    #[inline]
-    fn peer_mut(&mut self, source: Rank) -> (Option<&mut Peer>, &mut Chain) {
-        let peer = self.peers.get_mut(source).unwrap_or_else(|Beyond| self.beyond.get_mut(source));
-        (peer, &mut self.from_any)
-    }
-
-    #[inline]
-    fn peer_or_insert(&mut self, source: Rank) -> Result<&mut Peer, Refused> {
-        match self.peers.get_or_insert(source) {
-            Ok(peer) => peer,
-            Err(Beyond) => self.beyond.get_or_insert(source, 0),
-        }
+        Communicator { peers: Tree::new(dimension), from_any: Chain::default(), arrivals: Chain::default() }
     }
 
     /// The queue that receives with `selector` wait in.
     #[inline]
     fn posted(&mut self, selector: &Selector) -> Result<&mut Chain, Refused> {
         match selector.source() {
-            Wild::Is(source) => Ok(&mut self.peer_or_insert(source)?.posted),
+            Wild::Is(source) => Ok(&mut self.peers.get_or_insert(source)?.posted),
             _ => Ok(&mut self.from_any),
         }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.peers.bytes() + self.beyond.bytes()
     }
 }
 
@@ -158,7 +131,8 @@ impl<E: Effort> FourD<E> {
         let matches = |_, waiting: &Message| selector.matches(&waiting.envelope);
         let found = match selector.source() {
             Wild::Is(source) => communicator
-                .peer(source)
+                .peers
+                .get(source)
                 .and_then(|peer| peer.unexpected.search(&self.unexpected, u64::MAX, &mut examined, matches)),
             _ => communicator.arrivals.search(&self.unexpected, u64::MAX, &mut examined, matches),
         };
@@ -168,11 +142,12 @@ impl<E: Effort> FourD<E> {
 
     /// Takes the receive that a message goes to. One walk through the tree finds it and the queue it leaves.
     #[inline]
-    fn take_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
+    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
         let matches = |_, receive: &Receive| receive.selector.matches(envelope);
-        let (peer, from_any) = communicator.peer_mut(envelope.source);
+        let Communicator { peers, from_any, .. } = communicator;
+        let peer = peers.get_mut(envelope.source);
         let mut age = u64::MAX;
         let mut found = None;
         if let Some(peer) = peer {
@@ -190,10 +165,35 @@ impl<E: Effort> FourD<E> {
         Some(self.posted.remove(at).value.id)
     }
 
+    /// Queues a receive that no message waits for.
+    #[inline]
+    fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        let age = self.tick();
+        let open = || Communicator::new(self.dimension);
+        let communicator = self.communicators.find_or_open(receive.selector.context(), open)?;
+        let queue = communicator.posted(&receive.selector)?;
+        let at = self.posted.insert(Aged { value: receive, age })?;
+        queue.push(&mut self.posted, at);
+        Ok(())
+    }
+
+    /// Queues a message that no receive waits for.
+    #[inline]
+    fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
+        let age = self.tick();
+        let open = || Communicator::new(self.dimension);
+        let communicator = self.communicators.find_or_open(message.envelope.context, open)?;
+        let queue = &mut communicator.peers.get_or_insert(message.envelope.source)?.unexpected;
+        let at = self.unexpected.insert(Aged { value: message, age })?;
+        queue.push(&mut self.unexpected, at);
+        communicator.arrivals.push(&mut self.unexpected, at);
+        Ok(())
+    }
+
     fn now_bytes(&self) -> u64 {
         size_of::<Self>() as u64
             + self.hints.bytes()
-            + self.communicators.bytes(Communicator::bytes)
+            + self.communicators.bytes(|communicator| communicator.peers.bytes())
             + self.posted.bytes()
             + self.unexpected.bytes()
     }
@@ -234,7 +234,7 @@ impl<E: Effort> Queues for FourD<E> {
         let envelope = self.unexpected.get(at).value.envelope;
         if let Some(communicator) = self.communicators.find(envelope.context) {
             communicator.arrivals.unlink(&mut self.unexpected, at);
-            if let Ok(peer) = communicator.peer_or_insert(envelope.source) {
+            if let Ok(peer) = communicator.peers.get_or_insert(envelope.source) {
                 peer.unexpected.unlink(&mut self.unexpected, at);
             }
         }
@@ -242,13 +242,12 @@ impl<E: Effort> Queues for FourD<E> {
     }
 
     fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
-        let Aged { value: Message { envelope: old, .. }, age } = *self.unexpected.get(at);
+        let old = self.unexpected.get(at).value.envelope;
         let Some(communicator) = self.communicators.find(named.context) else { return Ok(()) };
-        communicator.peer_or_insert(named.source)?;
-        communicator.peer_or_insert(old.source)?.unexpected.unlink(&mut self.unexpected, at);
-        let queue = &mut communicator.peer_or_insert(named.source)?.unexpected;
-        let younger = queue.first_younger(&self.unexpected, age);
-        queue.insert_before(&mut self.unexpected, at, younger);
+        communicator.peers.get_or_insert(named.source)?;
+        communicator.peers.get_or_insert(old.source)?.unexpected.unlink(&mut self.unexpected, at);
+        let queue = &mut communicator.peers.get_or_insert(named.source)?.unexpected;
+        queue.insert(&mut self.unexpected, at);
         self.unexpected.get_mut(at).value.envelope = named;
         Ok(())
     }
@@ -259,38 +258,7 @@ impl<E: Effort> Queues for FourD<E> {
 }
 
 impl<E: Effort> Engine for FourD<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        let receive = Receive::new(id, *selector);
-        self.hints.admit(&receive.selector)?;
-        if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_message(at)));
-        }
-        let age = self.tick();
-        let open = || Communicator::new(self.dimension);
-        let communicator = self.communicators.find_or_open(receive.selector.context(), open)?;
-        let queue = communicator.posted(&receive.selector)?;
-        let at = self.posted.insert(Aged { value: receive, age })?;
-        queue.push(&mut self.posted, at);
-        Ok(None)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        if let Some(id) = self.take_receive(&message.envelope) {
-            return Ok(Some(id));
-        }
-        self.hints.admit_unexpected(message.envelope.context)?;
-        let age = self.tick();
-        let open = || Communicator::new(self.dimension);
-        let communicator = self.communicators.find_or_open(message.envelope.context, open)?;
-        let queue = &mut communicator.peer_or_insert(message.envelope.source)?.unexpected;
-        let at = self.unexpected.insert(Aged { value: message, age })?;
-        queue.push(&mut self.unexpected, at);
-        communicator.arrivals.push(&mut self.unexpected, at);
-        Ok(None)
-    }
-
-    upkeep::provided!(probe matched_probe cancel retract readdress set_hints fail_source visit);
+    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
@@ -309,7 +277,7 @@ impl<E: Effort> Engine for FourD<E> {
     fn footprint(&self) -> Footprint {
         Footprint {
             fixed_bytes: size_of::<Self>() as u64 + self.hints.bytes(),
-            peers_bytes: self.communicators.bytes(Communicator::bytes),
+            peers_bytes: self.communicators.bytes(|communicator| communicator.peers.bytes()),
             entries_bytes: self.posted.bytes() + self.unexpected.bytes(),
             peak_bytes: self.peak_bytes.max(self.now_bytes()),
         }

@@ -6,6 +6,7 @@
 
 use crate::engine::Refused;
 use crate::envelope::Rank;
+use crate::peers::Peers;
 
 /// Digits of a rank: the dimensions that the paper found best.
 const DIMENSIONS: u32 = 4;
@@ -61,26 +62,31 @@ pub(super) struct Tree<P> {
     branches: Vec<u32>,
     /// Of the lowest level, D leaves each.
     leaves: Vec<P>,
+    /// Sources that the tree has no digits for.
+    beyond: Peers<P>,
 }
-
-/// A source that the tree has no digits for.
-pub(super) struct Beyond;
 
 impl<P: Default> Tree<P> {
     pub(super) fn new(dimension: Dimension) -> Self {
-        Tree { dimension, branches: Vec::new(), leaves: Vec::new() }
+        Tree { dimension, branches: Vec::new(), leaves: Vec::new(), beyond: Peers::default() }
     }
 
     /// What is kept for `source`, if an array reaches there. Three branches and a leaf.
     #[inline]
-    pub(super) fn get(&self, source: Rank) -> Result<Option<&P>, Beyond> {
-        Ok(self.place(self.dimension.digits(source).ok_or(Beyond)?).map(|at| &self.leaves[at]))
+    pub(super) fn get(&self, source: Rank) -> Option<&P> {
+        match self.dimension.digits(source) {
+            Some(digits) => self.place(digits).map(|at| &self.leaves[at]),
+            None => self.beyond.get(source),
+        }
     }
 
     /// The same, to change.
     #[inline]
-    pub(super) fn get_mut(&mut self, source: Rank) -> Result<Option<&mut P>, Beyond> {
-        Ok(self.place(self.dimension.digits(source).ok_or(Beyond)?).map(|at| &mut self.leaves[at]))
+    pub(super) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
+        match self.dimension.digits(source) {
+            Some(digits) => self.place(digits).map(|at| &mut self.leaves[at]),
+            None => self.beyond.get_mut(source),
+        }
     }
 
     /// Where the leaf is that these digits lead to.
@@ -99,9 +105,11 @@ impl<P: Default> Tree<P> {
 
     /// What is kept for `source`, from now on if not before.
     #[inline]
-    pub(super) fn get_or_insert(&mut self, source: Rank) -> Result<Result<&mut P, Refused>, Beyond> {
-        let digits = self.dimension.digits(source).ok_or(Beyond)?;
-        Ok(self.grow(digits))
+    pub(super) fn get_or_insert(&mut self, source: Rank) -> Result<&mut P, Refused> {
+        match self.dimension.digits(source) {
+            Some(digits) => self.grow(digits),
+            None => self.beyond.get_or_insert(source, 0),
+        }
     }
 
     #[inline]
@@ -139,7 +147,8 @@ impl<P: Default> Tree<P> {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        (self.branches.capacity() * size_of::<u32>() + self.leaves.capacity() * size_of::<P>()) as u64
+        let arrays = self.branches.capacity() * size_of::<u32>() + self.leaves.capacity() * size_of::<P>();
+        arrays as u64 + self.beyond.bytes()
     }
 }
 
@@ -184,15 +193,13 @@ mod tests {
     #[test]
     fn every_source_has_a_place_of_its_own() {
         let mut tree = Tree::<u32>::new(Dimension::for_ranks(81));
-        assert_eq!(tree.get(Rank(5)).ok().flatten(), None);
-        for source in 0..81 {
-            let Ok(Ok(place)) = tree.get_or_insert(Rank(source)) else { panic!("{source} has a place") };
-            *place = source;
+        assert_eq!(tree.get(Rank(5)), None);
+        for source in (0..81).chain([u32::MAX]) {
+            *tree.get_or_insert(Rank(source)).unwrap() = source;
         }
-        for source in 0..81 {
-            assert_eq!(tree.get(Rank(source)).ok().flatten(), Some(&{ source }));
+        for source in (0..81).chain([u32::MAX]) {
+            assert_eq!(tree.get(Rank(source)), Some(&{ source }));
         }
-        assert!(tree.get(Rank(81)).is_err());
-        assert!(tree.get_or_insert(Rank(u32::MAX)).is_err());
+        assert_eq!(tree.get(Rank(81)), None);
     }
 }

@@ -9,10 +9,10 @@
 use std::marker::PhantomData;
 
 use crate::blocks::Keys;
-use crate::engine::Receive;
+use crate::engine::{Message, Receive};
 use crate::envelope::{ContextId, Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
-use crate::scanning::{Scheme, Waiting};
+use crate::scanning::Scheme;
 
 /// The width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
@@ -219,10 +219,10 @@ impl<K: Width> Default for Messages<K> {
     }
 }
 
-impl<K: Width, F: Fold> Keys<Waiting, Folds<K, F>> for Messages<K> {
+impl<K: Width, F: Fold> Keys<Message, Folds<K, F>> for Messages<K> {
     #[inline]
-    fn set(&mut self, folds: &Folds<K, F>, lane: usize, waiting: &Waiting) {
-        let words = folds.key(&waiting.envelope);
+    fn set(&mut self, folds: &Folds<K, F>, lane: usize, message: &Message) {
+        let words = folds.key(&message.envelope);
         self.keys[lane] = words.both::<K, F>();
         self.tags[lane] = words.tag::<K, F>();
         self.sources[lane] = words.source::<K, F>();

@@ -66,7 +66,7 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let bits: u32 = arguments.get("bits")?;
     let (rank, tag): (u32, u32) = (arguments.get("rank")?, arguments.get("tag")?);
     if rank > 32 || tag > 32 || rank + tag > 32 {
-        return Err(arguments.invalid("rank", &format!("{rank} beside {tag}"), SPEC.parameters[1].meaning));
+        return Err(arguments.invalid("rank", &format!("{rank} beside {tag}")));
     }
     if bits != 32 && (rank, tag) != (24, 8) {
         return Err(NameError::new(
@@ -74,12 +74,7 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
             "keys of 16 and 8 bits are made of all bits",
         ));
     }
-    let fold: String = arguments.get("fold")?;
-    let is_xor = match &*fold {
-        "sum" => false,
-        "xor" => true,
-        _ => return Err(arguments.invalid("fold", &fold, SPEC.parameters[3].meaning)),
-    };
+    let is_xor = arguments.word("fold", &[("sum", false), ("xor", true)])?;
     if bits == 32 && is_xor {
         return Err(NameError::new(
             "engine `fuzzy`: fold=xor is for bits=16 and bits=8",
@@ -90,7 +85,7 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         32 => engine(Windows::new(rank, tag), kernel, counting),
         16 => folded::<u16>(is_xor, kernel, counting),
         8 => folded::<u8>(is_xor, kernel, counting),
-        _ => return Err(arguments.invalid("bits", &bits.to_string(), SPEC.parameters[0].meaning)),
+        _ => return Err(arguments.invalid("bits", &bits.to_string())),
     })
 }
 

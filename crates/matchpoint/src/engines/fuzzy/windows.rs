@@ -2,10 +2,10 @@
 
 use super::super::vector::spread;
 use crate::blocks::Keys;
-use crate::engine::Receive;
+use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
-use crate::scanning::{Scheme, Waiting};
+use crate::scanning::Scheme;
 
 /// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it, for values that fit their
 /// windows; of those that do not, what lies beyond is folded into the window by exclusive or instead of cut off. The
@@ -106,10 +106,10 @@ impl Default for Messages {
     }
 }
 
-impl Keys<Waiting, Windows> for Messages {
+impl Keys<Message, Windows> for Messages {
     #[inline]
-    fn set(&mut self, windows: &Windows, lane: usize, waiting: &Waiting) {
-        self.0[lane] = windows.key(&waiting.envelope);
+    fn set(&mut self, windows: &Windows, lane: usize, message: &Message) {
+        self.0[lane] = windows.key(&message.envelope);
     }
 }
 

@@ -18,7 +18,7 @@ impl<T: Tally> Optimistic<T> {
         is_free: impl Fn(Place) -> bool,
     ) -> Option<Place> {
         let communicator = self.communicators.get(envelope.context)?;
-        let (receives, hashes) = (self.receives.slab(), Hashes::of(envelope));
+        let (receives, hashes) = (&self.receives, Hashes::of(envelope));
         let found = communicator.posted.find(receives, envelope, hashes, examined, is_free);
         found.map(|(_, at)| at)
     }
@@ -27,7 +27,7 @@ impl<T: Tally> Optimistic<T> {
     /// bin is of one communicator, where the two were posted one after the other.
     #[inline]
     pub(in crate::engines) fn follower(&self, at: Place) -> Option<Place> {
-        let receives = self.receives.slab();
+        let receives = &self.receives;
         let next = receives.next(at, 0);
         (next != NIL && receives.get(next).value.run == receives.get(at).value.run).then_some(next)
     }
@@ -35,18 +35,18 @@ impl<T: Tally> Optimistic<T> {
     /// What the receive at a place asks for.
     #[inline]
     pub(in crate::engines) fn selector(&self, at: Place) -> &Selector {
-        &self.receives.slab().get(at).value.receive.selector
+        &self.receives.get(at).value.receive.selector
     }
 
     /// Every place of a receive is below this.
     pub(in crate::engines) fn places(&self) -> usize {
-        self.receives.slab().places()
+        self.receives.places()
     }
 
     /// A message takes the receive at a place.
     pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: Place) -> RecvId {
         self.tell_arrival(envelope);
-        self.tally.matched(self.receives.slab(), at);
+        self.tally.matched(&self.receives, at);
         let id = self.receive(at).id;
         self.take_posted(at);
         id
@@ -60,7 +60,7 @@ impl<T: Tally> Optimistic<T> {
 
     fn tell_arrival(&mut self, envelope: &Envelope) {
         if let Some(communicator) = self.communicators.find(envelope.context) {
-            self.tally.arrives(&communicator.posted, self.receives.slab(), Hashes::of(envelope));
+            self.tally.arrives(&communicator.posted, &self.receives, Hashes::of(envelope));
         }
     }
 

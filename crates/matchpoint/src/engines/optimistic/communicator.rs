@@ -2,7 +2,7 @@
 //! which is in all (§IV-C).
 
 use super::class::{CLASSES, Class};
-use super::descriptors::Descriptor;
+use super::descriptors::{Descriptor, Descriptors};
 use super::index::Index;
 use super::runs::Runs;
 use crate::chains::{Aged, Place, Slab};
@@ -11,8 +11,7 @@ use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::hints::Hints;
 
-/// A message that waits, and the hash values it was filed under: its sender's or our own. Whichever they were, those
-/// are the bins to take it out of.
+/// A message that waits, and the hash values it was filed under.
 #[derive(Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) message: Message,
@@ -72,7 +71,7 @@ impl PostedIndexes {
     #[inline]
     pub(super) fn find(
         &self,
-        receives: &Slab<Aged<Descriptor>, 1>,
+        receives: &Descriptors,
         envelope: &Envelope,
         hashes: Hashes,
         examined: &mut u64,

@@ -76,12 +76,12 @@ impl<T: Tally> Optimistic<T> {
         let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;
         let index = posted.of_mut(Class::NoWildcard);
         let bins = index.len();
-        Some(Exact { receives: self.receives.slab_mut().lend(index.bins_mut()), bins })
+        Some(Exact { receives: self.receives.lend(index.bins_mut()), bins })
     }
 
     /// What one of the threads that receives of `context` were lent to has taken of them.
     pub(in crate::engines) fn take_back(&mut self, context: ContextId, taken: &Taken) {
-        self.receives.slab_mut().take_back(taken);
+        self.receives.take_back(taken);
         self.tally.examined(Queue::Posted, taken.examined);
         if let Some(communicator) = self.communicators.find(context) {
             communicator.posted.of_mut(Class::NoWildcard).emptied(taken.emptied);

@@ -87,8 +87,7 @@ impl<const W: usize> Index<W> {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
             self.occupied += u32::from(*bin == Chain::default());
-            let younger = bin.first_younger(slab, slab.get(at).age);
-            bin.insert_before(slab, at, younger);
+            bin.insert(slab, at);
         }
     }
 

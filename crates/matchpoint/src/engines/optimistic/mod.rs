@@ -87,10 +87,7 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let bins: u32 = arguments.get("bins")?;
-    if !(1..=1 << hashes::BITS).contains(&bins) {
-        return Err(arguments.invalid("bins", &bins.to_string(), SPEC.parameters[0].meaning));
-    }
+    let bins: u32 = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
     let capacity = capacity as usize;
     if counting {
@@ -104,6 +101,8 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
 pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
+    /// As many receives fit, and no more; 0: as many as memory has room for.
+    capacity: usize,
     messages: Messages,
     /// The label of what is queued next (§III-C): its age.
     label: u64,
@@ -118,7 +117,8 @@ impl<T: Tally> Optimistic<T> {
     pub(super) fn new(bins: u32, capacity: usize) -> Self {
         Optimistic {
             communicators: Communicators::default(),
-            receives: Descriptors::new(capacity),
+            receives: Descriptors::default(),
+            capacity,
             messages: Messages::default(),
             label: 0,
             hints: HintTable::default(),
@@ -145,7 +145,7 @@ impl<T: Tally> Optimistic<T> {
     #[inline]
     fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
-        let receives = self.receives.slab_mut();
+        let receives = &mut self.receives;
         self.tally.arrives(&communicator.posted, receives, hashes);
         let mut examined = 0;
         let found = communicator.posted.find(receives, envelope, hashes, &mut examined, |_| true);
@@ -202,7 +202,7 @@ impl<T: Tally> Optimistic<T> {
     }
 
     fn entries_bytes(&self) -> u64 {
-        self.receives.slab().bytes() + self.messages.bytes()
+        self.receives.bytes() + self.messages.bytes()
     }
 }
 
@@ -211,7 +211,7 @@ impl<T: Tally> Queues for Optimistic<T> {
     type Unexpected = Place;
 
     fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
-        self.receives.slab().iter().map(|(at, posted)| (posted.age, at))
+        self.receives.iter().map(|(at, posted)| (posted.age, at))
     }
 
     fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
@@ -219,7 +219,7 @@ impl<T: Tally> Queues for Optimistic<T> {
     }
 
     fn receive(&self, at: Place) -> Receive {
-        self.receives.slab().get(at).value.receive
+        self.receives.get(at).value.receive
     }
 
     fn message(&self, at: Place) -> Message {
@@ -228,7 +228,7 @@ impl<T: Tally> Queues for Optimistic<T> {
 
     fn take_posted(&mut self, at: Place) {
         let selector = self.receive(at).selector;
-        let receives = self.receives.slab_mut();
+        let receives = &mut self.receives;
         if let Some(communicator) = self.communicators.find(selector.context()) {
             let class = Class::of(&selector);
             communicator.posted.of_mut(class).unlink(receives, at, class.key_of(&selector));
@@ -264,7 +264,7 @@ impl<T: Tally> Tables for Optimistic<T> {
 
     fn clear(&mut self) {
         self.communicators.iter_mut().for_each(Communicator::clear);
-        self.receives.slab_mut().clear();
+        self.receives.clear();
         self.messages.clear();
     }
 }
@@ -277,19 +277,22 @@ impl<T: Tally> Engine for Optimistic<T> {
         if let Some(at) = self.find_unexpected(selector) {
             return Ok(Some(self.take_message(at)));
         }
-        self.receives.admit()?;
+        if self.capacity != 0 && self.receives.len() >= self.capacity {
+            // The caller falls back to another engine, as the paper's library falls back to software.
+            return Err(Refused::Full);
+        }
         let context = selector.context();
         let communicator = self.communicators.find_or_open(context, Communicator::default)?;
         let Communicator { posted, runs, .. } = communicator;
         let class = Class::of(selector);
         let index = posted.prepare(class, self.bins)?;
         let run = runs.of_next(selector);
-        let at = self.receives.insert(Descriptor { receive, run }, self.label)?;
+        let at = self.receives.insert(Aged { value: Descriptor { receive, run }, age: self.label })?;
         self.label += 1;
         let key = class.key_of(selector);
-        index.push(self.receives.slab_mut(), at, key);
+        index.push(&mut self.receives, at, key);
         let length = runs.posted(selector, run);
-        self.tally.posted(posted, self.receives.slab(), (class, key), length);
+        self.tally.posted(posted, &self.receives, (class, key), length);
         Ok(None)
     }
 
@@ -326,7 +329,7 @@ impl<T: Tally> Engine for Optimistic<T> {
     }
 
     fn posted_len(&self) -> usize {
-        self.receives.slab().len()
+        self.receives.len()
     }
 
     fn unexpected_len(&self) -> usize {

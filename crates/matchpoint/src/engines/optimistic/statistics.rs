@@ -3,8 +3,8 @@
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
-use super::descriptors::Descriptor;
-use crate::chains::{Aged, Place, Slab};
+use super::descriptors::Descriptors;
+use crate::chains::Place;
 use crate::effort::{Attempts, Effort};
 use crate::engine::Queue;
 use crate::hashes::Hashes;
@@ -15,13 +15,13 @@ pub(in crate::engines) trait Tally: Effort {
     const LISTENS: bool = false;
 
     /// A message with these hash values is about to be searched for among the receives of its communicator.
-    fn arrives(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: Hashes) {}
+    fn arrives(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
     /// A receive was put into the index of its class, under its key; it is the so manyth of its run.
-    fn posted(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: (Class, u32), _length: u32) {}
+    fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
     /// The receive at a place is about to be given to a message.
-    fn matched(&mut self, _: &Slab<Aged<Descriptor>, 1>, _: Place) {}
+    fn matched(&mut self, _: &Descriptors, _: Place) {}
 
     /// All of it, by name.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
@@ -69,7 +69,7 @@ impl Effort for Counts {
 impl Tally for Counts {
     const LISTENS: bool = true;
 
-    fn arrives(&mut self, indexes: &PostedIndexes, receives: &Slab<Aged<Descriptor>, 1>, hashes: Hashes) {
+    fn arrives(&mut self, indexes: &PostedIndexes, receives: &Descriptors, hashes: Hashes) {
         self.arrivals += 1;
         for class in CLASSES {
             let index = indexes.of(class);
@@ -81,7 +81,7 @@ impl Tally for Counts {
     fn posted(
         &mut self,
         indexes: &PostedIndexes,
-        receives: &Slab<Aged<Descriptor>, 1>,
+        receives: &Descriptors,
         (class, key): (Class, u32),
         length: u32,
     ) {
@@ -93,7 +93,7 @@ impl Tally for Counts {
         self.run_max = self.run_max.max(length);
     }
 
-    fn matched(&mut self, receives: &Slab<Aged<Descriptor>, 1>, at: Place) {
+    fn matched(&mut self, receives: &Descriptors, at: Place) {
         let run = |at| receives.get(at).value.run;
         let next = receives.next(at, 0);
         self.matches += 1;

@@ -8,15 +8,13 @@
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
-use super::descriptors::Descriptor;
+use super::descriptors::Descriptors;
 use super::index::Index;
 use super::{Optimistic, Tally};
-use crate::chains::{Aged, Front, NIL, Place, Slab};
+use crate::chains::{Front, NIL, Place};
 use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
-
-type Receives = Slab<Aged<Descriptor>, 1>;
 
 /// See the [module's documentation](self). All messages are of the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
@@ -46,7 +44,7 @@ impl Walk {
     fn step(
         &mut self,
         index: &mut Index,
-        receives: &mut Receives,
+        receives: &mut Descriptors,
         accepts: impl Fn(&Selector) -> bool,
     ) -> Option<RecvId> {
         let at = self.at;
@@ -67,7 +65,7 @@ impl Walk {
 
     /// Cuts off what was taken.
     #[inline(always)]
-    fn leave(&mut self, index: &mut Index, receives: &mut Receives) {
+    fn leave(&mut self, index: &mut Index, receives: &mut Descriptors) {
         if !self.front.is_empty() {
             index.cut(receives, self.bin, std::mem::take(&mut self.front), self.at);
         }
@@ -83,7 +81,7 @@ impl Walk {
 /// Messages where no receive has a wildcard.
 pub(in crate::engines) struct Single<'a, 'm> {
     index: &'a mut Index,
-    receives: &'a mut Receives,
+    receives: &'a mut Descriptors,
     /// The last message's.
     envelope: &'m Envelope,
     walk: Walk,
@@ -124,7 +122,7 @@ impl Drop for Single<'_, '_> {
 /// Messages where receives may have wildcards.
 pub(in crate::engines) struct Several<'a, 'm> {
     posted: &'a mut PostedIndexes,
-    receives: &'a mut Receives,
+    receives: &'a mut Descriptors,
     /// The last message's.
     envelope: &'m Envelope,
     /// Of the classes that have receives, in the order of `CLASSES`.
@@ -194,7 +192,7 @@ impl Lane {
     fn step(
         &mut self,
         posted: &mut PostedIndexes,
-        receives: &mut Receives,
+        receives: &mut Descriptors,
         envelope: &Envelope,
     ) -> Option<Option<RecvId>> {
         if self.walk.at == NIL {
@@ -207,7 +205,7 @@ impl Lane {
     }
 
     #[inline(always)]
-    fn relabel(&mut self, receives: &Receives) {
+    fn relabel(&mut self, receives: &Descriptors) {
         let at = self.walk.at;
         self.label = if at == NIL { u64::MAX } else { receives.get(at).age };
     }
@@ -219,7 +217,7 @@ impl<T: Tally> Optimistic<T> {
     pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
         let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;
-        let receives = self.receives.slab_mut();
+        let receives = &mut self.receives;
         if is_exact {
             let index = posted.of_mut(Class::NoWildcard);
             let mut stream = Single { index, receives, envelope: first, walk: Walk::NOWHERE };

@@ -17,7 +17,6 @@
 //!   (`no_unexpected`), or there is no memory for all of a batch to wait, the caller matches one by one.
 //! * A batch of one message, or one that finds nothing posted, is matched by the caller alone. Messages of one communicator
 //!   that follow one another are matched together; if it changes, those behind are another batch.
-//! * Hash values that messages bring are not used: a sender that computes them wrongly would take receives from others.
 //! * An engine that counts matches one by one, or in blocks if that is asked for: what is compared is the same.
 //!
 //! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, less where its
@@ -51,12 +50,10 @@ use self::shares::Table;
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::effort::Attempts;
-use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
-};
-use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
+use crate::engine::{Deliver, Engine, Message, Refused};
+use crate::envelope::ContextId;
 use crate::footprint::Footprint;
+use crate::forward::forwarded;
 use crate::hashes;
 use crate::hints::Hints;
 
@@ -104,27 +101,14 @@ pub(super) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    let within = |at: usize, range: std::ops::RangeInclusive<u32>| {
-        let Parameter { key, meaning, .. } = SPEC.parameters[at];
-        let value: u32 = arguments.get(key)?;
-        if range.contains(&value) {
-            Ok(value)
-        } else {
-            Err(arguments.invalid(key, &value.to_string(), meaning))
-        }
-    };
-    let threads = within(0, 1..=MESSAGES as u32)? as usize;
-    let block = within(1, 2..=MESSAGES as u32)? as usize;
-    let bins = within(2, 1..=1 << hashes::BITS)?;
+    let threads = arguments.within("threads", 1..=MESSAGES)?;
+    let block = arguments.within("block", 2..=MESSAGES)?;
+    let bins = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
-    let by: String = arguments.get("by")?;
-    let by = match by.as_str() {
-        "pace" => By::Pace,
-        "optimism" => By::Optimism,
-        "shares" => By::Shares,
-        "order" => By::Order,
-        other => return Err(arguments.invalid("by", other, SPEC.parameters[5].meaning)),
-    };
+    let by = arguments.word(
+        "by",
+        &[("pace", By::Pace), ("optimism", By::Optimism), ("shares", By::Shares), ("order", By::Order)],
+    )?;
     let shape = Shape { threads, block, bins, capacity: capacity as usize, by };
     if counting {
         software::build(OptimisticParallel::<Counts>::new(shape), arguments, counting)
@@ -232,6 +216,16 @@ struct OptimisticParallel<T: Tally> {
     counts: Work,
 }
 
+impl<T: Tally> OptimisticParallel<T> {
+    fn call<A>(&mut self, call: impl FnOnce(&mut Optimistic<T>) -> A) -> A {
+        call(&mut self.tables)
+    }
+
+    fn read<A>(&self, read: impl FnOnce(&Optimistic<T>) -> A) -> A {
+        read(&self.tables)
+    }
+}
+
 impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
     fn hints_on(&self, context: ContextId) -> Hints {
         self.tables.hints_on(context)
@@ -243,13 +237,8 @@ impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.tables.post_open(id, selector)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.tables.arrive(id, pair, tag)
-    }
+    forwarded!(inside: post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    forwarded!(inside: visit queued_in posted_len unexpected_len attempts);
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {
         self.batch(messages, out, None)
@@ -262,54 +251,6 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
         self.batch(messages, out, Some(deliver))
-    }
-
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.tables.probe(selector)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.tables.matched_probe(selector)
-    }
-
-    fn cancel(&mut self, receive: &Receive) -> bool {
-        self.tables.cancel(receive)
-    }
-
-    fn retract(&mut self, message: &Message) -> bool {
-        self.tables.retract(message)
-    }
-
-    fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        self.tables.readdress(message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.tables.set_hints(context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        self.tables.close(context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        self.tables.fail_source(context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.tables.visit(queue, each);
-    }
-
-    fn posted_len(&self) -> usize {
-        self.tables.posted_len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.tables.unexpected_len()
-    }
-
-    fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        self.tables.queued_in(context)
     }
 
     fn footprint(&self) -> Footprint {
@@ -327,10 +268,6 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             entries_bytes,
             peak_bytes: peak_bytes + more,
         }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.tables.attempts()
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

@@ -68,9 +68,9 @@ fn check<R: Rules>(scene: &Scene) {
     let counted = Arc::clone(&orders);
     builder.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
-        let mut tables = Optimistic::<()>::new(2, 0, false);
+        let mut tables = Optimistic::<()>::new(2, 0);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
-        let mut round = Round::<(), R>::new(Optimistic::new(2, 0, false), threads);
+        let mut round = Round::<(), R>::new(Optimistic::new(2, 0), threads);
         round.begin(&mut tables, &messages, threads).expect("there is memory");
         let round = Arc::new(round);
         let worker = |_| {

@@ -50,7 +50,7 @@ use queue::{Found, Queued, Split, Spot};
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
@@ -145,7 +145,8 @@ impl<E: Observed> Partner<E> {
         self.unexpected.take(found.at).id
     }
 
-    fn find_posted(&mut self, envelope: &Envelope) -> Option<Found> {
+    /// Takes the receive that a message with `envelope` goes to.
+    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
         if self.posted.len() == 0 {
             return None;
         }
@@ -160,7 +161,7 @@ impl<E: Observed> Partner<E> {
         let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
         self.log.searched(Queue::Posted, begun);
-        from_any.or(named)
+        from_any.or(named).map(|found| self.posted.take(found.at).id)
     }
 
     fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
@@ -265,31 +266,13 @@ impl<E: Observed> Queues for Partner<E> {
 }
 
 impl<E: Observed> Engine for Partner<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        let receive = Receive::new(id, *selector);
-        self.hints.admit(&receive.selector)?;
-        if let Some(found) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_message(found)));
-        }
-        self.queue_receive(receive)?;
-        Ok(None)
-    }
-
-    fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let message = Message::new(id, Envelope::of(pair, tag));
-        if let Some(Found { at, .. }) = self.find_posted(&message.envelope) {
-            return Ok(Some(self.posted.take(at).id));
-        }
-        self.hints.admit_unexpected(message.envelope.context)?;
-        self.queue_message(message)?;
-        Ok(None)
-    }
-
-    upkeep::provided!(probe matched_probe cancel retract readdress set_hints fail_source visit);
+    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         upkeep::close(self, context, drained);
-        if let Some(number) = self.contexts.forget(context) {
+        let number = self.contexts.forget(context);
+        // Partners of a profile stay: they cost nothing more.
+        if let (Some(number), Some(_)) = (number, self.threshold) {
             self.posted.forget(number);
             self.unexpected.forget(number);
         }

@@ -6,7 +6,6 @@ use super::extraction::{Rule, Sender};
 use super::log::Observed;
 use super::metric::{Metric, Over};
 use super::partners::Partners;
-use super::perfect::{Displacement, Perfect, Phf};
 use super::profile::{Profile, Source, Wanted};
 use super::{Partner, Plan};
 use crate::effort::Attempts;
@@ -61,12 +60,6 @@ pub(in crate::engines) const SPEC: Spec = Spec {
             default: "first",
             meaning: "whose part of the profile: a rank, or first (of the file); static",
         },
-        Parameter {
-            key: "hash",
-            default: "displacement",
-            meaning: "perfect hash: displacement (the paper's; phf where it would take much more than the partners), \
-                      phf (compress, hash, displace); static",
-        },
     ],
     variants: &[
         "threshold=1",
@@ -89,37 +82,33 @@ fn boxed<E: Observed>(arguments: &Arguments<'_>) -> Built {
 
 fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
     // All are read, whether or not they count, so that none may be nonsense.
-    let rule = Rule { metric: metric(arguments)?, over: over(arguments)?, processes: processes(arguments)? };
-    let threshold = bounded(arguments, "threshold", 1..=1 << 24)?;
-    let per_entry = Some(bounded(arguments, "c", 0..=1 << 24)? as u32).filter(|&most| most > 0);
-    let (wanted, hash) = (wanted(arguments)?, hash(arguments)?);
+    let over = arguments.word("over", &[("processes", Over::Processes), ("senders", Over::Senders)])?;
+    let processes = arguments.within("processes", 1..=u32::MAX.into())?;
+    let rule = Rule { metric: metric(arguments)?, over, processes };
+    let threshold: usize = arguments.within("threshold", 1..=1 << 24)?;
+    let per_entry = Some(arguments.within("c", 0..=1 << 24)?).filter(|&most| most > 0);
+    let wanted = wanted(arguments)?;
     let profile: String = arguments.get("profile")?;
-    let mode: String = arguments.get("mode")?;
-    match mode.as_str() {
-        "dynamic" => {
-            // Not `process`, which whoever makes an engine for a rank adds (`at_process`).
-            only_for(arguments, &["profile", "hash"], "mode=static")?;
-            Ok(Plan {
-                rule,
-                threshold: Some(threshold as usize),
-                posted: Partners::none(rule.processes, per_entry),
-                unexpected: Partners::none(rule.processes, per_entry),
-            })
-        }
-        "static" => {
-            // Not `processes`, for the same reason: it has to be that of the profile.
-            only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
-            if profile.is_empty() {
-                return Err(NameError::new(
-                    "engine `partner`: mode=static needs profile=FILE",
-                    "`matchpoint profile TRACE -o FILE` writes one",
-                ));
-            }
-            let processes = arguments.is_given("processes").then_some(rule.processes);
-            profiled(rule, processes, Path::new(&profile), wanted, hash)
-        }
-        other => Err(invalid(arguments, "mode", other)),
+    if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
+        // Not `process`, which whoever makes an engine for a rank adds (`at_process`).
+        only_for(arguments, &["profile"], "mode=static")?;
+        return Ok(Plan {
+            rule,
+            threshold: Some(threshold),
+            posted: Partners::none(rule.processes, per_entry),
+            unexpected: Partners::none(rule.processes, per_entry),
+        });
     }
+    // Not `processes`, for the same reason: it has to be that of the profile.
+    only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
+    if profile.is_empty() {
+        return Err(NameError::new(
+            "engine `partner`: mode=static needs profile=FILE",
+            "`matchpoint profile TRACE -o FILE` writes one",
+        ));
+    }
+    let processes = arguments.is_given("processes").then_some(rule.processes);
+    profiled(rule, processes, Path::new(&profile), wanted)
 }
 
 /// An error if one of these parameters is given, which mean nothing but with `what`.
@@ -134,52 +123,20 @@ fn only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Result<(), 
 }
 
 fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
-    let alpha: f64 = arguments.get("alpha")?;
-    if !(0.0..=1000.0).contains(&alpha) {
-        return Err(invalid(arguments, "alpha", &alpha.to_string()));
+    let alpha: f64 = arguments.within("alpha", 0.0..=1000.0)?;
+    let slope = arguments.word("fence", &[("printed", -alpha), ("tukey", alpha)])?;
+    let metric = arguments.word(
+        "metric",
+        &[
+            ("average", Metric::Average),
+            ("median", Metric::Median),
+            ("upper_fence", Metric::UpperFence { slope }),
+        ],
+    )?;
+    if !matches!(metric, Metric::UpperFence { .. }) {
+        only_for(arguments, &["fence", "alpha"], "metric=upper_fence")?;
     }
-    let fence: String = arguments.get("fence")?;
-    let slope = match fence.as_str() {
-        "printed" => -alpha,
-        "tukey" => alpha,
-        other => return Err(invalid(arguments, "fence", other)),
-    };
-    let metric: String = arguments.get("metric")?;
-    let metric = match metric.as_str() {
-        "average" => Metric::Average,
-        "median" => Metric::Median,
-        "upper_fence" => return Ok(Metric::UpperFence { slope }),
-        other => return Err(invalid(arguments, "metric", other)),
-    };
-    only_for(arguments, &["fence", "alpha"], "metric=upper_fence")?;
     Ok(metric)
-}
-
-fn over(arguments: &Arguments<'_>) -> Result<Over, NameError> {
-    let over: String = arguments.get("over")?;
-    match over.as_str() {
-        "processes" => Ok(Over::Processes),
-        "senders" => Ok(Over::Senders),
-        other => Err(invalid(arguments, "over", other)),
-    }
-}
-
-fn processes(arguments: &Arguments<'_>) -> Result<u64, NameError> {
-    bounded(arguments, "processes", 1..=u32::MAX.into())
-}
-
-fn bounded(
-    arguments: &Arguments<'_>,
-    key: &str,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<u64, NameError> {
-    let value = arguments.get(key)?;
-    if range.contains(&value) { Ok(value) } else { Err(invalid(arguments, key, &value.to_string())) }
-}
-
-fn invalid(arguments: &Arguments<'_>, key: &str, value: &str) -> NameError {
-    let parameter = SPEC.parameters.iter().find(|parameter| parameter.key == key);
-    arguments.invalid(key, value, parameter.map_or("", |parameter| parameter.meaning))
 }
 
 /// Whose part of a profile.
@@ -187,34 +144,12 @@ fn wanted(arguments: &Arguments<'_>) -> Result<Wanted, NameError> {
     let process: String = arguments.get("process")?;
     match process.as_str() {
         "first" => Ok(Wanted::First),
-        rank => Ok(Wanted::Rank(rank.parse().map_err(|_| invalid(arguments, "process", rank))?)),
-    }
-}
-
-/// Which perfect hash.
-#[derive(Clone, Copy)]
-enum Hash {
-    Displacement,
-    Phf,
-}
-
-fn hash(arguments: &Arguments<'_>) -> Result<Hash, NameError> {
-    let hash: String = arguments.get("hash")?;
-    match hash.as_str() {
-        "displacement" => Ok(Hash::Displacement),
-        "phf" => Ok(Hash::Phf),
-        other => Err(invalid(arguments, "hash", other)),
+        rank => Ok(Wanted::Rank(rank.parse().map_err(|_| arguments.invalid("process", rank))?)),
     }
 }
 
 /// The static approach: partners of one process, by what the profile counted.
-fn profiled(
-    rule: Rule,
-    processes: Option<u64>,
-    file: &Path,
-    wanted: Wanted,
-    hash: Hash,
-) -> Result<Plan, NameError> {
+fn profiled(rule: Rule, processes: Option<u64>, file: &Path, wanted: Wanted) -> Result<Plan, NameError> {
     let profile = Profile::read(file, wanted)
         .map_err(|error| NameError::new("engine `partner` cannot use its profile", error.to_string()))?;
     if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {
@@ -229,7 +164,7 @@ fn profiled(
     }
     let rule = Rule { processes: profile.processes, ..rule };
     let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
-    let partners = |queue| partners(&rule, sources, queue, hash);
+    let partners = |queue| partners(&rule, sources, queue);
     Ok(Plan {
         rule,
         threshold: None,
@@ -239,7 +174,7 @@ fn profiled(
 }
 
 /// Algorithm 1 on the whole run.
-fn partners(rule: &Rule, sources: &[Source], queue: Queue, hash: Hash) -> Result<Partners, NameError> {
+fn partners(rule: &Rule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
     let counted = |source: &Source| match queue {
         Queue::Posted => source.posted,
         Queue::Unexpected => source.unexpected,
@@ -254,12 +189,7 @@ fn partners(rule: &Rule, sources: &[Source], queue: Queue, hash: Hash) -> Result
     rule.select(&mut senders, &mut Vec::new()).map_err(memory)?;
     let key = |sender: &Sender| u64::from(sender.source.0) + rule.processes * sender.number;
     let keys: Vec<u64> = senders.iter().map(key).collect();
-    let displacement = match hash {
-        Hash::Displacement => Displacement::new(&keys),
-        Hash::Phf => None,
-    };
-    let perfect = displacement.map_or_else(|| Perfect::Phf(Phf::new(&keys)), Perfect::Displacement);
-    Ok(Partners::all(rule.processes, &keys, perfect))
+    Ok(Partners::all(rule.processes, &keys))
 }
 
 #[cfg(test)]
@@ -269,8 +199,6 @@ mod tests {
     #[test]
     fn what_has_no_effect_is_refused() {
         for (given, told) in [
-            ("hash=bogus", "`bogus` is no value for `hash`"),
-            ("hash=phf", "`hash` is for mode=static; give that, or no `hash`"),
             ("process=xyz", "`xyz` is no value for `process`"),
             ("profile=x", "`profile` is for mode=static"),
             ("metric=average,fence=tukey,alpha=3", "`fence` is for metric=upper_fence"),

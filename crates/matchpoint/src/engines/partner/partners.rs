@@ -1,6 +1,6 @@
 //! The partners of one queue, and the hash table that finds them: keys are rank + P × mapped context (Equation 1).
 
-use super::perfect::Perfect;
+use super::perfect::Displacement;
 use crate::chains::{Chain, NIL};
 use crate::engine::Refused;
 use crate::envelope::Rank;
@@ -43,7 +43,7 @@ enum Table {
     /// bound if `None`; then the entries become more as partners do.
     RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
     /// All partners were known from the beginning.
-    Perfect(Perfect),
+    Perfect(Displacement),
 }
 
 /// See the [module's documentation](self).
@@ -59,8 +59,9 @@ impl Partners {
         Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
     }
 
-    /// Those with `keys`, a perfect hash of which is `perfect`.
-    pub fn all(processes: u64, keys: &[u64], perfect: Perfect) -> Self {
+    /// Those with `keys`, found through a perfect hash. If that would take too much memory, they are found through a round
+    /// robin table with an entry for each.
+    pub fn all(processes: u64, keys: &[u64]) -> Self {
         let partner = |key| Partner {
             source: Rank((key % processes) as u32),
             number: key / processes,
@@ -68,8 +69,13 @@ impl Partners {
             queue: Chain::default(),
             next: NIL,
         };
-        let all = keys.iter().map(|&key| partner(key)).collect();
-        Partners { all, table: Table::Perfect(perfect), processes }
+        let table = match Displacement::new(keys) {
+            Some(perfect) => Table::Perfect(perfect),
+            None => Table::RoundRobin { entries: vec![NIL; keys.len()], per_entry: None },
+        };
+        let mut partners = Partners { all: keys.iter().map(|&key| partner(key)).collect(), table, processes };
+        partners.link();
+        partners
     }
 
     pub fn len(&self) -> usize {
@@ -150,12 +156,10 @@ impl Partners {
         true
     }
 
-    /// Forgets the partners of a context that has no entries any more. Those of a profile stay: they cost nothing more.
+    /// Forgets the partners of a context that has no entries any more.
     pub fn forget(&mut self, number: u64) {
-        if let Table::RoundRobin { .. } = self.table {
-            self.all.retain(|partner| partner.number != number);
-            self.link();
-        }
+        self.all.retain(|partner| partner.number != number);
+        self.link();
     }
 
     pub fn bytes(&self) -> u64 {
@@ -208,7 +212,6 @@ impl Partners {
 
 #[cfg(test)]
 mod tests {
-    use super::super::perfect::{Displacement, Phf};
     use super::*;
 
     #[test]
@@ -273,13 +276,18 @@ mod tests {
         assert!(partners.add(1, Rank(3), 7));
         assert_eq!(partners.key(1, Rank(3)), partners.key(0, Rank(19)));
         assert_eq!(partners.find(0, Rank(19)), None);
-        let keys = [19];
-        for perfect in [
-            Perfect::Phf(Phf::new(&keys)),
-            Perfect::Displacement(Displacement::new(&keys).expect("a small key")),
-        ] {
-            let partners = Partners::all(16, &keys, perfect);
-            assert!(partners.find(1, Rank(3)).is_some() && partners.find(0, Rank(19)).is_none());
+        let partners = Partners::all(16, &[19]);
+        assert!(partners.find(1, Rank(3)).is_some() && partners.find(0, Rank(19)).is_none());
+    }
+
+    #[test]
+    fn partners_with_keys_far_apart_are_found() {
+        let keys = [0, 7, (1 << 60) + 5];
+        let partners = Partners::all(1 << 32, &keys);
+        assert!(partners.bytes() < 200, "{} bytes", partners.bytes());
+        for key in keys {
+            assert!(partners.find(key >> 32, Rank(key as u32)).is_some());
         }
+        assert_eq!((partners.len(), partners.find(1, Rank(7))), (3, None));
     }
 }

@@ -25,7 +25,7 @@
 use std::collections::VecDeque;
 
 use super::partners::{Partner, Partners};
-use crate::chains::{Aged, Chain, NIL, Place, Slab};
+use crate::chains::{Aged, Chain, Place, Slab};
 use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
 
@@ -145,30 +145,6 @@ impl<T: Queued> Split<T> {
         None
     }
 
-    /// The first entry of a chain that matches and is older than `until`.
-    #[inline]
-    fn walk(
-        &self,
-        queue: Chain,
-        until: u64,
-        examined: &mut u64,
-        matches: impl Fn(&T) -> bool,
-    ) -> Option<(Place, u64)> {
-        let mut at = queue.head();
-        while at != NIL {
-            let entry = self.slab.get(at);
-            if entry.age >= until {
-                return None;
-            }
-            *examined += 1;
-            if matches(&entry.value) {
-                return Some((at, entry.age));
-            }
-            at = self.slab.next(at, 0);
-        }
-        None
-    }
-
     /// The earliest entry of one source that matches. `look_up` asks the table of partners, after the base level has been
     /// searched (Algorithm 3).
     #[inline]
@@ -201,8 +177,8 @@ impl<T: Queued> Split<T> {
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
     ) -> Option<Found> {
-        let (at, age) = self.walk(queue, until, examined, matches)?;
-        Some(Found { at: At::Partner(number, at), age })
+        let at = queue.search(&self.slab, until, examined, |_, value| matches(value))?;
+        Some(Found { at: At::Partner(number, at), age: self.slab.get(at).age })
     }
 
     /// The earliest entry of any source that matches; `number` is that of its context. O(partners) and the entries
@@ -224,8 +200,8 @@ impl<T: Queued> Split<T> {
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
     ) -> Option<Found> {
-        let (at, age) = self.walk(self.from_any, until, examined, matches)?;
-        Some(Found { at: At::FromAny(at), age })
+        let at = self.from_any.search(&self.slab, until, examined, |_, value| matches(value))?;
+        Some(Found { at: At::FromAny(at), age: self.slab.get(at).age })
     }
 
     /// Queues the youngest entry, in a partner's queue or in the shared one.
@@ -324,10 +300,7 @@ impl<T: Queued> Split<T> {
             Some(partner) => {
                 let at = self.slab.insert(Aged { value: named, age })?;
                 self.take(At::Shared(index));
-                let queue = &mut self.partners.get_mut(partner).queue;
-                let younger = queue.iter(&self.slab).find(|(_, other)| other.age > age);
-                let younger = younger.map_or(NIL, |(place, _)| place);
-                queue.insert_before(&mut self.slab, at, younger);
+                self.partners.get_mut(partner).queue.insert(&mut self.slab, at);
             }
         }
         Ok(())

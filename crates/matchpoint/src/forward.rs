@@ -1,0 +1,140 @@
+//! Calls of the contract that an engine passes on, to the engine inside it or to a function. Each signature is written once, in
+//! this table.
+
+/// Methods of an `impl Engine` or an `impl Concurrent`, those that are named:
+///
+/// | first word | a method calls |
+/// |---|---|
+/// | `inside` | the engine that `self.call` passes to its closure, or `self.read` if the method changes nothing |
+/// | `concurrent` | the engine that `self.call` passes to its closure, from `&self` |
+/// | `functions [PATH]` | the function of that name in the module |
+macro_rules! forwarded {
+    (inside: $($method:ident)*) => { $($crate::forward::forwarded!(@ inside read $method);)* };
+    (concurrent: $($method:ident)*) => { $($crate::forward::forwarded!(@ concurrent concurrent $method);)* };
+    (functions $path:tt: $($method:ident)*) => {
+        $($crate::forward::forwarded!(@ (change $path) (read $path) $method);)*
+    };
+
+    (@ $change:tt $read:tt post_open) => {
+        $crate::forward::forwarded!($change post_open(
+            id: $crate::RecvId,
+            selector: &$crate::Selector
+        ) -> Result<Option<$crate::MsgId>, $crate::Refused>);
+    };
+    (@ $change:tt $read:tt arrive) => {
+        $crate::forward::forwarded!($change arrive(
+            id: $crate::MsgId,
+            pair: $crate::Pair,
+            tag: $crate::Tag
+        ) -> Result<Option<$crate::RecvId>, $crate::Refused>);
+    };
+    (@ $change:tt $read:tt arrive_batch) => {
+        $crate::forward::forwarded!($change arrive_batch(
+            messages: &[$crate::Message],
+            out: &mut Vec<Option<$crate::RecvId>>
+        ) -> Result<(), $crate::Refused>);
+    };
+    (@ $change:tt $read:tt deliver_batch) => {
+        $crate::forward::forwarded!($change deliver_batch(
+            messages: &[$crate::Message],
+            out: &mut Vec<Option<$crate::RecvId>>,
+            deliver: &$crate::Deliver<'_>
+        ) -> Result<(), $crate::Refused>);
+    };
+    (@ $change:tt $read:tt probe) => {
+        $crate::forward::forwarded!($change probe(selector: &$crate::Selector) -> Option<$crate::MsgId>);
+    };
+    (@ $change:tt $read:tt matched_probe) => {
+        $crate::forward::forwarded!($change matched_probe(
+            selector: &$crate::Selector
+        ) -> Option<$crate::MsgId>);
+    };
+    (@ $change:tt $read:tt cancel) => {
+        $crate::forward::forwarded!($change cancel(receive: &$crate::Receive) -> bool);
+    };
+    (@ $change:tt $read:tt retract) => {
+        $crate::forward::forwarded!($change retract(message: &$crate::Message) -> bool);
+    };
+    (@ $change:tt $read:tt readdress) => {
+        $crate::forward::forwarded!($change readdress(
+            message: &$crate::Message,
+            source: $crate::Rank
+        ) -> Result<$crate::Readdressed, $crate::Refused>);
+    };
+    (@ $change:tt $read:tt set_hints) => {
+        $crate::forward::forwarded!($change set_hints(
+            context: $crate::ContextId,
+            hints: $crate::Hints
+        ) -> Result<(), $crate::Refused>);
+    };
+    (@ $change:tt $read:tt close) => {
+        $crate::forward::forwarded!($change close(
+            context: $crate::ContextId,
+            drained: &mut $crate::Drained
+        ));
+    };
+    (@ $change:tt $read:tt fail_source) => {
+        $crate::forward::forwarded!($change fail_source(
+            context: $crate::ContextId,
+            source: $crate::Rank,
+            drained: &mut $crate::Drained
+        ));
+    };
+    (@ $change:tt $read:tt visit) => {
+        $crate::forward::forwarded!($read visit(
+            queue: $crate::Queue,
+            each: &mut dyn FnMut($crate::Entry)
+        ));
+    };
+    (@ $change:tt $read:tt queued_in) => {
+        $crate::forward::forwarded!($read queued_in(context: $crate::ContextId) -> (usize, usize));
+    };
+    (@ $change:tt $read:tt posted_len) => {
+        $crate::forward::forwarded!($read posted_len() -> usize);
+    };
+    (@ $change:tt $read:tt unexpected_len) => {
+        $crate::forward::forwarded!($read unexpected_len() -> usize);
+    };
+    (@ $change:tt $read:tt order) => {
+        $crate::forward::forwarded!($read order() -> $crate::Order);
+    };
+    (@ $change:tt $read:tt demands) => {
+        $crate::forward::forwarded!($read demands() -> $crate::Hints);
+    };
+    (@ $change:tt $read:tt footprint) => {
+        $crate::forward::forwarded!($read footprint() -> $crate::Footprint);
+    };
+    (@ $change:tt $read:tt attempts) => {
+        $crate::forward::forwarded!($read attempts() -> $crate::Attempts);
+    };
+    (@ $change:tt $read:tt statistics) => {
+        $crate::forward::forwarded!($read statistics() -> Vec<(&'static str, f64)>);
+    };
+
+    (inside $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&mut self, $($name: $type),*) $(-> $result)? {
+            self.call(|engine| engine.$method($($name),*))
+        }
+    };
+    (read $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            self.read(|engine| engine.$method($($name),*))
+        }
+    };
+    (concurrent $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            self.call(|engine| engine.$method($($name),*))
+        }
+    };
+    ((change [$($path:tt)+]) $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&mut self, $($name: $type),*) $(-> $result)? {
+            $($path)+::$method(self, $($name),*)
+        }
+    };
+    ((read [$($path:tt)+]) $method:ident($($name:ident: $type:ty),*) $(-> $result:ty)?) => {
+        fn $method(&self, $($name: $type),*) $(-> $result)? {
+            $($path)+::$method(self, $($name),*)
+        }
+    };
+}
+pub(crate) use forwarded;
