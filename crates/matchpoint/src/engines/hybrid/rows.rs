@@ -15,7 +15,7 @@ const FULL: usize = 5;
 const SMALL: usize = 128;
 const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)];
 /// Slots that a call moves to a larger row; to a smaller one, eight times as many.
-const STEP: usize = 64;
+const STEP: usize = 16;
 /// A row of at most this many slots moves in one call.
 const SHORT: usize = 1 << 10;
 /// Slots that are freed together.
