@@ -131,3 +131,44 @@ impl Hashing {
         (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 28
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(context: u64, source: u64, tag: u64) -> Key {
+        Key { pair: context << 32 | source, tag }
+    }
+
+    /// Pairs of keys with the same slot, of 8 slots a key.
+    fn collisions(hashing: Hashing, keys: &[Key]) -> usize {
+        let slots = 8 * keys.len().next_power_of_two();
+        let mut counts = vec![0; slots];
+        keys.iter()
+            .map(|&key| {
+                let count = &mut counts[(hashing.hash(key) / 32) as usize % slots];
+                *count += 1;
+                *count - 1
+            })
+            .sum()
+    }
+
+    #[test]
+    fn regular_keys_rarely_collide() {
+        let sets: [Vec<Key>; 7] = [
+            (0..64).map(|source| key(7, source, 1)).collect(),
+            (0..26 * 3).map(|nth| key(7, nth / 3, nth % 3)).collect(),
+            (0..1024).map(|source| key(7, source, 1)).collect(),
+            (0..1024).map(|tag| key(7, 1, tag)).collect(),
+            (0..64).map(|tag| key(7, 1, tag * 1000)).collect(),
+            (0..64).map(|tag| key(7, 1, tag << 56)).collect(),
+            (0..256).map(|nth| key(nth / 16, nth % 16, 1)).collect(),
+        ];
+        for seed in 0..500 {
+            for keys in &sets {
+                let seen = collisions(Hashing::of_seed(seed), keys);
+                assert!(seen * 3 <= keys.len(), "seed {seed}, {} keys: {seen} collisions", keys.len());
+            }
+        }
+    }
+}
