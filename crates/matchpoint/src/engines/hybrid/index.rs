@@ -20,8 +20,10 @@ const INDEXES: usize = 4;
 const IDLE: u64 = 1024;
 
 /// Messages that the first search of a class adds to its index, and each later one; and how many more, at most, after a long scan.
-const STEPS: [u64; 2] = [256, 1024];
-const MORE: u64 = 2048;
+const STEPS: [u64; 2] = [256, 512];
+const MORE: u64 = 512;
+/// A message costs as much as so many, if the table moves slots to add it.
+const MOVE: u64 = 256;
 
 struct Index {
     class: Class,
@@ -67,14 +69,18 @@ impl Index {
         }
     }
 
-    /// Adds the next `count` numbers.
+    /// Adds the next `count` numbers, or fewer if the table moves.
     fn extend(&mut self, count: u64, log: &Log) -> Result<(), Refused> {
-        let from = self.end.max(log.first());
-        for number in from..log.next().min(from + count) {
+        let mut left = count;
+        self.end = self.end.max(log.first());
+        while left > 0 && self.end < log.next() {
+            let number = self.end;
+            left -= 1;
             if log.waits(number) {
                 let key = self.class.masked(log.key(number));
                 self.table.add(key, Queue::Unexpected, Entry { id: number, number }, self.entries)?;
                 self.entries += 1;
+                left = left.saturating_sub(if self.table.is_ready() { 0 } else { MOVE });
             }
             self.end = number + 1;
         }

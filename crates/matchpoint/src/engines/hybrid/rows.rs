@@ -18,8 +18,8 @@ const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)
 const STEP: usize = 16;
 /// A row of at most this many slots moves in one call.
 const SHORT: usize = 1 << 10;
-/// Slots that are freed together.
-const TRIM: usize = 1 << 11;
+/// Slots that are freed together, by a call that moves none.
+const TRIM: usize = 1 << 9;
 /// A row with fewer than one key in `EMPTY` slots shrinks by the factor `SHRINK`. While its slots move, at most as many keys are
 /// added, so that the new row is at most half full.
 const EMPTY: usize = 64;
@@ -191,6 +191,9 @@ impl Rows {
     #[cold]
     #[inline(never)]
     fn move_slots(&mut self) {
+        if self.old.len() - self.left >= TRIM {
+            return self.old.truncate(self.left);
+        }
         let step = if self.row.len() < self.old.len() { 8 * STEP } else { STEP };
         let end = self.left.saturating_sub(step);
         for at in (end..self.left).rev() {
@@ -205,8 +208,6 @@ impl Rows {
         self.left = end;
         if end == 0 {
             self.old = Row::none();
-        } else if self.old.len() - end >= TRIM {
-            self.old.truncate(end);
         }
     }
 
