@@ -22,8 +22,12 @@ const IDLE: u64 = 1024;
 /// Messages that the first search of a class adds to its index, and each later one; and how many more, at most, after a long scan.
 const STEPS: [u64; 2] = [256, 512];
 const MORE: u64 = 512;
-/// A message costs as much as so many, if the table moves slots to add it.
+/// A message costs as much as so many more, if the table moves slots to add it, or if its slot is in a page of memory that was not
+/// used yet.
 const MOVE: u64 = 256;
+const PAGE: u64 = 48;
+/// Slots in a page.
+const PAGE_SLOTS: usize = 128;
 
 struct Index {
     class: Class,
@@ -37,8 +41,9 @@ struct Index {
 }
 
 impl Index {
-    fn new(class: Class, hashing: Hashing) -> Self {
-        Index { class, table: Table::new(hashing), entries: 0, end: 0, used: 0 }
+    /// An index for so many messages. Its table would have to move many slots while it catches up, if it began small.
+    fn new(class: Class, hashing: Hashing, messages: usize) -> Self {
+        Index { class, table: Table::with_room(hashing, messages), entries: 0, end: 0, used: 0 }
     }
 
     /// The first message under a key that waits. If it `is_taken`, its entry is removed.
@@ -69,7 +74,16 @@ impl Index {
         }
     }
 
-    /// Adds the next `count` numbers, or fewer if the table moves.
+    /// The cost of another message, more than one. The fewer entries, the more pages were not used yet.
+    fn extra_cost(&self) -> u64 {
+        if !self.table.is_ready() {
+            return MOVE;
+        }
+        let per_page = self.entries * PAGE_SLOTS / self.table.slots();
+        PAGE.checked_shr(per_page as u32).unwrap_or(0)
+    }
+
+    /// Adds the next `count` numbers, or fewer if they cost more.
     fn extend(&mut self, count: u64, log: &Log) -> Result<(), Refused> {
         let mut left = count;
         self.end = self.end.max(log.first());
@@ -80,7 +94,7 @@ impl Index {
                 let key = self.class.masked(log.key(number));
                 self.table.add(key, Queue::Unexpected, Entry { id: number, number }, self.entries)?;
                 self.entries += 1;
-                left = left.saturating_sub(if self.table.is_ready() { 0 } else { MOVE });
+                left = left.saturating_sub(self.extra_cost());
             }
             self.end = number + 1;
         }
@@ -144,7 +158,7 @@ impl Indexes {
 
     #[inline(never)]
     fn extend(&mut self, place: Option<usize>, class: Class, compared: u64, log: &Log) {
-        let Some(place) = place.or_else(|| self.begin(class)) else { return };
+        let Some(place) = place.or_else(|| self.begin(class, log.len())) else { return };
         let index = &mut self.all[place];
         index.used = self.searches;
         // Without memory the index stays behind.
@@ -156,7 +170,7 @@ impl Indexes {
     }
 
     /// A new index, in the place of an unused one if there are many.
-    fn begin(&mut self, class: Class) -> Option<usize> {
+    fn begin(&mut self, class: Class, messages: usize) -> Option<usize> {
         if self.all.len() == INDEXES {
             let oldest = (0..INDEXES).min_by_key(|&place| self.all[place].used)?;
             if self.all[oldest].used + IDLE >= self.searches {
@@ -165,7 +179,7 @@ impl Indexes {
             self.remove(oldest);
         }
         self.all.try_reserve(1).ok()?;
-        self.all.push(Index::new(class, self.hashing));
+        self.all.push(Index::new(class, self.hashing, messages));
         Some(self.all.len() - 1)
     }
 

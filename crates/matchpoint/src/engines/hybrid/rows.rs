@@ -14,6 +14,8 @@ const LEAST: usize = 64;
 const FULL: usize = 5;
 const SMALL: usize = 128;
 const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)];
+/// The slots of a row for fewer keys are chosen with more room.
+const SMALL_KEYS: usize = 1 << 14;
 /// Slots that a call moves to a larger row; to a smaller one, eight times as many.
 const STEP: usize = 16;
 /// A row of at most this many slots moves in one call.
@@ -107,11 +109,12 @@ impl Rows {
         row.remove(&self.hashing, (at & !OLD) as usize);
     }
 
-    /// Has slots.
-    pub(super) fn begin(&mut self) -> Result<(), Refused> {
+    /// Has slots, so many that `keys` keys fit without growth, or nearly so.
+    pub(super) fn begin(&mut self, keys: usize) -> Result<(), Refused> {
         if self.row.len() == 0 {
-            (self.row, self.most_displaced) =
-                (Row::zeroed(LEAST).ok_or(Refused::Memory)?, most_displaced(LEAST));
+            let slots = (keys * if keys < SMALL_KEYS { 4 } else { 2 }).next_power_of_two().max(LEAST);
+            self.row = Row::zeroed(slots).ok_or(Refused::Memory)?;
+            self.most_displaced = most_displaced(slots);
         }
         Ok(())
     }
@@ -119,7 +122,7 @@ impl Rows {
     /// Adds a key, which the rows do not have, with one entry in the queue of the flag. There are at most `keys` other keys. The
     /// caller has [moved some slots](Self::move_some).
     pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry, keys: usize) -> Result<(), Refused> {
-        self.begin()?;
+        self.begin(0)?;
         let mark = (entry.number * NEXT) | queue;
         if !self.row.insert(&self.hashing, key, entry.id, mark) {
             // Keys with chosen hashes fill a row without displacement.
@@ -164,7 +167,7 @@ impl Rows {
     /// Frees some memory of rows that are not used any more. Returns whether all is free.
     pub(super) fn free_some(&mut self) -> bool {
         let row = if self.old.len() > 0 { &mut self.old } else { &mut self.row };
-        match row.len().saturating_sub(TRIM) {
+        match row.len().saturating_sub(4 * TRIM) {
             0 => *row = Row::none(),
             left => row.truncate(left),
         }

@@ -51,6 +51,13 @@ impl Table {
         Table { rows: Rows::new(hashing), duplicates: Duplicates::default() }
     }
 
+    /// An empty table with room for `keys` keys, if there is memory.
+    pub(super) fn with_room(hashing: Hashing, keys: usize) -> Self {
+        let mut table = Table::new(hashing);
+        _ = table.rows.begin(keys);
+        table
+    }
+
     /// The rows alone, without duplicates.
     pub(super) fn into_rows(self) -> Rows {
         self.rows
@@ -205,7 +212,7 @@ impl Table {
     pub(super) fn begin(&mut self) {
         self.rows.move_some();
         // Without memory calls that queue are refused.
-        _ = self.rows.begin();
+        _ = self.rows.begin(0);
     }
 
     /// Adds a key, which the table does not have, with one entry. The table has at most `entries` others.
