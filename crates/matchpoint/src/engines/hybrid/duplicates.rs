@@ -4,7 +4,7 @@
 use std::ops::{Index, IndexMut};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 
-use super::row::Entry;
+use super::key::Entry;
 use crate::engine::Refused;
 
 /// Entries in a block. The size of a block is a power of two.

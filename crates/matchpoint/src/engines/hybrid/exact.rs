@@ -1,7 +1,7 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
-use super::key::{Key, Pattern};
-use super::row::{Entry, Home, NEXT, NUMBER, POSTED, UNEXPECTED};
+use super::key::{Entry, Key, Pattern};
+use super::row::{Home, NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{At, Elsewhere, Exchange, Hashed};
 use super::wildcards::Place;
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, WILD};

@@ -5,9 +5,9 @@
 //! of a class cost one lookup. Arrivals and exact receives never visit an
 //! index: messages that no longer wait are removed when a search meets them.
 
-use super::key::{Class, Hashing, Key, Pattern};
+use super::key::{Class, Entry, Hashing, Key, Pattern};
 use super::log::Log;
-use super::row::{Entry, UNEXPECTED};
+use super::row::UNEXPECTED;
 use super::rows::Retired;
 use super::table::Table;
 use crate::effort::Effort;

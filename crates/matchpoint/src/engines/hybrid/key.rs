@@ -1,4 +1,4 @@
-//! Keys: context, source and tag in two words, and what a wildcard receive keeps of them.
+//! Keys: context, source and tag in two words, and what a wildcard receive keeps of them. Entries under a key.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -14,6 +14,13 @@ pub(super) struct Key {
     /// A [`Pair`].
     pub(super) pair: u64,
     pub(super) tag: u64,
+}
+
+/// An entry of a queue: its id, and its number, which is its age.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) number: u64,
 }
 
 /// The source in the pair of a receive from any source, and of a message with an unknown source.

@@ -1,7 +1,6 @@
 //! Cancel, retract and readdress, and what the calls in [`upkeep`](crate::upkeep) need.
 
-use super::key::{Class, Key, Pattern};
-use super::row::Entry;
+use super::key::{Class, Entry, Key, Pattern};
 use super::{CHECK, Hybrid};
 use crate::effort::Effort;
 use crate::engine::{Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};

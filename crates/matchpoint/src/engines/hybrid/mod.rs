@@ -13,7 +13,7 @@
 //!
 //! * A receive and a message with the same key match, so a key has entries in one queue only: the lookup that finds nothing to take
 //!   has found the place to wait. In the common case a call touches one cache line (`table.rs`, `row.rs`).
-//! * Duplicates are linked in blocks of 15 (`duplicates.rs`).
+//! * Duplicates are in a ring of blocks of 14 (`duplicates.rs`).
 //! * Posted receives with wildcards are in a table of their class; an arrival looks up its key in the table of each class with
 //!   receives, and takes the oldest receive (`wildcards.rs`).
 //! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search that scans more than
@@ -29,7 +29,7 @@
 //! | cancel, retract, readdress | O(1); O(duplicates) in the middle of many duplicates |
 //! | close, fail_source, hints | O(slots) |
 //!
-//! Memory per entry: 32 bytes divided by the load, which is 0.2 to 0.8 (0.02 to 0.2 below 8192 slots); 16 bytes for a duplicate; 16
+//! Memory per entry: 32 bytes divided by the load, which is 0.2 to 0.8 (0.02 to 0.2 below 8192 slots); 18 bytes for a duplicate; 16
 //! bytes in the log; 32 bytes divided by the load in each index.
 //!
 //! | file | content |

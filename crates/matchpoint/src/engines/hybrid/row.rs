@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use super::duplicates::Link;
-use super::key::{Hashing, Key};
+use super::key::{Entry, Hashing, Key};
 use crate::engine::Queue;
 
 /// Flags of a mark: the queue of the entries.
@@ -36,13 +36,6 @@ pub(super) const NEXT: u64 = 1 << NUMBER;
 #[inline(always)]
 pub(super) fn flag(queue: Queue) -> u64 {
     if queue == Queue::Posted { POSTED } else { UNEXPECTED }
-}
-
-/// An entry of a queue: its id, and its number, which is its age.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Entry {
-    pub(super) id: u64,
-    pub(super) number: u64,
 }
 
 /// A slot. A mark of 0: the slot is free, and no displaced key passes it.

@@ -3,8 +3,8 @@
 //! Each call that adds a key moves some slots of the old row, from its end on, and frees their memory. So no call takes long, and
 //! none needs memory but for the new row.
 
-use super::key::{Hashing, Key};
-use super::row::{DISPLACED, Entry, NEXT, PASSED, Row, Slot};
+use super::key::{Entry, Hashing, Key};
+use super::row::{DISPLACED, NEXT, PASSED, Row, Slot};
 use crate::engine::Refused;
 
 /// Slots of the smallest row.

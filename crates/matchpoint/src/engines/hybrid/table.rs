@@ -1,8 +1,8 @@
 //! A hash table: a key has one entry, or a list of duplicates, in one of the two queues.
 
 use super::duplicates::{Duplicates, Link};
-use super::key::{Hashing, Key};
-use super::row::{DISPLACED, Entry, Home, MANY, NEXT, QUEUES, Slot, flag};
+use super::key::{Entry, Hashing, Key};
+use super::row::{DISPLACED, Home, MANY, NEXT, QUEUES, Slot, flag};
 use super::rows::Rows;
 use crate::engine::{Queue, Refused};
 

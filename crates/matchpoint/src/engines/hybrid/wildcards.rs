@@ -4,8 +4,8 @@
 //! one lookup a class, however many receives there are. Receives of other classes are in one list, which an arrival
 //! scans 64 at a time. A receive that is the only one is in neither, until another is posted.
 
-use super::key::{Class, Hashing, Key, Pattern};
-use super::row::{Entry, POSTED};
+use super::key::{Class, Entry, Hashing, Key, Pattern};
+use super::row::POSTED;
 use super::rows::Retired;
 use super::table::{At, Table};
 use crate::blocks::{Blocks, Found, Keys, Wanted};
