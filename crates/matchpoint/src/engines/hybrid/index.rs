@@ -180,6 +180,7 @@ impl Indexes {
         }
         self.all.try_reserve(1).ok()?;
         self.all.push(Index::new(class, self.hashing, messages));
+        self.is_moving = true;
         Some(self.all.len() - 1)
     }
 
