@@ -151,7 +151,11 @@ static bool create_state(struct player *player, const char *name, char *error, s
     player->matcher = stand_in == NULL ? &engine_matcher : stand_in;
     if (stand_in != NULL)
         return (player->state = stand_in->create()) != NULL;
-    return mp_create(name, 0, (mp_engine **)&player->state, error, error_size) == MP_OK;
+    mp_engine *engine;
+    if (mp_create(name, 0, &engine, error, error_size) != MP_OK)
+        return false;
+    player->state = engine;
+    return true;
 }
 
 /* Makes a player of an engine or a stand-in, with so many requests. Returns NULL if that fails, with a reason. */

@@ -6,9 +6,9 @@
  * 2. An arriving message takes the oldest posted receive that it matches. Without one it joins the unexpected queue.
  * 3. A posted receive takes the oldest unexpected message that it matches. Without one it joins the posted queue.
  *
- * Arguments. The caller chooses ids: any 64-bit numbers, for instance addresses of requests. No two posted receives have the
- * same id, and no two unexpected messages. `pair` is context and source, made by mp_pair(). `ignore` has a 1 for each bit of the
- * tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless a function says so.
+ * Arguments. The caller chooses ids: any 64-bit numbers but 0x9E3779B97F4A7C15, for instance addresses of requests. No two posted
+ * receives have the same id, and no two unexpected messages. `pair` is context and source, made by mp_pair(). `ignore` has a 1
+ * for each bit of the tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless a function says so.
  *
  * Results. A negative status: the call had no effect. MP_BUSY and MP_INVALID may come from every function.
  *
@@ -18,10 +18,13 @@
  * their own engine: such a call returns MP_BUSY. `user` is the pointer that the caller passed.
  *
  * Memory. Once queues have been as long as they become, mp_post(), mp_arrive() and probes do not allocate. The engine hybrid
- * may, when the use of wildcards changes. An error inside the library (a Rust panic) ends the process.
+ * may, when the use of wildcards changes, a table grows, or queues were short for long. Without memory, mp_create(),
+ * mp_create_offload() and mp_statistics() end the process, and so do mp_close() and mp_fail_source() of engines that were made
+ * with MP_ANY_THREAD or by mp_create_offload(). An error inside the library (a Rust panic) ends the process.
  *
- * Versions. A program works with each library of the same MP_ABI_VERSION. mp_calls and structs with a `size` argument grow at
- * their end. Version 0 is the interface before its first release, and may change.
+ * Versions. A program works with each later library of the same MP_ABI_VERSION. mp_calls and structs with a `size` argument grow
+ * at their end: test calls->size before a call that a later version added. Version 0 is the interface before its first release,
+ * and may change.
  */
 
 #ifndef MATCHPOINT_H
@@ -282,19 +285,21 @@ static inline mp_outcome mp_matched_probe(mp_engine *engine, uint64_t pair, uint
 /* --- Search first, queue later: for libraries that make a request or a descriptor only if nothing matched. Engines made with
  * MP_ANY_THREAD or by mp_create_offload return MP_INVALID. --- */
 
-/* Takes the receive that such a message would take now, and queues nothing. No message may have the id 0x9E3779B97F4A7C15.
+/* Takes the receive that such a message would take now, and queues nothing.
  * Returns MP_FOUND (`id` is the receive), or MP_NONE (`id` is the place for mp_queue_message). */
 static inline mp_outcome mp_take_receive(mp_engine *engine, uint64_t pair, uint64_t tag) {
   return engine->calls->take_receive(engine, pair, tag);
 }
 
-/* Queues a message after mp_take_receive returned MP_NONE and `place`. No receive may be posted between both calls.
+/* Queues a message after mp_take_receive returned MP_NONE and `place`. No receive may be posted between both calls: one that the
+ * message matches would be lost with it.
  * Returns MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_MEMORY or MP_REFUSED_HINT. */
 static inline int32_t mp_queue_message(mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint64_t place) {
   return engine->calls->queue_message(engine, message, pair, tag, place);
 }
 
-/* Queues a receive after mp_matched_probe returned MP_NONE and `place`. No message may arrive between both calls.
+/* Queues a receive after mp_matched_probe returned MP_NONE and `place`. No message may arrive between both calls: one that the
+ * receive matches would be lost with it.
  * Returns MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_MEMORY or MP_REFUSED_HINT. */
 static inline int32_t mp_queue_receive(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
                                        uint64_t place) {
@@ -306,7 +311,7 @@ static inline int32_t mp_queue_receive(mp_engine *engine, uint64_t receive, uint
 /* Messages arrive in turn. `outcomes` has room for `count`. `*done` becomes the number of messages before the first refused one.
  * `deliver` may be NULL. It is called once for each message that matched: with its number in the batch and the receive. The
  * engine "optimistic_parallel" calls it in several threads at once, in any order; it must not fork or end its thread.
- * Returns MP_OK, or why message `*done` was refused, as mp_arrive. Time and order of matches are those of mp_arrive. */
+ * Returns MP_OK, or why message `*done` was refused, as mp_arrive. The messages match as by mp_arrive, one after the other. */
 static inline int32_t mp_arrive_batch(mp_engine *engine, const mp_message *messages, size_t count, mp_outcome *outcomes,
                                       size_t *done, mp_deliver_fn deliver, void *user) {
   return engine->calls->arrive_batch(engine, messages, count, outcomes, done, deliver, user);
@@ -336,7 +341,7 @@ static inline mp_outcome mp_readdress(mp_engine *engine, uint64_t message, uint6
 
 /* --- Contexts. --- */
 
-/* Replaces the hints of a context by a sum of MP_HINT_... O(entries).
+/* Replaces the hints of a context by a sum of MP_HINT_... O(entries), of all contexts.
  * Returns MP_OK, MP_REFUSED_HINT if a queued entry breaks a hint, or MP_REFUSED_MEMORY. */
 static inline int32_t mp_set_hints(mp_engine *engine, uint32_t context, uint32_t hints) {
   return engine->calls->set_hints(engine, context, hints);
@@ -348,8 +353,9 @@ static inline int32_t mp_hints(mp_engine *engine, mp_hints_fn each, void *user) 
   return engine->calls->hints(engine, each, user);
 }
 
-/* Takes all entries of a context out, and forgets its hints (MPI_Comm_free). The context may then be used again.
- * Afterwards `each`, unless NULL, is called with the receives, then the messages, oldest first. O(entries).
+/* Takes all entries of a context out, and forgets its hints. The context may then be used again. In MPI_Comm_free, call it once no
+ * operation is pending: MPI completes pending receives. Afterwards `each`, unless NULL, is called with the receives, then the
+ * messages, oldest first. O(memory of entries), of all contexts.
  * Returns MP_OK, or MP_REFUSED_MEMORY. */
 static inline int32_t mp_close(mp_engine *engine, uint32_t context, mp_drain_fn each, void *user) {
   return engine->calls->close(engine, context, each, user);

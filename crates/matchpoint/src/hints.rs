@@ -45,6 +45,11 @@ impl Hints {
         }
     }
 
+    /// Whether a call can break them.
+    fn can_refuse(self) -> bool {
+        self.no_any_source || self.no_any_tag || self.no_unexpected
+    }
+
     /// Whether a receive or probe with `selector` keeps these assertions.
     ///
     /// # Errors
@@ -93,6 +98,11 @@ impl HintTable {
     #[inline]
     pub fn admit_unexpected(&self, context: ContextId) -> Result<(), Refused> {
         if self.get(context).no_unexpected { Err(Refused::Hint) } else { Ok(()) }
+    }
+
+    /// Whether a call can break an assertion. O(contexts with assertions).
+    pub(crate) fn can_refuse(&self) -> bool {
+        self.iter().any(|(_, hints)| hints.can_refuse())
     }
 
     /// Replaces the assertions on `context`.

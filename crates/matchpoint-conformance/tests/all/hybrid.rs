@@ -411,3 +411,21 @@ fn close_gives_memory_back_in_steps() {
     assert_eq!(arrive(&mut *engine, 0, 0, 0), None);
     assert_eq!(post(&mut *engine, 0, ANY_SOURCE, ANY_TAG), Some(MsgId(0)));
 }
+
+/// Exact receives take messages that an index has. A search removes some of their entries, not all.
+#[test]
+fn stale_index_entries_cost_little() {
+    let (n, taken) = (50_000, 10_000);
+    let mut engine = engines::create_counting("hybrid:seed=7").unwrap();
+    (0..n).for_each(|id| _ = arrive(&mut *engine, id, id % 64, 1));
+    let any_source = |tag| Selector::new(WORLD, ANY_SOURCE, tagged(tag));
+    (0..300).for_each(|_| assert_eq!(engine.probe(&any_source(2)), None));
+    assert_eq!(statistic(&*engine, "unexpected_indexes"), 1.0);
+    (0..taken).for_each(|id| assert_eq!(post(&mut *engine, id, from(id % 64), tagged(1)), Some(MsgId(id))));
+    for _ in 0..30 {
+        let before = engine.attempts().unexpected;
+        assert_eq!(engine.probe(&any_source(1)), Some(MsgId(taken)));
+        let examined = engine.attempts().unexpected - before;
+        assert!(examined < 1000, "one probe examines {examined}");
+    }
+}

@@ -60,6 +60,10 @@ impl Block {
         &self.entries[self.first as usize..self.end as usize]
     }
 
+    pub(super) fn used_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries[self.first as usize..self.end as usize]
+    }
+
     /// Appends an entry, if there is room.
     #[inline(always)]
     fn push(&mut self, entry: Entry) -> bool {
@@ -84,7 +88,8 @@ impl Block {
 
 /// All blocks of a table.
 pub(super) struct Duplicates {
-    pieces: Vec<Box<[Block]>>,
+    /// The first block of each piece.
+    pieces: Vec<*mut Block>,
     free: Link,
     used: usize,
     /// Whether a block was in use since the last call of [`give_back`](Self::give_back).
@@ -97,6 +102,15 @@ unsafe impl Send for Duplicates {}
 impl Default for Duplicates {
     fn default() -> Self {
         Duplicates { pieces: Vec::new(), free: Link::NONE, used: 0, was_used: false }
+    }
+}
+
+impl Drop for Duplicates {
+    fn drop(&mut self) {
+        for &first in &self.pieces {
+            // SAFETY: `grow` made it of a box of so many blocks, and nothing else frees it.
+            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, PIECE)) });
+        }
     }
 }
 
@@ -143,11 +157,11 @@ impl Duplicates {
         let mut piece = Vec::new();
         piece.try_reserve_exact(PIECE).map_err(|_| Refused::Memory)?;
         piece.resize(PIECE, Block::FREE);
-        let mut piece = piece.into_boxed_slice();
-        let first = piece.as_mut_ptr();
-        self.pieces.push(piece);
+        // All links come from one pointer, which no later move of a box or of the vector touches.
+        let first = Box::into_raw(piece.into_boxed_slice()).cast::<Block>();
+        self.pieces.push(first);
         for at in (0..PIECE).rev() {
-            // SAFETY: the piece has so many blocks. The address is taken after the move of the box, which does not move the blocks.
+            // SAFETY: the piece has so many blocks.
             let link = Link(unsafe { first.add(at) });
             self[link].next = std::mem::replace(&mut self.free, link);
         }
@@ -189,7 +203,7 @@ impl Duplicates {
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        (self.pieces.capacity() * size_of::<Box<[Block]>>() + self.pieces.len() * PIECE * size_of::<Block>())
+        (self.pieces.capacity() * size_of::<*mut Block>() + self.pieces.len() * PIECE * size_of::<Block>())
             as u64
     }
 }

@@ -1,61 +1,13 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
-use super::key::{Entry, Key, Pattern};
+use super::key::{Entry, Key, Outcome, Pattern};
 use super::row::{Home, NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{At, Elsewhere, Exchange, Hashed};
 use super::wildcards::Place;
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
-use crate::engine::{Engine, Queue, Refused};
+use crate::engine::{Engine, Queue};
 use crate::envelope::Pair;
-
-/// The outcome of a post or an arrival, in two registers: the compiler does not keep a `Result` of an `Option` there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct Outcome {
-    /// The entry that was taken, or 0.
-    pub id: u64,
-    /// One of the numbers below, which are the statuses of the C interface.
-    pub status: i64,
-}
-
-impl Outcome {
-    /// The entry is queued.
-    pub const QUEUED: Outcome = Outcome { id: 0, status: 0 };
-    /// The status if an entry was taken.
-    pub const TOOK: i64 = 1;
-    /// [`Refused::Hint`].
-    pub const HINT: Outcome = Outcome { id: 0, status: -1 };
-    /// [`Refused::Full`].
-    pub const FULL: Outcome = Outcome { id: 0, status: -2 };
-    /// [`Refused::Memory`].
-    pub const MEMORY: Outcome = Outcome { id: 0, status: -3 };
-
-    #[inline(always)]
-    pub(super) fn took(id: u64) -> Self {
-        Outcome { id, status: Self::TOOK }
-    }
-
-    #[cold]
-    pub(super) fn refused(why: Refused) -> Self {
-        match why {
-            Refused::Hint => Self::HINT,
-            Refused::Full => Self::FULL,
-            Refused::Memory => Self::MEMORY,
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn map<T>(self, id: impl Fn(u64) -> T) -> Result<Option<T>, Refused> {
-        match self {
-            Outcome { status: 0, .. } => Ok(None),
-            Outcome { id: taken, status: Self::TOOK } => Ok(Some(id(taken))),
-            Self::HINT => Err(Refused::Hint),
-            Self::FULL => Err(Refused::Full),
-            _ => Err(Refused::Memory),
-        }
-    }
-}
 
 /// A receive that accepts a message.
 #[derive(Clone, Copy)]
@@ -382,9 +334,10 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn block_ended(&mut self) -> Outcome {
         if self.log.is_sparse() {
-            let table = &mut self.table;
-            self.log.compact(|key, old, new| table.renumber(key, old, new));
-            self.indexes.clear();
+            if let Some(numbers) = self.log.compact() {
+                self.table.renumber(|old| numbers.of(old));
+                self.indexes.clear();
+            }
         }
         let has_room = self.log.make_room().is_ok();
         self.set_gate(NO_ROOM, !has_room);

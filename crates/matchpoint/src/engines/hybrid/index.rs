@@ -29,6 +29,12 @@ const PAGE: u64 = 48;
 /// Slots in a page.
 const PAGE_SLOTS: usize = 128;
 
+/// Entries of messages that no longer wait, which a search removes at most.
+const STALE: usize = 512;
+
+/// An index has more of them.
+struct Stale;
+
 struct Index {
     class: Class,
     /// The id of an entry is its number. Some entries no longer wait.
@@ -46,22 +52,29 @@ impl Index {
         Index { class, table: Table::with_room(hashing, messages), entries: 0, end: 0, used: 0 }
     }
 
-    /// The first message under a key that waits. If it `is_taken`, its entry is removed.
+    /// The first message under a key that waits. If it `is_taken`, its entry is removed. An error: many entries before it no longer
+    /// wait. Some of them were removed.
     #[inline]
-    fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Option<u64> {
+    fn first<E: Effort>(
+        &mut self,
+        key: Key,
+        is_taken: bool,
+        log: &Log,
+        effort: &mut E,
+    ) -> Result<Option<u64>, Stale> {
         if is_taken {
-            while let Some(Entry { number, .. }) = self.table.take_at_home(key, UNEXPECTED) {
+            if let Some(Entry { number, .. }) = self.table.take_at_home(key, UNEXPECTED) {
                 self.entries -= 1;
                 effort.examined(Queue::Unexpected, 1);
                 if log.waits(number) {
-                    return Some(number);
+                    return Ok(Some(number));
                 }
             }
         }
-        loop {
+        for _ in 0..STALE {
             let (found, compared) = self.table.find(key);
             effort.examined(Queue::Unexpected, compared);
-            let at = found?;
+            let Some(at) = found else { return Ok(None) };
             let number = self.table.first(at).number;
             let waits = log.waits(number);
             if !waits || is_taken {
@@ -69,9 +82,10 @@ impl Index {
                 self.entries -= 1;
             }
             if waits {
-                return Some(number);
+                return Ok(Some(number));
             }
         }
+        Err(Stale)
     }
 
     /// The cost of another message, more than one. The fewer entries, the more pages were not used yet.
@@ -142,11 +156,15 @@ impl Indexes {
         if let Some(place) = place {
             let index = &mut self.all[place];
             index.used = self.searches;
-            let found = index.first(pattern.key, is_taken, log, effort);
-            if found.is_some() {
-                return found;
+            match index.first(pattern.key, is_taken, log, effort) {
+                Ok(Some(number)) => return Some(number),
+                Ok(None) => from = index.end,
+                Err(Stale) => {
+                    let (found, compared) = log.search(pattern, 0);
+                    effort.examined(Queue::Unexpected, compared);
+                    return found;
+                }
             }
-            from = index.end;
         }
         let (found, compared) = log.search(pattern, from);
         effort.examined(Queue::Unexpected, compared);

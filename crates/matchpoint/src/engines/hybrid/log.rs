@@ -14,7 +14,7 @@ use super::row::{NEXT, NUMBER, UNEXPECTED};
 use crate::engine::Refused;
 use crate::scan::{Kernel, LANES, Lanes, Search};
 
-const BLOCK: u64 = LANES as u64;
+pub(super) const BLOCK: u64 = LANES as u64;
 /// Blocks that a call visits to free memory.
 const SWEEP: usize = 32;
 
@@ -234,7 +234,7 @@ impl Log {
     }
 
     /// Doubles the ring.
-    fn widen(&mut self) -> Result<(), Refused> {
+    pub(super) fn widen(&mut self) -> Result<(), Refused> {
         let (old, new) = (self.blocks.len(), (2 * self.blocks.len()).max(4));
         let mut blocks = Vec::new();
         blocks.try_reserve_exact(new).map_err(|_| Refused::Memory)?;
@@ -299,27 +299,24 @@ impl Log {
         self.used as u64 * BLOCK > 8 * waiting + 4096 || self.next() - self.first() > 256 * waiting + 65_536
     }
 
-    /// Numbers the messages that wait anew, without gaps, from the next number on, and calls `renumbered` with the key, the old and the
-    /// new number of each, the oldest first. O(blocks + messages that wait). Without memory it stops early; the order stays right.
-    pub(super) fn compact(&mut self, mut renumbered: impl FnMut(Key, u64, u64)) {
-        let end = self.next();
-        for block in self.first..=(end - 1) / BLOCK {
-            let mut waiting = self.block(block).waiting;
-            if block == (end - 1) / BLOCK {
-                waiting &= u64::MAX >> (BLOCK - 1 - (end - 1) % BLOCK);
-            }
-            while waiting != 0 {
-                if self.make_room().is_err() {
-                    return;
-                }
-                let old = block * BLOCK + u64::from(waiting.trailing_zeros());
-                let (key, new) = (self.key(old), self.next());
-                self.remove(old);
-                self.push(key);
-                renumbered(key, old, new);
-                waiting &= waiting - 1;
-            }
+    /// The messages before number `end` that wait in a block.
+    pub(super) fn waiting_before(&self, block: u64, end: u64) -> u64 {
+        let after = if block == end / BLOCK { u64::MAX << (end % BLOCK) } else { 0 };
+        self.block(block).waiting & !after
+    }
+
+    /// Number of blocks in the ring.
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// Has so many spare columns.
+    pub(super) fn reserve_columns(&mut self, count: usize) -> Result<(), Refused> {
+        while self.spare.len() < count {
+            self.spare.try_reserve(self.used + 1).map_err(|_| Refused::Memory)?;
+            self.spare.push(Columns::allocate()?);
         }
+        Ok(())
     }
 
     /// Bytes allocated.

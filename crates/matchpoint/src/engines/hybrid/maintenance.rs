@@ -1,6 +1,9 @@
 //! Cancel, retract and readdress, and what the calls in [`upkeep`](crate::upkeep) need.
 
+use super::duplicates::Link;
 use super::key::{Class, Entry, Key, Pattern};
+use super::row::UNEXPECTED;
+use super::table::{At, Place, Table};
 use super::{CHECK, Hybrid};
 use crate::effort::Effort;
 use crate::engine::{Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
@@ -215,5 +218,88 @@ impl<E: Effort> Queues for Hybrid<E> {
 
     fn hints(&mut self) -> &mut HintTable {
         &mut self.hints
+    }
+}
+
+/// Entries in the middle of duplicates, and all of them.
+impl Table {
+    /// The entry of a key that `is_it` accepts, searched from both ends. O(duplicates); O(1) near the ends.
+    pub(super) fn search(
+        &self,
+        key: Key,
+        queue: Queue,
+        is_it: impl Fn(Entry) -> bool,
+    ) -> Option<(At, Place, Entry)> {
+        let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
+        let slot = self.slot(at);
+        if !slot.has_many() {
+            return is_it(slot.entry()).then_some((at, Place { block: Link::NONE, at: 0 }, slot.entry()));
+        }
+        let mut first = slot.head();
+        let mut last = self.duplicates[first].before;
+        loop {
+            for number in [first, last] {
+                let block = &self.duplicates[number];
+                if let Some(nth) = block.used().iter().position(|&entry| is_it(entry)) {
+                    let place = block.first + nth as u64;
+                    return Some((at, Place { block: number, at: place }, block.entries[place as usize]));
+                }
+            }
+            if first == last || self.duplicates[first].next == last {
+                return None;
+            }
+            (first, last) = (self.duplicates[first].next, self.duplicates[last].before);
+        }
+    }
+
+    /// Adds an entry to its key in order of age. O(younger duplicates).
+    pub(super) fn add_in_order(
+        &mut self,
+        key: Key,
+        queue: Queue,
+        entry: Entry,
+        entries: usize,
+    ) -> Result<(), Refused> {
+        self.add(key, queue, entry, entries)?;
+        let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
+        let head = self.slot(at).head();
+        let mut block = self.duplicates[head].before;
+        let mut place = self.duplicates[block].end - 1;
+        loop {
+            let (mut other, mut there) = (block, place.wrapping_sub(1));
+            if place == self.duplicates[block].first {
+                if block == head {
+                    return Ok(());
+                }
+                other = self.duplicates[block].before;
+                there = self.duplicates[other].end - 1;
+            }
+            let older = self.duplicates[other].entries[there as usize];
+            if older.number < entry.number {
+                return Ok(());
+            }
+            self.duplicates[block].entries[place as usize] = older;
+            self.duplicates[other].entries[there as usize] = entry;
+            (block, place) = (other, there);
+        }
+    }
+
+    /// Gives all unexpected messages new numbers, which do not change their order. O(slots).
+    pub(super) fn renumber(&mut self, number: impl Fn(u64) -> u64) {
+        for slot in self.rows.slots_mut().filter(|slot| slot.mark & UNEXPECTED != 0) {
+            if !slot.has_many() {
+                slot.set_number(number(slot.entry().number));
+                continue;
+            }
+            let mut at = slot.head();
+            loop {
+                let block = &mut self.duplicates[at];
+                block.used_mut().iter_mut().for_each(|entry| entry.number = number(entry.number));
+                at = block.next;
+                if at == slot.head() {
+                    break;
+                }
+            }
+        }
     }
 }

@@ -35,12 +35,13 @@
 //! | file | content |
 //! |---|---|
 //! | `exact.rs` | post and arrive, in the order of their cases |
-//! | `key.rs` | keys, classes, patterns, the hash function |
+//! | `key.rs` | keys, classes, patterns, outcomes, the hash function |
 //! | `table.rs`, `rows.rs`, `row.rs`, `duplicates.rs` | the hash table |
-//! | `log.rs`, `index.rs` | unexpected messages for wildcard searches |
+//! | `log.rs`, `compaction.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
 //! | `maintenance.rs` | cancel, retract, readdress, and what `upkeep` needs |
 
+mod compaction;
 mod duplicates;
 mod exact;
 mod index;
@@ -62,8 +63,8 @@ use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
 use crate::upkeep;
-pub use exact::Outcome;
 use index::Indexes;
+pub use key::Outcome;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
 use row::POSTED;
@@ -210,7 +211,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     fn set_gates(&mut self) {
-        self.set_gate(HINTED, self.hints.bytes() > 0);
+        self.set_gate(HINTED, self.hints.can_refuse());
         self.set_gate(WILD, self.wildcards.len() > 0);
         self.set_gate(NO_ROOM, !self.log.has_room());
         self.set_gate(MOVING, !self.table.is_ready());
@@ -326,6 +327,7 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         upkeep::close(self, context, drained);
+        self.set_gates();
         self.release();
     }
 

@@ -258,7 +258,7 @@ impl Row {
     }
 
     #[inline(always)]
-    fn slots_mut(&mut self) -> &mut [Slot] {
+    pub(super) fn slots_mut(&mut self) -> &mut [Slot] {
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }

@@ -11,8 +11,8 @@ pub(super) use super::rows::At;
 /// One of the duplicates of a key: its block, and its place there; [`Link::NONE`] if the key has no duplicates.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    block: Link,
-    at: u64,
+    pub(super) block: Link,
+    pub(super) at: u64,
 }
 
 /// The outcome of [`Table::exchange`].
@@ -42,8 +42,8 @@ pub(super) type Hashed = (Key, u64);
 
 /// See the [module's documentation](self).
 pub(super) struct Table {
-    rows: Rows,
-    duplicates: Duplicates,
+    pub(super) rows: Rows,
+    pub(super) duplicates: Duplicates,
 }
 
 impl Table {
@@ -317,77 +317,6 @@ impl Table {
             } else if self.slot(at).head() == place.block {
                 self.rows.slot_mut(at).set_head(next)
             }
-        }
-    }
-
-    /// The entry of a key that `is_it` accepts, searched from both ends. O(duplicates); O(1) near the ends.
-    pub(super) fn search(
-        &self,
-        key: Key,
-        queue: Queue,
-        is_it: impl Fn(Entry) -> bool,
-    ) -> Option<(At, Place, Entry)> {
-        let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
-        let slot = self.slot(at);
-        if !slot.has_many() {
-            return is_it(slot.entry()).then_some((at, Place { block: Link::NONE, at: 0 }, slot.entry()));
-        }
-        let mut first = slot.head();
-        let mut last = self.duplicates[first].before;
-        loop {
-            for number in [first, last] {
-                let block = &self.duplicates[number];
-                if let Some(nth) = block.used().iter().position(|&entry| is_it(entry)) {
-                    let place = block.first + nth as u64;
-                    return Some((at, Place { block: number, at: place }, block.entries[place as usize]));
-                }
-            }
-            if first == last || self.duplicates[first].next == last {
-                return None;
-            }
-            (first, last) = (self.duplicates[first].next, self.duplicates[last].before);
-        }
-    }
-
-    /// Adds an entry to its key in order of age. O(younger duplicates).
-    pub(super) fn add_in_order(
-        &mut self,
-        key: Key,
-        queue: Queue,
-        entry: Entry,
-        entries: usize,
-    ) -> Result<(), Refused> {
-        self.add(key, queue, entry, entries)?;
-        let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
-        let head = self.slot(at).head();
-        let mut block = self.duplicates[head].before;
-        let mut place = self.duplicates[block].end - 1;
-        loop {
-            let (mut other, mut there) = (block, place.wrapping_sub(1));
-            if place == self.duplicates[block].first {
-                if block == head {
-                    return Ok(());
-                }
-                other = self.duplicates[block].before;
-                there = self.duplicates[other].end - 1;
-            }
-            let older = self.duplicates[other].entries[there as usize];
-            if older.number < entry.number {
-                return Ok(());
-            }
-            self.duplicates[block].entries[place as usize] = older;
-            self.duplicates[other].entries[there as usize] = entry;
-            (block, place) = (other, there);
-        }
-    }
-
-    /// Gives the entry of a key with number `old` the number `new`, which does not change the order.
-    pub(super) fn renumber(&mut self, key: Key, old: u64, new: u64) {
-        let found = self.search(key, Queue::Unexpected, |entry| entry.number == old);
-        let Some((at, place, _)) = found else { return };
-        match place.block {
-            Link::NONE => self.rows.slot_mut(at).set_number(new),
-            block => self.duplicates[block].entries[place.at as usize].number = new,
         }
     }
 

@@ -212,7 +212,7 @@ impl Wildcards {
         Some(id)
     }
 
-    /// Takes the receive for a message, if all receives are of one class and this one has no duplicates. Returns its id.
+    /// Takes the receive for a message, if all receives are of one class and its slot decides. Returns its id.
     #[inline(always)]
     pub(super) fn take_single(&mut self, key: Key) -> Option<u64> {
         let posted = self.classes.iter_mut().find(|posted| posted.len > 0)?;
