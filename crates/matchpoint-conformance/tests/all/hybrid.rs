@@ -128,6 +128,28 @@ fn keys_spread_evenly_for_any_seed() {
     }
 }
 
+#[test]
+fn unused_class_table_serves_another_class() {
+    let mut engine = engines::create("hybrid").unwrap();
+    for mask in 0..20 {
+        (0..2).for_each(|id| assert_eq!(post(&mut *engine, id, from(1), masked(0, 1 << mask)), None));
+        assert_eq!(statistic(&*engine, "wildcard_classes"), 1.0, "mask {mask}");
+        (0..2).for_each(|id| assert_eq!(arrive(&mut *engine, id, 1, 0), Some(RecvId(id))));
+    }
+}
+
+#[test]
+fn arrivals_without_receives_examine_nothing() {
+    let mut engine = engines::create_counting("hybrid").unwrap();
+    assert_eq!(arrive(&mut *engine, 0, 1, 1), None);
+    assert_eq!(post(&mut *engine, 0, from(1), tagged(1)), Some(MsgId(0)));
+    assert_eq!(post(&mut *engine, 1, ANY_SOURCE, ANY_TAG), None);
+    assert_eq!(arrive(&mut *engine, 1, 1, 1), Some(RecvId(1)));
+    let before = engine.attempts().posted;
+    (2..5).for_each(|id| assert_eq!(arrive(&mut *engine, id, 1, 1), None));
+    assert_eq!(engine.attempts().posted, before);
+}
+
 /// All tags of this source have the same hash: more keys pass a slot than it can count.
 #[test]
 fn six_hundred_colliding_keys_are_found() {
