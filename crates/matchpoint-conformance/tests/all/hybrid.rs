@@ -129,6 +129,52 @@ fn keys_spread_evenly_for_any_seed() {
 }
 
 #[test]
+fn unused_class_table_serves_another_class() {
+    let mut engine = engines::create("hybrid").unwrap();
+    for mask in 0..20 {
+        (0..2).for_each(|id| assert_eq!(post(&mut *engine, id, from(1), masked(0, 1 << mask)), None));
+        assert_eq!(statistic(&*engine, "wildcard_classes"), 1.0, "mask {mask}");
+        (0..2).for_each(|id| assert_eq!(arrive(&mut *engine, id, 1, 0), Some(RecvId(id))));
+    }
+}
+
+#[test]
+fn arrivals_without_receives_examine_nothing() {
+    let mut engine = engines::create_counting("hybrid").unwrap();
+    assert_eq!(arrive(&mut *engine, 0, 1, 1), None);
+    assert_eq!(post(&mut *engine, 0, from(1), tagged(1)), Some(MsgId(0)));
+    assert_eq!(post(&mut *engine, 1, ANY_SOURCE, ANY_TAG), None);
+    assert_eq!(arrive(&mut *engine, 1, 1, 1), Some(RecvId(1)));
+    let before = engine.attempts().posted;
+    (2..5).for_each(|id| assert_eq!(arrive(&mut *engine, id, 1, 1), None));
+    assert_eq!(engine.attempts().posted, before);
+}
+
+/// All tags of this source have the same hash: more keys pass a slot than it can count.
+#[test]
+fn six_hundred_colliding_keys_are_found() {
+    let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
+    // The first seed of the hash function, as `Hashing::of_seed` draws it. The hash of this pair is 0.
+    let word = 0x9E37_79B9_7F4A_7C15_u64.wrapping_add(1);
+    let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    let pair = (word ^ word >> 31) | 1;
+    let (context, source) = (ContextId((pair >> 32) as u32), Rank(pair as u32));
+    let selector = |tag| Selector::new(context, Wild::Is(source), tagged(tag));
+    for id in 0..600 {
+        let message = Message::new(MsgId(id), Envelope::new(context, source, Tag(id)));
+        assert_eq!(engine.arrive_message(message), Ok(None));
+    }
+    let before = engine.attempts().unexpected;
+    assert_eq!(engine.probe(&selector(600)), None);
+    let examined = engine.attempts().unexpected - before;
+    assert!(examined >= 600, "{examined} examined among 600 colliding keys");
+    for id in 0..600 {
+        assert_eq!(engine.post(Receive::new(RecvId(id), selector(id))), Ok(Some(MsgId(id))));
+    }
+}
+
+#[test]
 fn million_wildcard_receives_take_one_lookup() {
     let mut engine = engines::create_counting("hybrid").unwrap();
     for id in 0..1 << 20 {
@@ -231,6 +277,19 @@ fn cancel_finds_entries_while_table_grows() {
             }
         }
         assert_eq!(engine.posted_len() as u64, n / 2);
+    }
+}
+
+/// The entries of the last block of the ring, and then of one in the middle, are cancelled.
+#[test]
+fn duplicates_keep_order_after_cancelled_block() {
+    let mut engine = engines::create("hybrid").unwrap();
+    let same = |id| receive(id, from(1), tagged(1));
+    (0..70).for_each(|id| assert_eq!(engine.post(same(id)), Ok(None)));
+    (56..70).chain(14..28).for_each(|id| assert!(engine.cancel(&same(id)), "{id}"));
+    (70..80).for_each(|id| assert_eq!(engine.post(same(id)), Ok(None)));
+    for id in (0..14).chain(28..56).chain(70..80) {
+        assert_eq!(arrive(&mut *engine, id, 1, 1), Some(RecvId(id)));
     }
 }
 
@@ -383,11 +442,34 @@ fn memory_stays_while_cycles_need_it() {
     let mut engine = engines::create("hybrid:seed=3").unwrap();
     let mut slots = Vec::new();
     for _ in 0..200 {
-        (0..3000).for_each(|id| assert_eq!(post(&mut *engine, id, from(0), tagged(id)), None));
-        (0..3000).for_each(|id| assert_eq!(arrive(&mut *engine, id, 0, id), Some(RecvId(id))));
+        (0..3500).for_each(|id| assert_eq!(post(&mut *engine, id, from(0), tagged(id)), None));
+        (0..3500).for_each(|id| assert_eq!(arrive(&mut *engine, id, 0, id), Some(RecvId(id))));
         slots.push(statistic(&*engine, "slots"));
     }
     assert!(slots.iter().all(|&of| of == slots[0]), "{slots:?}");
+}
+
+/// At most two keys are queued, so one is displaced at most: the table need not grow, and later searches are short.
+#[test]
+fn displaced_keys_leave_no_trace() {
+    let mut engine = engines::create_counting("hybrid:seed=9").unwrap();
+    for id in 0..50_000 {
+        let tags = [2 * id, 2 * id + 1];
+        tags.iter().for_each(|&tag| assert_eq!(post(&mut *engine, tag, from(0), tagged(tag)), None));
+        for tag in tags {
+            if id % 2 == 0 {
+                assert_eq!(arrive(&mut *engine, tag, 0, tag), Some(RecvId(tag)));
+            } else {
+                assert!(engine.cancel(&receive(tag, from(0), tagged(tag))));
+            }
+        }
+    }
+    assert_eq!(statistic(&*engine, "slots"), 64.0, "the table has grown");
+    (0..16).for_each(|id| _ = arrive(&mut *engine, id, 1, id));
+    let before = engine.attempts().unexpected;
+    (0..1000).for_each(|tag| _ = engine.probe(&Selector::new(WORLD, from(2), tagged(tag))));
+    let examined = engine.attempts().unexpected - before;
+    assert!(examined < 1000, "{examined} examined by 1000 searches among 16 messages");
 }
 
 #[test]
