@@ -20,15 +20,16 @@ impl Numbers {
 }
 
 impl Log {
-    /// Numbers the messages that wait anew, from the next number on; nothing without memory. O(blocks + messages that wait).
+    /// Numbers the messages that wait anew, from the next number on; nothing without memory. All blocks are full. O(blocks + messages
+    /// that wait).
     pub(super) fn compact(&mut self) -> Option<Numbers> {
-        let (first, end) = (self.first() / BLOCK, self.next());
+        let (first, end) = (self.first() / BLOCK, self.next() / BLOCK);
+        debug_assert!(self.next() % BLOCK == 0);
         let mut numbers = Numbers { first, blocks: Vec::new() };
-        let last = end.checked_sub(1)? / BLOCK;
-        numbers.blocks.try_reserve_exact((last + 1 - first) as usize).ok()?;
+        numbers.blocks.try_reserve_exact((end - first) as usize).ok()?;
         self.reserve(self.len()).ok()?;
-        for block in first..=last {
-            let waiting = self.waiting_before(block, end);
+        for block in first..end {
+            let waiting = self.waiting(block);
             let mut left = waiting;
             let mut new = None;
             while left != 0 {

@@ -299,10 +299,9 @@ impl Log {
         self.used as u64 * BLOCK > 8 * waiting + 4096 || self.next() - self.first() > 256 * waiting + 65_536
     }
 
-    /// The messages before number `end` that wait in a block.
-    pub(super) fn waiting_before(&self, block: u64, end: u64) -> u64 {
-        let after = if block == end / BLOCK { u64::MAX << (end % BLOCK) } else { 0 };
-        self.block(block).waiting & !after
+    /// Bits of the messages that wait in a full block.
+    pub(super) fn waiting(&self, block: u64) -> u64 {
+        self.block(block).waiting
     }
 
     /// Number of blocks in the ring.

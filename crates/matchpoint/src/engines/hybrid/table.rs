@@ -132,7 +132,7 @@ impl Table {
         let at = At::new(self.rows.row.number(slot));
         match slot.mark & QUEUES {
             0 => Elsewhere::Other,
-            is if is == queue => self.push(at, entry).map_or(Elsewhere::Other, |()| Elsewhere::Queued),
+            same if same == queue => self.push(at, entry).map_or(Elsewhere::Other, |()| Elsewhere::Queued),
             _ => Elsewhere::Took(self.pop(at)),
         }
     }
