@@ -33,7 +33,7 @@ static inline uint64_t pair_mask_of(uint64_t pair)
     return has_any_source(pair) ? ~SOURCE_BITS : ~UINT64_C(0);
 }
 
-/* Writes the words of a request that is queued. */
+/* Writes the words of a request. */
 static inline void describe_request(struct request *request, uint64_t pair, uint64_t tag, uint64_t ignore,
                                     uint64_t sequence)
 {

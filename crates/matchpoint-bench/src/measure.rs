@@ -39,7 +39,7 @@ pub(crate) const REPETITIONS: usize = 31;
 const SAMPLE: Duration = Duration::from_micros(1000);
 
 /// Samples of the reference loop for each workload.
-pub(crate) const REFERENCE_SAMPLES: usize = 9;
+const REFERENCE_SAMPLES: usize = 9;
 
 /// Measures; `None` if it was stopped.
 ///
@@ -49,13 +49,25 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
     for engine in &options.engines {
         engines::create(engine)?;
     }
-    let (mut cells, mut references, mut floors) = (Vec::new(), Vec::new(), Vec::new());
     let mut flush = options.is_cold.then(Flush::new);
+    let row = |job: &Job, go_on: &mut dyn FnMut(&str) -> bool| workload(job, options, flush.as_mut(), go_on);
+    measure_rows(jobs, &options.engines, options.is_cold, progress, row)
+}
+
+/// Measures the row of each workload, and the machine before each.
+pub(crate) fn measure_rows<E>(
+    jobs: &[Job],
+    engines: &[String],
+    is_cold: bool,
+    progress: Progress<'_>,
+    mut row: impl FnMut(&Job, &mut dyn FnMut(&str) -> bool) -> Result<Option<Vec<Cell>>, E>,
+) -> Result<Option<Results>, E> {
+    let (mut cells, mut references, mut floors) = (Vec::new(), Vec::new(), Vec::new());
     for (done, job) in jobs.iter().enumerate() {
         references.push(reference_ns(REFERENCE_SAMPLES));
         floors.push(floor_ns(REFERENCE_SAMPLES));
         let mut go_on = |what: &str| progress(done, jobs.len(), what);
-        match workload(job, options, flush.as_mut(), &mut go_on)? {
+        match row(job, &mut go_on)? {
             Some(row) => cells.extend(row),
             None => return Ok(None),
         }
@@ -65,8 +77,8 @@ pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Op
         reference_ns: median(&mut references),
         reference_range_ns: range,
         floor_ns: median(&mut floors),
-        is_cold: options.is_cold,
-        engines: options.engines.clone(),
+        is_cold,
+        engines: engines.to_vec(),
         cells,
     }))
 }

@@ -11,15 +11,12 @@ use matchpoint::engines;
 
 pub use self::player::{Phases, Player, stand_ins};
 use crate::budget::Spent;
-use crate::floor::floor_ns;
 use crate::measure::{
-    Options, Progress, REFERENCE_SAMPLES, REPETITIONS, given_up, is_strict, rounds_and_repetitions, shortest,
+    Options, Progress, REPETITIONS, given_up, is_strict, measure_rows, rounds_and_repetitions, shortest,
 };
 use crate::player::{FULL, First, Sum, mismatch, sum, told};
-use crate::reference::reference_ns;
 use crate::results::{Cell, Figures, Outcome, Results};
 use crate::script::{NONE, Part, Phase, Script};
-use crate::statistics::median;
 use crate::workloads::Job;
 
 /// Calls between two looks at the clock.
@@ -37,25 +34,7 @@ pub fn is_stand_in(name: &str) -> bool {
 pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, String> {
     let stand_ins = stand_ins().into_iter().map(str::to_owned);
     let names: Vec<String> = options.engines.iter().cloned().chain(stand_ins).collect();
-    let (mut cells, mut references, mut floors) = (Vec::new(), Vec::new(), Vec::new());
-    for (done, job) in jobs.iter().enumerate() {
-        references.push(reference_ns(REFERENCE_SAMPLES));
-        floors.push(floor_ns(REFERENCE_SAMPLES));
-        let mut go_on = |what: &str| progress(done, jobs.len(), what);
-        match measure_job(job, &names, options.budget, &mut go_on)? {
-            Some(row) => cells.extend(row),
-            None => return Ok(None),
-        }
-    }
-    let range = references.iter().fold((f64::MAX, 0.0_f64), |(low, high), &ns| (low.min(ns), high.max(ns)));
-    Ok(Some(Results {
-        reference_ns: median(&mut references),
-        reference_range_ns: range,
-        floor_ns: median(&mut floors),
-        is_cold: false,
-        engines: names,
-        cells,
-    }))
+    measure_rows(jobs, &names, false, progress, |job, go_on| measure_job(job, &names, options.budget, go_on))
 }
 
 /// One row of the table; `None` if it was stopped.

@@ -18,6 +18,7 @@ use matchpoint_bench::{Job, Options, Outcome, Results};
 use matchpoint_gpu::card::{Card, CardError};
 use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
+use serde_json::Value;
 
 use self::files::Files;
 use crate::absent::tell_missing;
@@ -27,6 +28,7 @@ use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::progress::bar;
 use crate::report::bench::{batches as beside, engines, gpu, latency, plot, rate, threads, through_c};
+use crate::report::document::Document;
 
 /// Events of a trace that are played: more would not fit into memory everywhere.
 const EVENTS_MAX: usize = 2_000_000;
@@ -42,7 +44,7 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if !arguments.message_rate {
         no_none(arguments)?;
     }
-    let mut files = Files::prepare(arguments)?;
+    let files = Files::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
     if arguments.latency {
@@ -74,13 +76,23 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     let (results, load) = measure(arguments, &files, &progress)?;
     let svg = plot::svg(&results);
     let document = engines::document(&results, load, &svg);
-    files.mention_undrawn(&results);
-    files.draw(&svg, &document)?;
-    files.finish(&document, &engines::json(&results, load))?;
-    right(complaint(&results))
+    write_results(files, &results, &svg, &document, &engines::json(&results, load))
 }
 
-fn measure_through_c(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+fn write_results(
+    mut files: Files,
+    results: &Results,
+    svg: &str,
+    document: &Document,
+    json: &Value,
+) -> Result<(), Failure> {
+    files.mention_undrawn(results);
+    files.draw(svg, document)?;
+    files.finish(document, json)?;
+    right(complaint(results))
+}
+
+fn measure_through_c(arguments: &Bench, files: Files, progress: &Progress) -> Result<(), Failure> {
     if let Some(name) = arguments.workloads.iter().find(|name| name.starts_with(TRACE)) {
         return Err(Failure::usage(format!("--through c plays the standard workloads, not {name}")));
     }
@@ -91,10 +103,7 @@ fn measure_through_c(arguments: &Bench, mut files: Files, progress: &Progress) -
     let (results, load) = measured(progress, |tell| matchpoint_bench::through_c::run(&options, &jobs, tell))?;
     let svg = plot::svg(&results);
     let document = through_c::document(&results, load, &svg);
-    files.mention_undrawn(&results);
-    files.draw(&svg, &document)?;
-    files.finish(&document, &through_c::json(&results, load))?;
-    right(complaint(&results))
+    write_results(files, &results, &svg, &document, &through_c::json(&results, load))
 }
 
 fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {

@@ -333,11 +333,43 @@ fn named_where_a_batch_left_it(name: &str) {
     assert!(refusals > 0, "{name} had memory: the test shows nothing");
 }
 
+/// The log of messages is renumbered, or is not for want of memory: no message is lost, and the order stays.
+fn renumbered_without_memory() {
+    let mut engine = engines::create("hybrid:seed=1").unwrap();
+    let envelope = |at: u64, source| Envelope::new(ContextId(0), Rank(source), Tag(at % 3));
+    let mut leaked = Vec::new();
+    let mut refusals = 0;
+    for at in 0..60_000_u64 {
+        let is_leaked = at % 20 == 0;
+        let message = Message::new(MsgId(at), envelope(at, if is_leaked { 0 } else { 1 + (at % 5) as u32 }));
+        let bytes = [0, 600, 1_200, 2_400, 9_000, 40_000, 200_000][(at / 7 % 7) as usize];
+        if starved(&mut *engine, &Event::Arrive(message), bytes) == Outcome::Arrived(Err(Refused::Memory)) {
+            refusals += 1;
+            assert_eq!(engine.arrive_message(message), Ok(None));
+        }
+        if is_leaked {
+            leaked.push(MsgId(at));
+        } else {
+            let receive = Receive::new(RecvId(at), Selector::exactly(&message.envelope));
+            assert_eq!(engine.post(receive), Ok(Some(MsgId(at))));
+        }
+    }
+    assert!(refusals > 100, "{refusals} refusals: the test shows little");
+    let bytes = engine.footprint().now_bytes();
+    // 64 messages take 1,040 bytes, if one of them waits.
+    assert!(bytes < 700_000, "{bytes} bytes: the log was never renumbered");
+    let any = Selector::new(ContextId(0), Wild::Any, Wild::Any);
+    for message in leaked {
+        assert_eq!(engine.post(Receive::new(RecvId(message.0), any)), Ok(Some(message)));
+    }
+}
+
 fn main() {
     for name in ["split:engine=list", "split:engine=hybrid"] {
         named_where_a_batch_left_it(name);
     }
     found_by_its_source_without_memory();
+    renumbered_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
         moved_without_memory(name);
     }

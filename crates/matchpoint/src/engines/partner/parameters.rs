@@ -90,7 +90,7 @@ fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
     let wanted = wanted(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
-        // Not `process`, which whoever makes an engine for a rank adds (`at_process`).
+        // Not `process`, which `at_process` adds for the engine of a rank.
         only_for(arguments, &["profile"], "mode=static")?;
         return Ok(Plan {
             rule,

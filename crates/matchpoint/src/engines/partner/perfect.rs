@@ -4,8 +4,8 @@
 
 use crate::chains::NIL;
 
-/// The hash of the paper (§4.2, after Gettys): keys lie in a matrix of m × m, m² > the largest key, whose rows are slid to the
-/// right until no column holds two, and then collapsed into one array.
+/// The hash of the paper (§4.2, after Gettys). Keys are in a matrix of m × m, m² > the largest key. Its rows are moved to the
+/// right until no column holds two, and then merged into one array.
 ///
 /// A division and two loads find a key; but m shifts and at least the columns in use take up to 8·√(largest key) bytes,
 /// however few the keys are: four keys up to 2⁴⁸ would have 170 MiB. So there is none beyond [`BYTES`] that takes more than
