@@ -102,7 +102,7 @@ fn before(lane: u32) -> u64 {
 }
 
 /// The numbers of the bits that are set, in order.
-fn each(mut bits: u64) -> impl Iterator<Item = u32> {
+pub(crate) fn each(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = (bits != 0).then(|| bits.trailing_zeros())?;
         bits &= bits - 1;

@@ -60,10 +60,6 @@ impl Block {
         &self.entries[self.first as usize..self.end as usize]
     }
 
-    pub(super) fn used_mut(&mut self) -> &mut [Entry] {
-        &mut self.entries[self.first as usize..self.end as usize]
-    }
-
     /// Appends an entry, if there is room.
     #[inline(always)]
     fn push(&mut self, entry: Entry) -> bool {

@@ -2,7 +2,7 @@
 
 use super::key::{Entry, Key, Outcome, Pattern};
 use super::row::{Home, NEXT, NUMBER, POSTED, UNEXPECTED};
-use super::table::{At, Elsewhere, Exchange, Hashed};
+use super::table::{At, Exchange, Hashed};
 use super::wildcards::Place;
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
@@ -19,63 +19,71 @@ enum Accepting {
 impl<E: Effort> Hybrid<E> {
     /// Posts a receive without wildcards.
     #[inline(always)]
-    pub(super) fn post_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
+    pub(super) fn post_key(&mut self, id: u64, hashed: Hashed) -> Outcome {
         if self.gate & MOVING != 0 {
-            return self.post_key_slowly(id, key);
+            return self.exchange_slowly::<POSTED>(id, hashed.0);
         }
+        self.exchange::<POSTED>(id, hashed)
+    }
+
+    /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in the other queue, or
+    /// queues the entry. The table is ready.
+    #[inline(always)]
+    fn exchange<const QUEUE: u64>(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
         let home = self.table.home_of(hash);
-        match self.table.exchange(key, home, POSTED) {
+        match self.table.exchange(key, home, QUEUE) {
             Exchange::Vacant(slot) => {
-                slot.fill(key, id, self.posts);
-                self.receive_queued()
+                slot.fill(key, id, if QUEUE == POSTED { self.posts } else { self.log.mark });
+                self.queued::<QUEUE>(key)
             }
-            Exchange::Took(entry) => self.took_message(entry),
-            Exchange::Same => self.post_duplicate(id, key, home),
-            Exchange::Other => self.post_key_elsewhere(id, key, home),
+            Exchange::Took(entry) => self.took::<QUEUE>(entry),
+            Exchange::Same => self.exchange_duplicate::<QUEUE>(id, key, home),
+            Exchange::Other => self.exchange_displaced::<QUEUE>(id, key, home),
         }
     }
 
     #[inline(never)]
-    fn post_duplicate(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        let entry = Entry { id, number: self.posts >> NUMBER };
-        match self.table.exchange_duplicate(home, POSTED, entry) {
-            Elsewhere::Took(entry) => self.took_message(entry),
-            Elsewhere::Queued => self.receive_queued(),
-            Elsewhere::Other => self.post_block(id, key, home),
+    fn exchange_duplicate<const QUEUE: u64>(&mut self, id: u64, key: Key, home: Home) -> Outcome {
+        match self.table.exchange_duplicate(home, QUEUE, self.entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+            None => self.exchange_slowly::<QUEUE>(id, key),
         }
     }
 
     #[inline(never)]
-    fn post_block(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        let entry = Entry { id, number: self.posts >> NUMBER };
-        match self.table.exchange_block(home, POSTED, entry) {
-            Elsewhere::Took(entry) => self.took_message(entry),
-            Elsewhere::Queued => self.receive_queued(),
-            Elsewhere::Other => self.post_key_slowly(id, key),
+    fn exchange_displaced<const QUEUE: u64>(&mut self, id: u64, key: Key, home: Home) -> Outcome {
+        match self.table.exchange_displaced(key, home, QUEUE, self.entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+            None => self.exchange_slowly::<QUEUE>(id, key),
         }
     }
 
     #[inline(never)]
-    fn post_key_elsewhere(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        let entry = Entry { id, number: self.posts >> NUMBER };
-        match self.table.exchange_elsewhere(key, home, POSTED, entry) {
-            Elsewhere::Took(entry) => self.took_message(entry),
-            Elsewhere::Queued => self.receive_queued(),
-            Elsewhere::Other => self.post_key_slowly(id, key),
-        }
-    }
-
-    #[inline(never)]
-    fn post_key_slowly(&mut self, id: u64, key: Key) -> Outcome {
-        let entry = Entry { id, number: self.posts >> NUMBER };
+    fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
         let entries = self.entries();
-        let exchanged = self.table.exchange_slowly(key, Queue::Posted, entry, entries);
+        let exchanged = self.table.exchange_slowly(key, QUEUE, self.entry::<QUEUE>(id), entries);
         self.note_moving();
-        match exchanged {
-            Ok(None) => self.receive_queued(),
-            Ok(Some(entry)) => self.took_message(entry),
-            Err(why) => Outcome::refused(why),
+        exchanged.map_or_else(Outcome::refused, |exchanged| self.finish::<QUEUE>(key, exchanged))
+    }
+
+    /// The entry of the call is queued, or another one was taken.
+    #[inline(always)]
+    fn finish<const QUEUE: u64>(&mut self, key: Key, taken: Option<Entry>) -> Outcome {
+        match taken {
+            Some(entry) => self.took::<QUEUE>(entry),
+            None => self.queued::<QUEUE>(key),
         }
+    }
+
+    /// The mark of the next entry of a queue.
+    #[inline(always)]
+    fn mark<const QUEUE: u64>(&self) -> u64 {
+        if QUEUE == POSTED { self.posts } else { self.log.mark }
+    }
+
+    #[inline(always)]
+    fn entry<const QUEUE: u64>(&self, id: u64) -> Entry {
+        Entry { id, number: self.mark::<QUEUE>() >> NUMBER }
     }
 
     /// Posts a receive with wildcards.
@@ -84,7 +92,7 @@ impl<E: Effort> Hybrid<E> {
         if self.log.len() == 0 && self.wildcards.len() == 0 {
             self.wildcards.add_lone(pattern, Entry { id, number: self.posts >> NUMBER });
             self.gate |= WILD;
-            return self.receive_queued();
+            return self.queued::<POSTED>(pattern.key);
         }
         let Pattern { key: Key { pair, tag }, class } = pattern;
         self.post_wildcard_in_class(id, Pair(pair), tag, class.ignore)
@@ -96,7 +104,7 @@ impl<E: Effort> Hybrid<E> {
     fn post_wildcard_in_class(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let entry = Entry { id, number: self.posts >> NUMBER };
         if self.log.len() == 0 && self.wildcards.add_in_class(Pattern::new(pair, tag, ignore), entry) {
-            return self.receive_queued();
+            return self.queued::<POSTED>(Key { pair: pair.0, tag });
         }
         self.post_wildcard_slowly(id, pair, tag, ignore)
     }
@@ -121,7 +129,7 @@ impl<E: Effort> Hybrid<E> {
         match added {
             Ok(()) => {
                 self.gate |= WILD;
-                self.receive_queued()
+                self.queued::<POSTED>(pattern.key)
             }
             Err(why) => Outcome::refused(why),
         }
@@ -133,6 +141,7 @@ impl<E: Effort> Hybrid<E> {
         let key = self.log.key(number);
         if let Some(Entry { id, .. }) = self.table.take_at_home(key, UNEXPECTED) {
             self.message_left(number);
+            self.entry_left();
             return id;
         }
         let at = self.table.find(key).0.expect("a message that waits is in the table");
@@ -163,46 +172,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate != 0 {
             return self.arrive_gated(id, key, hash);
         }
-        let home = self.table.home_of(hash);
-        match self.table.exchange(key, home, UNEXPECTED) {
-            Exchange::Vacant(slot) => {
-                slot.fill(key, id, self.log.mark);
-                self.arrived(key)
-            }
-            Exchange::Took(Entry { id, .. }) => self.took_receive(id),
-            Exchange::Same => self.arrive_duplicate(id, key, home),
-            Exchange::Other => self.arrive_elsewhere(id, key, home),
-        }
-    }
-
-    #[inline(never)]
-    fn arrive_duplicate(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        let entry = Entry { id, number: self.log.next() };
-        match self.table.exchange_duplicate(home, UNEXPECTED, entry) {
-            Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
-            Elsewhere::Queued => self.arrived(key),
-            Elsewhere::Other => self.arrive_block(id, key, home),
-        }
-    }
-
-    #[inline(never)]
-    fn arrive_block(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        let entry = Entry { id, number: self.log.next() };
-        match self.table.exchange_block(home, UNEXPECTED, entry) {
-            Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
-            Elsewhere::Queued => self.arrived(key),
-            Elsewhere::Other => self.arrive_displaced(id, key),
-        }
-    }
-
-    #[inline(never)]
-    fn arrive_elsewhere(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        let entry = Entry { id, number: self.log.next() };
-        match self.table.exchange_elsewhere(key, home, UNEXPECTED, entry) {
-            Elsewhere::Took(Entry { id, .. }) => self.took_receive(id),
-            Elsewhere::Queued => self.arrived(key),
-            Elsewhere::Other => self.arrive_displaced(id, key),
-        }
+        self.exchange::<UNEXPECTED>(id, (key, hash))
     }
 
     /// The same while receives with wildcards are posted, or in a case that is not common.
@@ -215,28 +185,14 @@ impl<E: Effort> Hybrid<E> {
             // No receive without wildcards has the key.
             if let Some(id) = self.wildcards.take_lone(key) {
                 self.gate = 0;
-                return self.took_receive(id);
+                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
             }
             if let Some(id) = self.wildcards.take_single(key) {
                 self.left_wildcards();
-                return self.took_receive(id);
+                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
             }
         }
         self.arrive_among_wildcards(id, key)
-    }
-
-    /// The same for a key that is displaced, or meets other keys, or needs a block for duplicates.
-    #[inline(never)]
-    fn arrive_displaced(&mut self, id: u64, key: Key) -> Outcome {
-        let entry = Entry { id, number: self.log.next() };
-        let entries = self.entries();
-        let exchanged = self.table.exchange_slowly(key, Queue::Unexpected, entry, entries);
-        self.note_moving();
-        match exchanged {
-            Ok(None) => self.arrived(key),
-            Ok(Some(Entry { id, .. })) => self.took_receive(id),
-            Err(why) => Outcome::refused(why),
-        }
     }
 
     /// The same while receives with wildcards are posted.
@@ -246,7 +202,7 @@ impl<E: Effort> Hybrid<E> {
         self.effort.examined(Queue::Posted, compared);
         match self.find_receive(key, found) {
             Some(receive) => Outcome::took(self.take_receive(receive)),
-            None => self.arrive_displaced(id, key),
+            None => self.exchange_slowly::<UNEXPECTED>(id, key),
         }
     }
 
@@ -277,41 +233,36 @@ impl<E: Effort> Hybrid<E> {
         let entries = self.entries();
         let added = match found {
             Some(at) => self.table.push(at, entry),
-            None => self.table.insert(key, Queue::Unexpected, entry, entries),
+            None => self.table.insert(key, UNEXPECTED, entry, entries),
         };
         self.note_moving();
         match added {
-            Ok(()) => self.arrived(key),
+            Ok(()) => self.queued::<UNEXPECTED>(key),
             Err(why) => Outcome::refused(why),
         }
     }
 
-    /// A receive was posted.
+    /// An entry was queued.
     #[inline(always)]
-    fn receive_queued(&mut self) -> Outcome {
+    fn queued<const QUEUE: u64>(&mut self, key: Key) -> Outcome {
+        if QUEUE == UNEXPECTED {
+            return if self.log.push(key) { Outcome::QUEUED } else { self.block_ended() };
+        }
         self.posts += NEXT;
         self.posted += 1;
         Outcome::QUEUED
     }
 
-    /// A receive took a message.
+    /// An entry of the other queue was taken.
     #[inline(always)]
-    fn took_message(&mut self, Entry { id, number }: Entry) -> Outcome {
-        self.effort.examined(Queue::Unexpected, 1);
-        self.log.remove(number);
-        self.took(id)
-    }
-
-    /// A message took a receive.
-    #[inline(always)]
-    fn took_receive(&mut self, id: u64) -> Outcome {
-        self.effort.examined(Queue::Posted, 1);
-        self.posted -= 1;
-        self.took(id)
-    }
-
-    #[inline(always)]
-    fn took(&mut self, id: u64) -> Outcome {
+    fn took<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
+        if QUEUE == POSTED {
+            self.effort.examined(Queue::Unexpected, 1);
+            self.message_left(number);
+        } else {
+            self.effort.examined(Queue::Posted, 1);
+            self.posted -= 1;
+        }
         self.until_check -= 1;
         if self.until_check == 0 { self.took_and_check(id) } else { Outcome::took(id) }
     }
@@ -323,22 +274,10 @@ impl<E: Effort> Hybrid<E> {
         Outcome::took(id)
     }
 
-    /// A message was queued.
-    #[inline(always)]
-    fn arrived(&mut self, key: Key) -> Outcome {
-        if self.log.push(key) { Outcome::QUEUED } else { self.block_ended() }
-    }
-
     /// The log needs a block for the next message.
     #[cold]
     #[inline(never)]
     fn block_ended(&mut self) -> Outcome {
-        if self.log.is_sparse() {
-            if let Some(numbers) = self.log.compact() {
-                self.table.renumber(|old| numbers.of(old));
-                self.indexes.clear();
-            }
-        }
         let has_room = self.log.make_room().is_ok();
         self.set_gate(NO_ROOM, !has_room);
         Outcome::QUEUED
@@ -347,7 +286,7 @@ impl<E: Effort> Hybrid<E> {
     /// The oldest receive that accepts a message. `found` is where the table has the key.
     #[inline(always)]
     fn find_receive(&mut self, key: Key, found: Option<At>) -> Option<Accepting> {
-        let exact = found.filter(|&at| self.table.slot(at).queue() == Queue::Posted);
+        let exact = found.filter(|&at| self.table.slot(at).queue() == POSTED);
         let before = exact.map_or(u64::MAX, |at| self.table.first(at).number);
         let wildcard = self.wildcards.find(key, before, &mut self.effort);
         wildcard.map(Accepting::Wildcard).or(exact.map(Accepting::Exact))
@@ -386,6 +325,10 @@ impl<E: Effort> Hybrid<E> {
     /// Queues a message that no receive accepts.
     #[inline(always)]
     pub(super) fn queue_key(&mut self, id: u64, hashed: Hashed) -> Outcome {
-        if self.gate == WILD { self.arrive_displaced(id, hashed.0) } else { self.arrive_key(id, hashed) }
+        if self.gate == WILD {
+            self.exchange_slowly::<UNEXPECTED>(id, hashed.0)
+        } else {
+            self.arrive_key(id, hashed)
+        }
     }
 }

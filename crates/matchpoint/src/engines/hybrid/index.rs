@@ -6,7 +6,7 @@
 //! index: messages that no longer wait are removed when a search meets them.
 
 use super::key::{Class, Entry, Hashing, Key, Pattern};
-use super::log::Log;
+use super::log::{Log, Position};
 use super::row::UNEXPECTED;
 use super::rows::Retired;
 use super::table::Table;
@@ -37,11 +37,11 @@ struct Stale;
 
 struct Index {
     class: Class,
-    /// The id of an entry is its number. Some entries no longer wait.
+    /// The id of an entry is the number of a message, its number the age. Some of them no longer wait.
     table: Table,
     entries: usize,
-    /// All messages that wait and have a lower number are in the table.
-    end: u64,
+    /// All messages that wait before this position are in the table.
+    end: Position,
     /// The number of the last search of the class.
     used: u64,
 }
@@ -49,7 +49,7 @@ struct Index {
 impl Index {
     /// An index for so many messages. Its table would have to move many slots while it catches up, if it began small.
     fn new(class: Class, hashing: Hashing, messages: usize) -> Self {
-        Index { class, table: Table::with_room(hashing, messages), entries: 0, end: 0, used: 0 }
+        Index { class, table: Table::with_room(hashing, messages), entries: 0, end: Position::START, used: 0 }
     }
 
     /// The first message under a key that waits. If it `is_taken`, its entry is removed. An error: many entries before it no longer
@@ -63,10 +63,10 @@ impl Index {
         effort: &mut E,
     ) -> Result<Option<u64>, Stale> {
         if is_taken {
-            if let Some(Entry { number, .. }) = self.table.take_at_home(key, UNEXPECTED) {
+            if let Some(Entry { id: number, number: age }) = self.table.take_at_home(key, UNEXPECTED) {
                 self.entries -= 1;
                 effort.examined(Queue::Unexpected, 1);
-                if log.waits(number) {
+                if log.waits(number, age) {
                     return Ok(Some(number));
                 }
             }
@@ -75,8 +75,8 @@ impl Index {
             let (found, compared) = self.table.find(key);
             effort.examined(Queue::Unexpected, compared);
             let Some(at) = found else { return Ok(None) };
-            let number = self.table.first(at).number;
-            let waits = log.waits(number);
+            let Entry { id: number, number: age } = self.table.first(at);
+            let waits = log.waits(number, age);
             if !waits || is_taken {
                 self.table.pop(at);
                 self.entries -= 1;
@@ -97,20 +97,18 @@ impl Index {
         PAGE.checked_shr(per_page as u32).unwrap_or(0)
     }
 
-    /// Adds the next `count` numbers, or fewer if they cost more.
+    /// Adds the next `count` messages, or fewer if they cost more.
     fn extend(&mut self, count: u64, log: &Log) -> Result<(), Refused> {
         let mut left = count;
-        self.end = self.end.max(log.first());
-        while left > 0 && self.end < log.next() {
-            let number = self.end;
-            left -= 1;
-            if log.waits(number) {
-                let key = self.class.masked(log.key(number));
-                self.table.add(key, Queue::Unexpected, Entry { id: number, number }, self.entries)?;
-                self.entries += 1;
-                left = left.saturating_sub(self.extra_cost());
+        for (number, at) in log.messages_from(self.end) {
+            if left == 0 {
+                break;
             }
-            self.end = number + 1;
+            let entry = Entry { id: number, number: at.age };
+            self.table.add(self.class.masked(log.key(number)), UNEXPECTED, entry, self.entries)?;
+            self.entries += 1;
+            self.end = Position { age: at.age + 1, ..at };
+            left = left.saturating_sub(1 + self.extra_cost());
         }
         Ok(())
     }
@@ -152,7 +150,7 @@ impl Indexes {
         self.searches += 1;
         self.retired.free_some();
         let place = self.all.iter().position(|index| index.class == pattern.class);
-        let mut from = 0;
+        let mut from = Position::START;
         if let Some(place) = place {
             let index = &mut self.all[place];
             index.used = self.searches;
@@ -160,7 +158,7 @@ impl Indexes {
                 Ok(Some(number)) => return Some(number),
                 Ok(None) => from = index.end,
                 Err(Stale) => {
-                    let (found, compared) = log.search(pattern, 0);
+                    let (found, compared) = log.search(pattern, Position::START);
                     effort.examined(Queue::Unexpected, compared);
                     return found;
                 }
@@ -180,7 +178,7 @@ impl Indexes {
         let index = &mut self.all[place];
         index.used = self.searches;
         // Without memory the index stays behind.
-        _ = index.extend(STEPS[usize::from(index.end > 0)] + MORE.min(compared / 2), log);
+        _ = index.extend(STEPS[usize::from(index.end.age > 0)] + MORE.min(compared / 2), log);
         self.is_moving |= !index.table.is_ready();
         if index.entries > 2 * log.len() + 1024 {
             self.remove(place);
@@ -207,28 +205,28 @@ impl Indexes {
     }
 
     /// A message that waits has another key.
-    pub(super) fn rename(&mut self, key: Key, number: u64) {
+    pub(super) fn rename(&mut self, key: Key, number: u64, age: u64) {
         let mut without_memory = false;
-        for index in &mut self.all {
-            if number < index.end && index.class.source == 0 {
-                let entry = Entry { id: number, number };
-                match index.table.add_in_order(
-                    index.class.masked(key),
-                    Queue::Unexpected,
-                    entry,
-                    index.entries,
-                ) {
-                    Ok(()) => index.entries += 1,
-                    Err(_) => without_memory = true,
-                }
-            }
+        let entry = Entry { id: number, number: age };
+        for index in self.all.iter_mut().filter(|index| age < index.end.age && index.class.source == 0) {
+            let key = index.class.masked(key);
+            let added = index.table.add_in_order(key, UNEXPECTED, entry, index.entries, |age| age);
+            index.entries += usize::from(added.is_ok());
+            without_memory |= added.is_err();
         }
         if without_memory {
             self.clear();
         }
     }
 
-    /// Removes all indexes, after messages were numbered anew or none waits.
+    /// A block left the log.
+    pub(super) fn block_left(&mut self, block: u32, before: u32) {
+        for index in self.all.iter_mut().filter(|index| index.end.block == block) {
+            index.end.block = before;
+        }
+    }
+
+    /// Removes all indexes.
     pub(super) fn clear(&mut self) {
         while !self.all.is_empty() {
             self.remove(0);

@@ -1,43 +1,62 @@
 //! The log of unexpected messages in the order of arrival, which wildcard searches scan.
 //!
 //! ```text
-//!   blocks   [ waiting | columns ][ waiting | columns ]…     a ring: message n is in block n / 64, lane n % 64
-//!                 │         └─▶ tags, lower half  [ 64 × 4 bytes ]
-//!                 │             tags, upper half  [ 64 × 4 bytes ]     a SIMD kernel compares 64 at once
-//!                 │             source numbers    [ 64 × 4 bytes ]
-//!                 │             contexts          [ 64 × 4 bytes ]
-//!                 └─ a bit for each message that waits
+//!   first                    last
+//!     ▼                        ▼
+//!   [ block 4 ]⇄[ block 0 ]⇄[ block 7 ]     message n is in block n / 64, lane n % 64
+//!        ├─ a bit for each message that waits
+//!        ├─ tags, lower half  [ 64 × 4 bytes ]
+//!        ├─ tags, upper half  [ 64 × 4 bytes ]     a SIMD kernel compares 64 at once
+//!        ├─ source numbers    [ 64 × 4 bytes ]
+//!        └─ contexts          [ 64 × 4 bytes ]
 //! ```
+//!
+//! A block leaves the list when its last message is taken, and is used again. So a number is unique while its message waits; the age
+//! of a message, which counts the lanes of all blocks in the order of their use, is unique for ever.
+
+use std::collections::TryReserveError;
 
 use super::key::{Class, Key, Pattern};
 use super::row::{NEXT, NUMBER, UNEXPECTED};
+use crate::blocks::each;
 use crate::engine::Refused;
 use crate::scan::{Kernel, LANES, Lanes, Search};
 
-pub(super) const BLOCK: u64 = LANES as u64;
-/// Blocks that a call visits to free memory.
-const SWEEP: usize = 32;
+const LANE: u64 = LANES as u64;
+/// No block.
+const NONE: u32 = u32::MAX;
+/// Blocks that a call frees at most.
+const STEP: usize = 32;
+/// The log of an engine without messages frees everything if it had more blocks.
+const SMALL: usize = 64;
 
 /// Aligned: a kernel loads whole cache lines.
 #[repr(align(64))]
-struct Columns {
+struct Block {
     lows: [u32; LANES],
     highs: [u32; LANES],
     sources: [u32; LANES],
     contexts: [u32; LANES],
+    /// Bits of the messages that wait. Bits of messages that have not arrived yet are set, too.
+    waiting: u64,
+    /// The age of the message in lane 0.
+    age: u64,
+    /// Neighbours in the list.
+    before: u32,
+    next: u32,
 }
 
-/// A box that can be allocated without aborting for want of memory.
-type OneColumns = Box<[Columns; 1]>;
-
-impl Columns {
-    fn allocate() -> Result<OneColumns, Refused> {
-        let mut one = Vec::new();
-        one.try_reserve_exact(1).map_err(|_| Refused::Memory)?;
-        let none = [0; LANES];
-        one.push(Columns { lows: none, highs: none, sources: none, contexts: none });
-        one.into_boxed_slice().try_into().map_err(|_| Refused::Memory)
-    }
+impl Block {
+    const EMPTY: Block = Block {
+        lows: [0; LANES],
+        highs: [0; LANES],
+        sources: [0; LANES],
+        contexts: [0; LANES],
+        waiting: 0,
+        age: 0,
+        before: NONE,
+        next: NONE,
+    };
 
     #[inline(always)]
     fn set(&mut self, lane: usize, key: Key) {
@@ -54,34 +73,37 @@ impl Columns {
     }
 }
 
-#[derive(Default)]
-struct Block {
-    /// Bits of the messages that wait. Bits of messages that have not arrived yet are set, too.
-    waiting: u64,
-    columns: Option<OneColumns>,
+/// A place in the order of arrival: an age, and a block in the list with messages of that age or less, if there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Position {
+    pub(super) block: u32,
+    pub(super) age: u64,
+}
+
+impl Position {
+    pub(super) const START: Position = Position { block: NONE, age: 0 };
 }
 
 /// See the [module's documentation](self).
 pub(super) struct Log {
-    /// A power of two, or none.
-    blocks: Vec<Block>,
-    /// The number of the first block with a message that waits, or of the last block.
-    first: u64,
+    /// One block each, or none if its memory was freed.
+    blocks: Vec<Vec<Block>>,
+    /// The blocks that are not in the list. The first `freed` of them have no memory.
+    unused: Vec<u32>,
+    freed: usize,
+    /// The most blocks in the list since the last call of [`give_back`](Self::give_back), and before it: so many keep their memory.
+    most: usize,
+    kept: usize,
+    first: u32,
+    last: u32,
     /// The mark of the next message: its number, and the flag of its queue.
     pub(super) mark: u64,
-    /// The first number without a place in a block.
+    /// The first number after those of the last block.
     end: u64,
     /// Number of messages that wait.
     pub(super) len: u64,
-    /// Blocks below this number have been visited by [`sweep`](Self::sweep).
-    swept: u64,
-    /// Columns in blocks, and those for the next blocks.
-    used: usize,
-    spare: Vec<OneColumns>,
-    /// The fewest spare columns since the last call of [`give_back`](Self::give_back).
-    least_spare: usize,
-    /// Spare columns that are to be freed.
-    unneeded: usize,
+    /// The age of the first message in the next block.
+    age: u64,
     kernel: Kernel,
 }
 
@@ -89,15 +111,16 @@ impl Log {
     pub(super) fn new(kernel: Kernel) -> Self {
         Log {
             blocks: Vec::new(),
-            first: 0,
+            unused: Vec::new(),
+            freed: 0,
+            most: 0,
+            kept: usize::MAX,
+            first: NONE,
+            last: NONE,
             mark: UNEXPECTED,
             end: 0,
             len: 0,
-            swept: 0,
-            used: 0,
-            spare: Vec::new(),
-            least_spare: 0,
-            unneeded: 0,
+            age: 0,
             kernel,
         }
     }
@@ -114,18 +137,15 @@ impl Log {
         self.mark >> NUMBER
     }
 
-    /// No message before this number waits.
-    pub(super) fn first(&self) -> u64 {
-        self.first * BLOCK
-    }
-
     #[inline(always)]
-    fn place(&self, block: u64) -> usize {
-        block as usize & self.blocks.len().wrapping_sub(1)
+    fn block_mut(&mut self, block: u64) -> Option<&mut Block> {
+        self.blocks.get_mut(block as usize)?.first_mut()
     }
 
-    fn block(&self, number: u64) -> &Block {
-        &self.blocks[self.place(number)]
+    /// The block and the lane of a message that waits.
+    #[inline(always)]
+    fn place(&self, number: u64) -> (&Block, u64) {
+        (&self.blocks[(number / LANE) as usize][0], number % LANE)
     }
 
     /// Whether the next message has a place in a block.
@@ -138,11 +158,10 @@ impl Log {
     #[inline(always)]
     pub(super) fn push(&mut self, key: Key) -> bool {
         let number = self.next();
-        let (at, lane) = (self.place(number / BLOCK), (number % BLOCK) as usize);
         self.mark += NEXT;
         self.len += 1;
-        if let Some(Block { columns: Some(columns), .. }) = self.blocks.get_mut(at) {
-            columns[0].set(lane, key);
+        if let Some(block) = self.block_mut(number / LANE) {
+            block.set((number % LANE) as usize, key);
         }
         self.has_room()
     }
@@ -150,179 +169,167 @@ impl Log {
     /// Makes room for the next message.
     #[inline(never)]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
-        if self.has_room() {
-            return Ok(());
+        if !self.has_room() {
+            let block = self.allocate().map_err(|_| Refused::Memory)?;
+            self.mark = (u64::from(block) * LANE) << NUMBER | UNEXPECTED;
+            self.end = (u64::from(block) + 1) * LANE;
         }
-        let number = self.next() / BLOCK;
-        self.advance();
-        if number - self.first >= self.blocks.len() as u64 {
-            self.widen()?;
-        }
-        self.sweep(2);
-        let columns = match self.spare.pop() {
-            Some(columns) => columns,
-            None => {
-                // So that a block can be emptied without memory.
-                self.spare.try_reserve(self.used + 1).map_err(|_| Refused::Memory)?;
-                Columns::allocate()?
-            }
-        };
-        self.least_spare = self.least_spare.min(self.spare.len());
-        let at = self.place(number);
-        self.blocks[at] = Block { waiting: u64::MAX, columns: Some(columns) };
-        self.used += 1;
-        self.end = (number + 1) * BLOCK;
         Ok(())
     }
 
-    /// Leaves some of the first blocks, if no message waits there.
-    fn advance(&mut self) {
-        for _ in 0..SWEEP {
-            if self.first >= self.next() / BLOCK || self.block(self.first).waiting != 0 {
-                break;
-            }
-            self.empty(self.first);
-            self.first += 1;
+    /// Appends a block to the list.
+    fn allocate(&mut self) -> Result<u32, TryReserveError> {
+        if self.unused.is_empty() {
+            self.blocks.try_reserve(1)?;
+            // So that every block can leave the list without memory.
+            self.unused.try_reserve(self.blocks.len() + 1)?;
+            self.unused.push(self.blocks.len() as u32);
+            self.blocks.push(Vec::new());
+            self.freed = 1;
         }
-        self.swept = self.swept.max(self.first);
-    }
-
-    /// Takes the columns from some blocks further on, if no message waits there.
-    fn sweep(&mut self, blocks: usize) {
-        for _ in 0..blocks {
-            if self.swept >= self.next() / BLOCK {
-                self.swept = self.first;
-            } else {
-                if self.block(self.swept).waiting == 0 {
-                    self.empty(self.swept);
-                }
-                self.swept += 1;
-            }
+        let block = self.unused[self.unused.len() - 1];
+        if self.freed == self.unused.len() {
+            let memory = &mut self.blocks[block as usize];
+            memory.try_reserve_exact(1)?;
+            memory.push(Block::EMPTY);
+            self.freed -= 1;
         }
+        self.unused.pop();
+        self.most = self.most.max(self.used());
+        let before = std::mem::replace(&mut self.last, block);
+        match self.block_mut(before.into()) {
+            Some(before) => before.next = block,
+            None => self.first = block,
+        }
+        let added = &mut self.blocks[block as usize][0];
+        (added.waiting, added.age, added.before, added.next) = (u64::MAX, self.age, before, NONE);
+        self.age += LANE;
+        Ok(block)
     }
 
-    /// Empties blocks in which no message waits, and frees some columns that are not needed.
-    #[cold]
-    pub(super) fn tidy(&mut self) {
-        self.sweep(SWEEP);
-        self.advance();
-        let freed = self.unneeded.min(self.spare.len()).min(SWEEP);
-        self.spare.truncate(self.spare.len() - freed);
-        self.unneeded -= self.unneeded.min(SWEEP);
+    /// The message of that number was taken. Returns whether its block [has to leave](Self::unlink).
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn remove(&mut self, number: u64) -> bool {
+        self.len -= 1;
+        self.block_mut(number / LANE).is_some_and(|block| {
+            block.waiting &= !(1 << (number % LANE));
+            block.waiting == 0
+        })
     }
 
-    /// Columns that were not needed since the last call are not needed any more. Frees the ring if it holds nothing.
+    /// Takes the block of a message from the list. Returns it and the block before.
+    pub(super) fn unlink(&mut self, number: u64) -> (u32, u32) {
+        let block = (number / LANE) as u32;
+        let Block { before, next, .. } = *self.place(number).0;
+        match self.block_mut(before.into()) {
+            Some(before) => before.next = next,
+            None => self.first = next,
+        }
+        match self.block_mut(next.into()) {
+            Some(next) => next.before = before,
+            None => self.last = before,
+        }
+        self.unused.push(block);
+        (block, before)
+    }
+
+    /// Number of blocks in the list.
+    fn used(&self) -> usize {
+        self.blocks.len() - self.unused.len()
+    }
+
+    /// Blocks that were not needed since the last call may be [freed](Self::free_some).
     #[cold]
     pub(super) fn give_back(&mut self) {
-        let is_idle = self.least_spare > 0 && self.len() == 0 && self.first >= self.next() / BLOCK;
-        if is_idle && self.unneeded == 0 && self.spare.len() <= 1 {
-            // The numbers of its last block stay unused, so that messages keep their order.
-            self.mark += (self.end - self.next()) << NUMBER;
-            (self.first, self.swept) = (self.end / BLOCK, self.end / BLOCK);
-            (self.blocks, self.spare, self.used) = (Vec::new(), Vec::new(), 0);
-        }
-        (self.unneeded, self.least_spare) = (self.least_spare.saturating_sub(1), self.spare.len());
+        (self.kept, self.most) = (self.most + 1, self.used());
     }
 
-    /// Takes the columns from a block, for the next blocks.
-    fn empty(&mut self, block: u64) {
-        let at = self.place(block);
-        if let Some(columns) = self.blocks[at].columns.take() {
-            self.used -= 1;
-            self.spare.push(columns);
+    /// Frees some blocks that [may be freed](Self::give_back).
+    #[cold]
+    pub(super) fn free_some(&mut self) {
+        let with_memory = self.blocks.len() - self.freed;
+        let count = with_memory.saturating_sub(self.kept).min(self.unused.len() - self.freed).min(STEP);
+        for &block in &self.unused[self.freed..][..count] {
+            self.blocks[block as usize] = Vec::new();
+        }
+        self.freed += count;
+        if self.len == 0 && self.blocks.len() > SMALL && self.blocks.len() - self.freed <= STEP {
+            *self = Log { age: self.age, ..Log::new(self.kernel) };
         }
     }
 
-    /// Doubles the ring.
-    pub(super) fn widen(&mut self) -> Result<(), Refused> {
-        let (old, new) = (self.blocks.len(), (2 * self.blocks.len()).max(4));
-        let mut blocks = Vec::new();
-        blocks.try_reserve_exact(new).map_err(|_| Refused::Memory)?;
-        blocks.resize_with(new, Block::default);
-        for number in self.first..self.first + old as u64 {
-            let at = self.place(number);
-            blocks[number as usize & (new - 1)] = std::mem::take(&mut self.blocks[at]);
-        }
-        self.blocks = blocks;
-        Ok(())
-    }
-
-    /// Whether the message of that number waits.
+    /// Whether a message that had that number and that age waits.
     #[inline(always)]
-    pub(super) fn waits(&self, number: u64) -> bool {
-        number / BLOCK >= self.first && self.block(number / BLOCK).waiting >> (number % BLOCK) & 1 != 0
-    }
-
-    /// The message of that number was taken.
-    #[inline(always)]
-    pub(super) fn remove(&mut self, number: u64) {
-        let at = self.place(number / BLOCK);
-        if let Some(block) = self.blocks.get_mut(at) {
-            block.waiting &= !(1 << (number % BLOCK));
-        }
-        self.len -= 1;
+    pub(super) fn waits(&self, number: u64, age: u64) -> bool {
+        let (place, lane) = ((number / LANE) as usize, number % LANE);
+        self.blocks
+            .get(place)
+            .and_then(|block| block.first())
+            .is_some_and(|block| block.age + lane == age && block.waiting >> lane & 1 != 0)
     }
 
     /// The key of a message that waits.
     #[inline]
     pub(super) fn key(&self, number: u64) -> Key {
-        let columns = self.block(number / BLOCK).columns.as_ref();
-        columns.expect("a block with waiting messages has columns")[0].key((number % BLOCK) as usize)
+        let (block, lane) = self.place(number);
+        block.key(lane as usize)
+    }
+
+    /// The age of a message that waits.
+    pub(super) fn age(&self, number: u64) -> u64 {
+        let (block, lane) = self.place(number);
+        block.age + lane
     }
 
     /// Changes the key of a message that waits.
     pub(super) fn set_key(&mut self, number: u64, key: Key) {
-        let at = self.place(number / BLOCK);
-        if let Some(columns) = &mut self.blocks[at].columns {
-            columns[0].set((number % BLOCK) as usize, key);
+        if let Some(block) = self.block_mut(number / LANE) {
+            block.set((number % LANE) as usize, key);
         }
     }
 
-    /// The first message from number `from` on that a pattern accepts, and how many were compared.
+    /// The blocks from a position on, and bits of the messages that wait in each.
+    #[inline(always)]
+    fn blocks_from(&self, from: Position) -> impl Iterator<Item = (u32, &Block, u64)> {
+        let mut next = if from.block == NONE { self.first } else { from.block };
+        // Of the last block some lanes may be free.
+        let (open, arrived) =
+            if self.has_room() { (self.next() / LANE, self.next() % LANE) } else { (u64::MAX, 0) };
+        std::iter::from_fn(move || {
+            let number = next;
+            let block = self.blocks.get(number as usize)?.first()?;
+            next = block.next;
+            let after = if u64::from(number) == open { u64::MAX << arrived } else { 0 };
+            let since =
+                u64::MAX.checked_shl(from.age.saturating_sub(block.age).min(LANE) as u32).unwrap_or(0);
+            Some((number, block, block.waiting & since & !after))
+        })
+    }
+
+    /// The first message from a position on that a pattern accepts, and how many were compared.
     #[inline]
-    pub(super) fn search(&self, pattern: &Pattern, from: u64) -> (Option<u64>, u64) {
-        let mut scan = Scan { log: self, pattern, from: from.max(self.first()), compared: 0 };
-        let found = if scan.from < self.next() { self.kernel.run(&mut scan) } else { None };
+    pub(super) fn search(&self, pattern: &Pattern, from: Position) -> (Option<u64>, u64) {
+        let mut scan = Scan { log: self, pattern, from, compared: 0 };
+        let found = if self.len > 0 { self.kernel.run(&mut scan) } else { None };
         (found, scan.compared)
     }
 
-    /// Gives back memory, if no message waits.
-    pub(super) fn release(&mut self) {
-        self.tidy();
-        self.least_spare = self.spare.len();
-        self.give_back();
-    }
-
-    /// Whether the log has far more blocks, or numbers, than the messages that wait need.
-    pub(super) fn is_sparse(&self) -> bool {
-        let waiting = self.len() as u64;
-        self.used as u64 * BLOCK > 8 * waiting + 4096 || self.next() - self.first() > 256 * waiting + 65_536
-    }
-
-    /// Bits of the messages that wait in a full block.
-    pub(super) fn waiting(&self, block: u64) -> u64 {
-        self.block(block).waiting
-    }
-
-    /// Number of blocks in the ring.
-    pub(super) fn blocks(&self) -> u64 {
-        self.blocks.len() as u64
-    }
-
-    /// Has so many spare columns.
-    pub(super) fn reserve_columns(&mut self, count: usize) -> Result<(), Refused> {
-        while self.spare.len() < count {
-            self.spare.try_reserve(self.used + 1).map_err(|_| Refused::Memory)?;
-            self.spare.push(Columns::allocate()?);
-        }
-        Ok(())
+    /// The numbers and positions of the messages that wait, from a position on.
+    pub(super) fn messages_from(&self, from: Position) -> impl Iterator<Item = (u64, Position)> {
+        self.blocks_from(from).flat_map(|(number, block, waiting)| {
+            each(waiting).map(move |lane| {
+                let age = block.age + u64::from(lane);
+                (u64::from(number) * LANE + u64::from(lane), Position { block: number, age })
+            })
+        })
     }
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        (self.blocks.capacity() * size_of::<Block>()
-            + (self.used + self.spare.len()) * size_of::<Columns>()
-            + self.spare.capacity() * size_of::<OneColumns>()) as u64
+        (self.blocks.capacity() * size_of::<Vec<Block>>()
+            + self.unused.capacity() * size_of::<u32>()
+            + (self.blocks.len() - self.freed) * size_of::<Block>()) as u64
     }
 }
 
@@ -330,7 +337,7 @@ impl Log {
 struct Scan<'a> {
     log: &'a Log,
     pattern: &'a Pattern,
-    from: u64,
+    from: Position,
     compared: u64,
 }
 
@@ -339,28 +346,17 @@ impl Search for Scan<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<u64> {
-        let Scan { log, pattern, from, .. } = *self;
-        let last = log.next() - 1;
-        let mut wanted = u64::MAX << (from % BLOCK);
-        for number in from / BLOCK..=last / BLOCK {
-            let block = log.block(number);
-            if number == last / BLOCK {
-                wanted &= u64::MAX >> (BLOCK - 1 - last % BLOCK);
-            }
-            let waiting = block.waiting & wanted;
-            if let (true, Some([columns])) = (waiting != 0, block.columns.as_deref()) {
-                let mut hits = candidates(lanes, columns, pattern, waiting);
-                while hits != 0 {
-                    let lane = hits.trailing_zeros();
-                    if pattern.accepts(columns.key(lane as usize)) {
-                        self.compared += u64::from((waiting & u64::MAX >> (63 - lane)).count_ones());
-                        return Some(number * BLOCK + u64::from(lane));
-                    }
-                    hits &= hits - 1;
+        for (number, block, waiting) in self.log.blocks_from(self.from) {
+            let mut hits = candidates(lanes, block, self.pattern, waiting);
+            while hits != 0 {
+                let lane = hits.trailing_zeros();
+                if self.pattern.accepts(block.key(lane as usize)) {
+                    self.compared += u64::from((waiting & u64::MAX >> (63 - lane)).count_ones());
+                    return Some(u64::from(number) * LANE + u64::from(lane));
                 }
-                self.compared += u64::from(waiting.count_ones());
+                hits &= hits - 1;
             }
-            wanted = u64::MAX;
+            self.compared += u64::from(waiting.count_ones());
         }
         None
     }
@@ -368,21 +364,21 @@ impl Search for Scan<'_> {
 
 /// The lanes of `hits` that a pattern may accept. Further columns are compared while several are left.
 #[inline(always)]
-fn candidates<L: Lanes>(lanes: L, columns: &Columns, pattern: &Pattern, mut hits: u64) -> u64 {
+fn candidates<L: Lanes>(lanes: L, block: &Block, pattern: &Pattern, mut hits: u64) -> u64 {
     let Pattern { key, class: Class { source, ignore } } = *pattern;
     let (low, high) = (!ignore as u32, (!ignore >> 32) as u32);
     let has_several = |hits: u64| hits & hits.wrapping_sub(1) != 0;
     if low != 0 {
-        hits &= lanes.equal_32_under(&columns.lows, low, key.tag as u32);
+        hits &= lanes.equal_32_under(&block.lows, low, key.tag as u32);
     }
     if source == 0 && has_several(hits) {
-        hits &= lanes.equal_32(&columns.sources, key.pair as u32);
+        hits &= lanes.equal_32(&block.sources, key.pair as u32);
     }
     if high != 0 && has_several(hits) {
-        hits &= lanes.equal_32_under(&columns.highs, high, (key.tag >> 32) as u32);
+        hits &= lanes.equal_32_under(&block.highs, high, (key.tag >> 32) as u32);
     }
     if has_several(hits) {
-        hits &= lanes.equal_32(&columns.contexts, (key.pair >> 32) as u32);
+        hits &= lanes.equal_32(&block.contexts, (key.pair >> 32) as u32);
     }
     hits
 }

@@ -2,11 +2,11 @@
 
 use super::duplicates::Link;
 use super::key::{Class, Entry, Key, Pattern};
-use super::row::UNEXPECTED;
+use super::row::{POSTED, UNEXPECTED};
 use super::table::{At, Place, Table};
 use super::{CHECK, Hybrid};
 use crate::effort::Effort;
-use crate::engine::{Engine, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::engine::{Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Rank};
 use crate::hints::HintTable;
 use crate::upkeep::Queues;
@@ -32,8 +32,16 @@ impl<E: Effort> Hybrid<E> {
     /// A message no longer waits.
     #[inline(always)]
     pub(super) fn message_left(&mut self, number: u64) {
-        self.log.remove(number);
-        self.entry_left();
+        if self.log.remove(number) {
+            self.unlink_block(number);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unlink_block(&mut self, number: u64) {
+        let (block, before) = self.log.unlink(number);
+        self.indexes.block_left(block, before);
     }
 
     /// A posted receive is no longer queued.
@@ -44,7 +52,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     #[inline(always)]
-    fn entry_left(&mut self) {
+    pub(super) fn entry_left(&mut self) {
         self.until_check -= 1;
         if self.until_check == 0 {
             self.give_back();
@@ -59,7 +67,7 @@ impl<E: Effort> Hybrid<E> {
         self.until_check = CHECK;
         self.checks += 1;
         self.most = self.most.max(self.entries());
-        self.log.tidy();
+        self.log.free_some();
         self.indexes.tidy();
         self.wildcards.tidy();
         if self.checks as usize >= CHECKS.max(self.table.slots() / 8 / CHECK as usize) {
@@ -103,7 +111,7 @@ impl<E: Effort> Hybrid<E> {
             return Ok(Readdressed::NotNameless);
         }
         let old = Key::of(&message.envelope);
-        let found = self.table.search(old, Queue::Unexpected, |entry| entry.id == message.id.0);
+        let found = self.table.search(old, UNEXPECTED, |entry| entry.id == message.id.0);
         let Some((_, _, entry)) = found else { return Ok(Readdressed::NotNameless) };
         let key = Key::of(&Envelope { source, ..message.envelope });
         // Only searches by post, arrive and probe count.
@@ -127,15 +135,15 @@ impl<E: Effort> Hybrid<E> {
     /// Gives a message another key, at its age.
     fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
         let entries = self.entries();
-        let added = self.table.add_in_order(new, Queue::Unexpected, entry, entries);
+        let added = self.table.add_in_order(new, UNEXPECTED, entry, entries, |number| self.log.age(number));
         self.set_gates();
         added?;
-        let found = self.table.search(old, Queue::Unexpected, |other| other.number == entry.number);
+        let found = self.table.search(old, UNEXPECTED, |other| other.number == entry.number);
         if let Some((at, place, _)) = found {
             self.table.remove(at, place);
         }
         self.log.set_key(entry.number, new);
-        self.indexes.rename(new, entry.number);
+        self.indexes.rename(new, entry.number, self.log.age(entry.number));
         Ok(())
     }
 
@@ -148,7 +156,7 @@ impl<E: Effort> Hybrid<E> {
     /// Takes the receive with a pattern that `is_it` accepts.
     fn remove_receive(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let was_there = if pattern.class == Class::EXACT {
-            let found = self.table.search(pattern.key, Queue::Posted, is_it);
+            let found = self.table.search(pattern.key, POSTED, is_it);
             found.map(|(at, place, _)| self.table.remove(at, place)).is_some()
         } else {
             self.wildcards.remove(pattern, is_it)
@@ -159,9 +167,9 @@ impl<E: Effort> Hybrid<E> {
 
     /// Takes the message with a key that `is_it` accepts.
     fn remove_message(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
-        let Some((at, place, entry)) = self.table.search(key, Queue::Unexpected, is_it) else { return false };
+        let Some((at, place, entry)) = self.table.search(key, UNEXPECTED, is_it) else { return false };
         self.table.remove(at, place);
-        self.log.remove(entry.number);
+        self.message_left(entry.number);
         true
     }
 
@@ -176,8 +184,10 @@ impl<E: Effort> Hybrid<E> {
         if entries == 0 {
             self.wildcards.release();
             self.indexes.clear();
-            self.log.release();
         }
+        self.log.give_back();
+        self.log.give_back();
+        self.log.free_some();
         self.settle();
     }
 }
@@ -187,13 +197,15 @@ impl<E: Effort> Queues for Hybrid<E> {
     type Unexpected = Unexpected;
 
     fn posted(&self) -> impl Iterator<Item = (u64, Posted)> {
-        let exact = self.table.iter(Queue::Posted);
+        let exact = self.table.iter(POSTED);
         let exact = exact.map(|(key, entry)| (Pattern { key, class: Class::EXACT }, entry));
         exact.chain(self.wildcards.iter()).map(|(pattern, entry)| (entry.number, Posted { pattern, entry }))
     }
 
     fn unexpected(&self) -> impl Iterator<Item = (u64, Unexpected)> {
-        self.table.iter(Queue::Unexpected).map(|(key, entry)| (entry.number, Unexpected { key, entry }))
+        self.table
+            .iter(UNEXPECTED)
+            .map(|(key, entry)| (self.log.age(entry.number), Unexpected { key, entry }))
     }
 
     fn receive(&self, at: Posted) -> Receive {
@@ -227,7 +239,7 @@ impl Table {
     pub(super) fn search(
         &self,
         key: Key,
-        queue: Queue,
+        queue: u64,
         is_it: impl Fn(Entry) -> bool,
     ) -> Option<(At, Place, Entry)> {
         let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
@@ -256,9 +268,10 @@ impl Table {
     pub(super) fn add_in_order(
         &mut self,
         key: Key,
-        queue: Queue,
+        queue: u64,
         entry: Entry,
         entries: usize,
+        age: impl Fn(u64) -> u64,
     ) -> Result<(), Refused> {
         self.add(key, queue, entry, entries)?;
         let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
@@ -275,31 +288,12 @@ impl Table {
                 there = self.duplicates[other].end - 1;
             }
             let older = self.duplicates[other].entries[there as usize];
-            if older.number < entry.number {
+            if age(older.number) < age(entry.number) {
                 return Ok(());
             }
             self.duplicates[block].entries[place as usize] = older;
             self.duplicates[other].entries[there as usize] = entry;
             (block, place) = (other, there);
-        }
-    }
-
-    /// Gives all unexpected messages new numbers, which do not change their order. O(slots).
-    pub(super) fn renumber(&mut self, number: impl Fn(u64) -> u64) {
-        for slot in self.rows.slots_mut().filter(|slot| slot.mark & UNEXPECTED != 0) {
-            if !slot.has_many() {
-                slot.set_number(number(slot.entry().number));
-                continue;
-            }
-            let mut at = slot.head();
-            loop {
-                let block = &mut self.duplicates[at];
-                block.used_mut().iter_mut().for_each(|entry| entry.number = number(entry.number));
-                at = block.next;
-                if at == slot.head() {
-                    break;
-                }
-            }
         }
     }
 }

@@ -37,11 +37,10 @@
 //! | `exact.rs` | post and arrive, in the order of their cases |
 //! | `key.rs` | keys, classes, patterns, outcomes, the hash function |
 //! | `table.rs`, `rows.rs`, `row.rs`, `duplicates.rs` | the hash table |
-//! | `log.rs`, `compaction.rs`, `index.rs` | unexpected messages for wildcard searches |
+//! | `log.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
 //! | `maintenance.rs` | cancel, retract, readdress, and what `upkeep` needs |
 
-mod compaction;
 mod duplicates;
 mod exact;
 mod index;
@@ -67,7 +66,7 @@ use index::Indexes;
 pub use key::Outcome;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
-use row::POSTED;
+use row::{POSTED, UNEXPECTED};
 use table::{At, Hashed, Table};
 use wildcards::Wildcards;
 
@@ -231,7 +230,7 @@ impl<E: Effort> Hybrid<E> {
         };
         let (at, compared) = self.table.find(key);
         self.effort.examined(Queue::Unexpected, compared);
-        at.filter(|&at| self.table.slot(at).queue() == Queue::Unexpected)
+        at.filter(|&at| self.table.slot(at).queue() == UNEXPECTED)
     }
 
     /// Takes the oldest message of a key. Returns its id.
@@ -239,6 +238,7 @@ impl<E: Effort> Hybrid<E> {
     fn take_message(&mut self, at: At) -> u64 {
         let entry = self.table.pop(at);
         self.message_left(entry.number);
+        self.entry_left();
         entry.id
     }
 }

@@ -13,7 +13,6 @@
 
 use super::duplicates::Link;
 use super::key::{Entry, Hashing, Key};
-use crate::engine::Queue;
 
 /// Flags of a mark: the queue of the entries.
 pub(super) const POSTED: u64 = 1;
@@ -31,12 +30,6 @@ const PASSED_ONCE: u64 = 1 << 4;
 pub(super) const NUMBER: u32 = 12;
 /// The difference between the marks of consecutive entries.
 pub(super) const NEXT: u64 = 1 << NUMBER;
-
-/// The flag of a queue.
-#[inline(always)]
-pub(super) fn flag(queue: Queue) -> u64 {
-    if queue == Queue::Posted { POSTED } else { UNEXPECTED }
-}
 
 /// A slot. A mark of 0: the slot is free, and no displaced key passes it.
 #[derive(Clone, Copy, Default)]
@@ -103,10 +96,10 @@ impl Slot {
         }
     }
 
-    /// The queue of its entries.
+    /// The flag of the queue of its entries.
     #[inline(always)]
-    pub(super) fn queue(&self) -> Queue {
-        if self.mark & POSTED != 0 { Queue::Posted } else { Queue::Unexpected }
+    pub(super) fn queue(&self) -> u64 {
+        self.mark & QUEUES
     }
 
     #[inline(always)]
@@ -130,11 +123,6 @@ impl Slot {
     pub(super) fn set_head(&mut self, head: Link) {
         self.id = head.word();
         self.mark = self.mark & (NEXT - 1) | MANY;
-    }
-
-    /// Makes the entry the only one.
-    pub(super) fn set_number(&mut self, number: u64) {
-        self.mark = number << NUMBER | self.mark & (NEXT - 1);
     }
 }
 

@@ -103,11 +103,6 @@ impl Rows {
         self.row.slots().iter().chain(self.old.slots())
     }
 
-    /// The same.
-    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
-        self.row.slots_mut().iter_mut().chain(self.old.slots_mut())
-    }
-
     /// Removes the key in a slot.
     pub(super) fn remove(&mut self, At(at): At) {
         let row = if at & OLD == 0 { &mut self.row } else { &mut self.old };

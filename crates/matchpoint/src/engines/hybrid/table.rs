@@ -2,9 +2,9 @@
 
 use super::duplicates::{Duplicates, Link};
 use super::key::{Entry, Hashing, Key};
-use super::row::{DISPLACED, Home, MANY, NEXT, QUEUES, Slot, flag};
+use super::row::{DISPLACED, Home, MANY, NEXT, QUEUES, Slot};
 use super::rows::Rows;
-use crate::engine::{Queue, Refused};
+use crate::engine::Refused;
 
 pub(super) use super::rows::At;
 
@@ -24,16 +24,6 @@ pub(super) enum Exchange<'a> {
     /// The slot has the key, and another case. Nothing was done.
     Same,
     /// The slot has another key. Nothing was done.
-    Other,
-}
-
-/// The outcome of [`Table::exchange_duplicate`] and [`Table::exchange_elsewhere`].
-pub(super) enum Elsewhere {
-    /// The oldest entry of the other queue was taken.
-    Took(Entry),
-    /// The entry was queued.
-    Queued,
-    /// Nothing was done.
     Other,
 }
 
@@ -110,36 +100,32 @@ impl Table {
         Exchange::Other
     }
 
-    /// The same for duplicates of the key in the slot.
+    /// The same if the slot has the key and duplicates, unless a block begins or ends: returns the entry that was taken, or none once
+    /// the entry is queued.
     #[inline(always)]
-    pub(super) fn exchange_duplicate(&mut self, home: Home, queue: u64, entry: Entry) -> Elsewhere {
+    pub(super) fn exchange_duplicate(
+        &mut self,
+        home: Home,
+        queue: u64,
+        entry: Entry,
+    ) -> Option<Option<Entry>> {
         let slot = self.rows.row.home_slot(home);
         let state = slot.mark & (QUEUES | MANY);
-        if state == queue | MANY && self.duplicates.push(slot.head(), entry) {
-            return Elsewhere::Queued;
+        if state == queue | MANY {
+            return self.duplicates.push(slot.head(), entry).then_some(None);
         }
-        if state == (QUEUES ^ queue) | MANY {
-            if let Some(entry) = self.duplicates[slot.head()].take_unless_last() {
-                return Elsewhere::Took(entry);
-            }
-        }
-        Elsewhere::Other
+        (state & MANY != 0).then(|| self.duplicates[slot.head()].take_unless_last())?.map(Some)
     }
 
-    /// The same if a block begins or ends.
-    pub(super) fn exchange_block(&mut self, home: Home, queue: u64, entry: Entry) -> Elsewhere {
-        let slot = self.rows.row.home_slot(home);
-        let at = At::new(self.rows.row.number(slot));
-        match slot.mark & QUEUES {
-            0 => Elsewhere::Other,
-            same if same == queue => self.push(at, entry).map_or(Elsewhere::Other, |()| Elsewhere::Queued),
-            _ => Elsewhere::Took(self.pop(at)),
-        }
-    }
-
-    /// The same for the slot after the one in which the key belongs, where most displaced keys are.
+    /// The same if the slot has another key, and the next slot decides, where most displaced keys are.
     #[inline(always)]
-    pub(super) fn exchange_elsewhere(&mut self, key: Key, home: Home, queue: u64, entry: Entry) -> Elsewhere {
+    pub(super) fn exchange_displaced(
+        &mut self,
+        key: Key,
+        home: Home,
+        queue: u64,
+        entry: Entry,
+    ) -> Option<Option<Entry>> {
         let row = &mut self.rows.row;
         let home = row.number(row.home_slot(home));
         let [first, next] = row.two_slots(home);
@@ -149,15 +135,15 @@ impl Table {
                 next.clear();
                 first.remove_passing();
                 row.displaced -= 1;
-                return Elsewhere::Took(found);
+                return Some(Some(found));
             }
         } else if !next.is_used() {
             next.fill(key, entry.id, (entry.number * NEXT) | queue | DISPLACED | next.mark);
             first.add_passing();
             row.displaced += 1;
-            return Elsewhere::Queued;
+            return Some(None);
         }
-        Elsewhere::Other
+        None
     }
 
     /// The same in all cases: returns the entry that was taken, or none once the entry is queued. The table has at most `entries`
@@ -166,7 +152,7 @@ impl Table {
     pub(super) fn exchange_slowly(
         &mut self,
         key: Key,
-        queue: Queue,
+        queue: u64,
         entry: Entry,
         entries: usize,
     ) -> Result<Option<Entry>, Refused> {
@@ -219,16 +205,16 @@ impl Table {
     pub(super) fn insert(
         &mut self,
         key: Key,
-        queue: Queue,
+        queue: u64,
         entry: Entry,
         entries: usize,
     ) -> Result<(), Refused> {
-        self.rows.insert(key, flag(queue), entry, entries)
+        self.rows.insert(key, queue, entry, entries)
     }
 
     /// Adds an entry, if the slot where its key belongs is free.
     #[inline(always)]
-    pub(super) fn add_at_home(&mut self, key: Key, queue: Queue, entry: Entry) -> bool {
+    pub(super) fn add_at_home(&mut self, key: Key, queue: u64, entry: Entry) -> bool {
         if !self.is_ready() {
             return false;
         }
@@ -236,20 +222,14 @@ impl Table {
         let slot = self.rows.row.home_slot_mut(home);
         let is_free = slot.mark == 0;
         if is_free {
-            slot.fill(key, entry.id, (entry.number * NEXT) | flag(queue));
+            slot.fill(key, entry.id, (entry.number * NEXT) | queue);
         }
         is_free
     }
 
     /// Adds an entry, the youngest of its key, in the queue of the key's other entries.
     #[inline(always)]
-    pub(super) fn add(
-        &mut self,
-        key: Key,
-        queue: Queue,
-        entry: Entry,
-        entries: usize,
-    ) -> Result<(), Refused> {
+    pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry, entries: usize) -> Result<(), Refused> {
         if self.add_at_home(key, queue, entry) {
             return Ok(());
         }
@@ -321,8 +301,8 @@ impl Table {
     }
 
     /// All entries of a queue, in any order.
-    pub(super) fn iter(&self, queue: Queue) -> impl Iterator<Item = (Key, Entry)> {
-        self.rows.slots().filter(move |slot| slot.mark & flag(queue) != 0).flat_map(move |slot| {
+    pub(super) fn iter(&self, queue: u64) -> impl Iterator<Item = (Key, Entry)> {
+        self.rows.slots().filter(move |slot| slot.mark & queue != 0).flat_map(move |slot| {
             let head = if slot.has_many() { slot.head() } else { Link::NONE };
             let mut next = head;
             let many = std::iter::from_fn(move || {

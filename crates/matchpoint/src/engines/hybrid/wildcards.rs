@@ -162,7 +162,7 @@ impl Wildcards {
         let Some(posted) = self.classes.iter_mut().find(|posted| posted.class == pattern.class) else {
             return false;
         };
-        let is_added = posted.len > 0 && posted.table.add_at_home(pattern.key, Queue::Posted, entry);
+        let is_added = posted.len > 0 && posted.table.add_at_home(pattern.key, POSTED, entry);
         posted.len += usize::from(is_added);
         self.len += usize::from(is_added);
         is_added
@@ -177,7 +177,7 @@ impl Wildcards {
         };
         match class {
             Some(posted) => {
-                posted.table.add(pattern.key, Queue::Posted, entry, posted.len)?;
+                posted.table.add(pattern.key, POSTED, entry, posted.len)?;
                 let is_ready = posted.table.is_ready();
                 if posted.len == 0 {
                     posted.oldest = entry.number;
@@ -282,7 +282,7 @@ impl Wildcards {
             return is_lone;
         }
         for posted in self.classes.iter_mut().filter(|of| of.class == pattern.class && of.len > 0) {
-            if let Some((at, place, _)) = posted.table.search(pattern.key, Queue::Posted, &is_it) {
+            if let Some((at, place, _)) = posted.table.search(pattern.key, POSTED, &is_it) {
                 posted.table.remove(at, place);
                 posted.len -= 1;
                 self.len -= 1;
@@ -335,7 +335,7 @@ impl Wildcards {
         let listed = self.list.iter().map(|(_, place)| self.list.get(place)).map(|of| (of.pattern, of.entry));
         let in_tables = self.classes.iter().flat_map(|posted| {
             let pattern = |key| Pattern { key, class: posted.class };
-            posted.table.iter(Queue::Posted).map(move |(key, entry)| (pattern(key), entry))
+            posted.table.iter(POSTED).map(move |(key, entry)| (pattern(key), entry))
         });
         let lone = self.lone.iter().map(|lone| (lone.pattern, lone.entry));
         lone.chain(listed).chain(in_tables)
