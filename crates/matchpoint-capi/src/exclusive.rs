@@ -3,7 +3,8 @@
 
 use std::ffi::{CString, c_void};
 
-use matchpoint::engines::hybrid::{self, Hybrid};
+use matchpoint::engine;
+use matchpoint::engines::hybrid::Hybrid;
 use matchpoint::hints::HintTable;
 use matchpoint::{
     ContextId, Drained, Engine, Message, MsgId, Pair, Place, Queue, Rank, RecvId, Refused, Selector, Tag,
@@ -122,6 +123,8 @@ impl Owner for Dynamic {
     }
 }
 
+/// The fields of the engine that most calls use come first: short offsets make short instructions.
+#[repr(C)]
 pub(crate) struct Exclusive<O> {
     owner: O,
     /// All hints, for `mp_hints`.
@@ -202,13 +205,13 @@ impl Dynamic {
 
 /// The outcome of `hybrid`: its numbers are the statuses.
 #[inline(always)]
-fn words(outcome: hybrid::Outcome) -> Outcome {
+fn words(outcome: engine::Outcome) -> Outcome {
     const {
-        assert!(hybrid::Outcome::QUEUED.status == MP_QUEUED as i64);
-        assert!(hybrid::Outcome::TOOK == MP_MATCHED as i64);
-        assert!(hybrid::Outcome::HINT.status == MP_REFUSED_HINT as i64);
-        assert!(hybrid::Outcome::FULL.status == MP_REFUSED_FULL as i64);
-        assert!(hybrid::Outcome::MEMORY.status == MP_REFUSED_MEMORY as i64);
+        assert!(engine::Outcome::QUEUED.status == MP_QUEUED as i64);
+        assert!(engine::Outcome::TOOK == MP_MATCHED as i64);
+        assert!(engine::Outcome::HINT.status == MP_REFUSED_HINT as i64);
+        assert!(engine::Outcome::FULL.status == MP_REFUSED_FULL as i64);
+        assert!(engine::Outcome::MEMORY.status == MP_REFUSED_MEMORY as i64);
     }
     Outcome { id: outcome.id, status: outcome.status }
 }

@@ -97,6 +97,54 @@ pub(crate) fn one_by_one(
     Ok(())
 }
 
+/// The outcome of a post or an arrival, in two registers: the compiler does not keep a `Result` of an `Option` there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Outcome {
+    /// The entry that was taken, or 0.
+    pub id: u64,
+    /// One of the numbers below, which are the statuses of the C interface.
+    pub status: i64,
+}
+
+impl Outcome {
+    /// The entry is queued.
+    pub const QUEUED: Outcome = Outcome { id: 0, status: 0 };
+    /// The status if an entry was taken.
+    pub const TOOK: i64 = 1;
+    /// [`Refused::Hint`].
+    pub const HINT: Outcome = Outcome { id: 0, status: -1 };
+    /// [`Refused::Full`].
+    pub const FULL: Outcome = Outcome { id: 0, status: -2 };
+    /// [`Refused::Memory`].
+    pub const MEMORY: Outcome = Outcome { id: 0, status: -3 };
+
+    #[inline(always)]
+    pub(crate) fn took(id: u64) -> Self {
+        Outcome { id, status: Self::TOOK }
+    }
+
+    #[cold]
+    pub(crate) fn refused(why: Refused) -> Self {
+        match why {
+            Refused::Hint => Self::HINT,
+            Refused::Full => Self::FULL,
+            Refused::Memory => Self::MEMORY,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn map<T>(self, id: impl Fn(u64) -> T) -> Result<Option<T>, Refused> {
+        match self {
+            Outcome { status: 0, .. } => Ok(None),
+            Outcome { id: taken, status: Self::TOOK } => Ok(Some(id(taken))),
+            Self::HINT => Err(Refused::Hint),
+            Self::FULL => Err(Refused::Full),
+            _ => Err(Refused::Memory),
+        }
+    }
+}
+
 /// Where an entry would be queued, as a search found it. Only its engine knows the meaning; 0 is no place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place(pub u64);

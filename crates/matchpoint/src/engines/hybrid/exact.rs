@@ -1,20 +1,12 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
-use super::key::{Entry, Key, Outcome, Pattern};
-use super::row::{Home, NEXT, NUMBER, POSTED, UNEXPECTED};
-use super::table::{At, Exchange, Hashed};
-use super::wildcards::Place;
+use super::key::{Entry, Key, Pattern};
+use super::row::{At, NEXT, NUMBER, POSTED, UNEXPECTED};
+use super::table::{Exchange, Hashed};
 use super::{HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
-use crate::engine::{Engine, Queue};
+use crate::engine::{Engine, Outcome, Queue};
 use crate::envelope::Pair;
-
-/// A receive that accepts a message.
-#[derive(Clone, Copy)]
-enum Accepting {
-    Exact(At),
-    Wildcard(Place),
-}
 
 impl<E: Effort> Hybrid<E> {
     /// Posts a receive without wildcards.
@@ -30,29 +22,33 @@ impl<E: Effort> Hybrid<E> {
     /// queues the entry. The table is ready.
     #[inline(always)]
     fn exchange<const QUEUE: u64>(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
-        let home = self.table.home_of(hash);
+        let home = self.table.home(hash);
         match self.table.exchange(key, home, QUEUE) {
             Exchange::Vacant(slot) => {
                 slot.fill(key, id, if QUEUE == POSTED { self.posts } else { self.log.mark });
                 self.queued::<QUEUE>(key)
             }
             Exchange::Took(entry) => self.took::<QUEUE>(entry),
-            Exchange::Same => self.exchange_duplicate::<QUEUE>(id, key, home),
-            Exchange::Other => self.exchange_displaced::<QUEUE>(id, key, home),
+            Exchange::Same => self.exchange_elsewhere::<QUEUE, true>(id, key, home),
+            Exchange::Other => self.exchange_elsewhere::<QUEUE, false>(id, key, home),
         }
     }
 
+    /// The same if the slot has the key and another case, or another key.
     #[inline(never)]
-    fn exchange_duplicate<const QUEUE: u64>(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        match self.table.exchange_duplicate(home, QUEUE, self.entry::<QUEUE>(id)) {
-            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
-            None => self.exchange_slowly::<QUEUE>(id, key),
-        }
-    }
-
-    #[inline(never)]
-    fn exchange_displaced<const QUEUE: u64>(&mut self, id: u64, key: Key, home: Home) -> Outcome {
-        match self.table.exchange_displaced(key, home, QUEUE, self.entry::<QUEUE>(id)) {
+    fn exchange_elsewhere<const QUEUE: u64, const IS_SAME: bool>(
+        &mut self,
+        id: u64,
+        key: Key,
+        home: At,
+    ) -> Outcome {
+        let entry = self.entry::<QUEUE>(id);
+        let exchanged = if IS_SAME {
+            self.table.exchange_duplicate(home, QUEUE, entry)
+        } else {
+            self.table.exchange_displaced(key, home, QUEUE, entry)
+        };
+        match exchanged {
             Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
             None => self.exchange_slowly::<QUEUE>(id, key),
         }
@@ -60,8 +56,8 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
-        let entries = self.entries();
-        let exchanged = self.table.exchange_slowly(key, QUEUE, self.entry::<QUEUE>(id), entries);
+        self.table.len = self.entries();
+        let exchanged = self.table.exchange_slowly(key, QUEUE, self.entry::<QUEUE>(id));
         self.note_moving();
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish::<QUEUE>(key, exchanged))
     }
@@ -89,8 +85,8 @@ impl<E: Effort> Hybrid<E> {
     /// Posts a receive with wildcards.
     #[inline(always)]
     pub(super) fn post_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
-        if self.log.len() == 0 && self.wildcards.len() == 0 {
-            self.wildcards.add_lone(pattern, Entry { id, number: self.posts >> NUMBER });
+        let entry = self.entry::<POSTED>(id);
+        if self.log.len() == 0 && self.wildcards.add_to_list(pattern, entry) {
             self.gate |= WILD;
             return self.queued::<POSTED>(pattern.key);
         }
@@ -102,9 +98,9 @@ impl<E: Effort> Hybrid<E> {
     /// writes it to memory.
     #[inline(never)]
     fn post_wildcard_in_class(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
-        let entry = Entry { id, number: self.posts >> NUMBER };
-        if self.log.len() == 0 && self.wildcards.add_in_class(Pattern::new(pair, tag, ignore), entry) {
-            return self.queued::<POSTED>(Key { pair: pair.0, tag });
+        let (pattern, entry) = (Pattern::new(pair, tag, ignore), self.entry::<POSTED>(id));
+        if self.log.len() == 0 && self.wildcards.add_in_class(pattern, entry) {
+            return self.queued::<POSTED>(pattern.key);
         }
         self.post_wildcard_slowly(id, pair, tag, ignore)
     }
@@ -114,7 +110,6 @@ impl<E: Effort> Hybrid<E> {
         let pattern = Pattern::new(pair, tag, ignore);
         if self.log.len() > 0 {
             let found = self.indexes.find(&pattern, true, &self.log, &mut self.effort);
-            self.note_moving_wildcards();
             if let Some(number) = found {
                 return Outcome::took(self.take_found(number));
             }
@@ -125,7 +120,6 @@ impl<E: Effort> Hybrid<E> {
     /// Queues a receive with wildcards.
     pub(super) fn queue_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
         let added = self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER });
-        self.note_moving_wildcards();
         match added {
             Ok(()) => {
                 self.gate |= WILD;
@@ -157,15 +151,6 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// The same for the tables of wildcards.
-    #[inline(always)]
-    fn note_moving_wildcards(&mut self) {
-        if self.wildcards.is_moving | self.indexes.is_moving {
-            (self.wildcards.is_moving, self.indexes.is_moving) = (false, false);
-            self.note_peak();
-        }
-    }
-
     /// A message with that key arrives.
     #[inline(always)]
     pub(super) fn arrive_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
@@ -178,49 +163,44 @@ impl<E: Effort> Hybrid<E> {
     /// The same while receives with wildcards are posted, or in a case that is not common.
     #[inline(never)]
     fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
-        if self.gate != WILD {
+        // In a free slot: no receive without wildcards has the key.
+        if self.gate != WILD || self.table.slot(self.table.home(hash)).mark != 0 {
             return self.arrive_slowly(id, key);
         }
-        if self.table.is_free(self.table.home_of(hash)) {
-            // No receive without wildcards has the key.
-            if let Some(id) = self.wildcards.take_lone(key) {
-                self.gate = 0;
-                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
-            }
-            if let Some(id) = self.wildcards.take_single(key) {
-                self.left_wildcards();
-                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
-            }
+        match self.wildcards.take_from_list(key, &mut self.effort) {
+            Some(id) => self.took_wildcard(id),
+            None => self.arrive_in_class(id, key),
         }
-        self.arrive_among_wildcards(id, key)
     }
 
-    /// The same while receives with wildcards are posted.
     #[inline(never)]
-    fn arrive_among_wildcards(&mut self, id: u64, key: Key) -> Outcome {
-        let (found, compared) = self.table.find(key);
-        self.effort.examined(Queue::Posted, compared);
-        match self.find_receive(key, found) {
-            Some(receive) => Outcome::took(self.take_receive(receive)),
-            None => self.exchange_slowly::<UNEXPECTED>(id, key),
+    fn arrive_in_class(&mut self, id: u64, key: Key) -> Outcome {
+        match self.wildcards.take_in_class(key) {
+            Some(id) => self.took_wildcard(id),
+            None => self.arrive_slowly(id, key),
         }
+    }
+
+    #[inline(always)]
+    fn took_wildcard(&mut self, id: u64) -> Outcome {
+        self.left_wildcards();
+        self.took::<UNEXPECTED>(Entry { id, number: 0 })
     }
 
     #[inline(never)]
     fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
         if self.gate & MOVING != 0 {
-            self.table.begin();
+            self.table.move_some();
+            // Without memory calls that queue are refused.
+            _ = self.table.begin(0);
+            self.note_moving();
         }
         if self.gate & NO_ROOM != 0 {
-            let has_room = self.log.make_room().is_ok();
-            self.set_gate(NO_ROOM, !has_room);
+            self.block_ended();
         }
-        let (found, compared) = self.table.find(key);
         if self.posted_len() > 0 {
-            self.effort.examined(Queue::Posted, compared);
-            if let Some(receive) = self.find_receive(key, found) {
-                self.note_moving();
-                return Outcome::took(self.take_receive(receive));
+            if let Some(id) = self.take_for(key) {
+                return Outcome::took(id);
             }
         }
         if self.gate & HINTED != 0 && self.hints.admit_unexpected(key.context()).is_err() {
@@ -229,17 +209,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & NO_ROOM != 0 {
             return Outcome::MEMORY;
         }
-        let entry = Entry { id, number: self.log.next() };
-        let entries = self.entries();
-        let added = match found {
-            Some(at) => self.table.push(at, entry),
-            None => self.table.insert(key, UNEXPECTED, entry, entries),
-        };
-        self.note_moving();
-        match added {
-            Ok(()) => self.queued::<UNEXPECTED>(key),
-            Err(why) => Outcome::refused(why),
-        }
+        self.exchange_slowly::<UNEXPECTED>(id, key)
     }
 
     /// An entry was queued.
@@ -258,13 +228,23 @@ impl<E: Effort> Hybrid<E> {
     fn took<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
         if QUEUE == POSTED {
             self.effort.examined(Queue::Unexpected, 1);
-            self.message_left(number);
+            if self.log.remove(number) {
+                return self.took_last_of_block(id, number);
+            }
         } else {
             self.effort.examined(Queue::Posted, 1);
             self.posted -= 1;
         }
         self.until_check -= 1;
         if self.until_check == 0 { self.took_and_check(id) } else { Outcome::took(id) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn took_last_of_block(&mut self, id: u64, number: u64) -> Outcome {
+        self.unlink_block(number);
+        self.entry_left();
+        Outcome::took(id)
     }
 
     #[cold]
@@ -283,29 +263,6 @@ impl<E: Effort> Hybrid<E> {
         Outcome::QUEUED
     }
 
-    /// The oldest receive that accepts a message. `found` is where the table has the key.
-    #[inline(always)]
-    fn find_receive(&mut self, key: Key, found: Option<At>) -> Option<Accepting> {
-        let exact = found.filter(|&at| self.table.slot(at).queue() == POSTED);
-        let before = exact.map_or(u64::MAX, |at| self.table.first(at).number);
-        let wildcard = self.wildcards.find(key, before, &mut self.effort);
-        wildcard.map(Accepting::Wildcard).or(exact.map(Accepting::Exact))
-    }
-
-    #[inline(always)]
-    fn take_receive(&mut self, receive: Accepting) -> u64 {
-        let id = match receive {
-            Accepting::Exact(at) => self.table.pop(at).id,
-            Accepting::Wildcard(place) => {
-                let id = self.wildcards.take(place);
-                self.left_wildcards();
-                id
-            }
-        };
-        self.receive_left();
-        id
-    }
-
     #[inline(always)]
     fn left_wildcards(&mut self) {
         if self.wildcards.len() == 0 {
@@ -313,13 +270,24 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// Takes the receive for a message.
+    /// Takes the oldest receive that accepts a message.
     #[inline(always)]
     pub(super) fn take_for(&mut self, key: Key) -> Option<u64> {
         let (found, compared) = self.table.find(key);
         self.effort.examined(Queue::Posted, if self.posted_len() > 0 { compared } else { 0 });
-        let receive = self.find_receive(key, found)?;
-        Some(self.take_receive(receive))
+        let exact = found.filter(|&at| self.table.slot(at).queue() == POSTED);
+        let before = exact.map_or(u64::MAX, |at| self.table.first(at).number);
+        let id = match self.wildcards.find(key, before, &mut self.effort) {
+            Some(place) => {
+                let id = self.wildcards.take(place);
+                self.left_wildcards();
+                id
+            }
+            None => self.table.pop(exact?).id,
+        };
+        self.posted -= 1;
+        self.entry_left();
+        Some(id)
     }
 
     /// Queues a message that no receive accepts.

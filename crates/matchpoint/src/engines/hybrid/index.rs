@@ -5,19 +5,18 @@
 //! of a class cost one lookup. Arrivals and exact receives never visit an
 //! index: messages that no longer wait are removed when a search meets them.
 
+use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
 use super::log::{Log, Position};
 use super::row::UNEXPECTED;
-use super::rows::Retired;
 use super::table::Table;
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
 /// Messages that a search scans without an index.
 const SHORT_SCAN: u64 = 256;
-/// Classes with an index, and searches after which an unused index is replaced.
+/// Classes with an index.
 const INDEXES: usize = 4;
-const IDLE: u64 = 1024;
 
 /// Messages that the first search of a class adds to its index, and each later one; and how many more, at most, after a long scan.
 const STEPS: [u64; 2] = [256, 512];
@@ -32,28 +31,24 @@ const PAGE_SLOTS: usize = 128;
 /// Entries of messages that no longer wait, which a search removes at most.
 const STALE: usize = 512;
 
-/// An index has more of them.
-struct Stale;
-
 struct Index {
     class: Class,
     /// The id of an entry is the number of a message, its number the age. Some of them no longer wait.
     table: Table,
-    entries: usize,
     /// All messages that wait before this position are in the table.
     end: Position,
-    /// The number of the last search of the class.
-    used: u64,
+    /// Whether a search used it since the last call of [`Indexes::give_back`].
+    is_used: bool,
 }
 
 impl Index {
     /// An index for so many messages. Its table would have to move many slots while it catches up, if it began small.
     fn new(class: Class, hashing: Hashing, messages: usize) -> Self {
-        Index { class, table: Table::with_room(hashing, messages), entries: 0, end: Position::START, used: 0 }
+        Index { class, table: Table::with_room(hashing, messages), end: Position::START, is_used: true }
     }
 
-    /// The first message under a key that waits. If it `is_taken`, its entry is removed. An error: many entries before it no longer
-    /// wait. Some of them were removed.
+    /// The first message under a key that waits, or the position from which the log must be searched. If the message `is_taken`, its
+    /// entry is removed.
     #[inline]
     fn first<E: Effort>(
         &mut self,
@@ -61,31 +56,31 @@ impl Index {
         is_taken: bool,
         log: &Log,
         effort: &mut E,
-    ) -> Result<Option<u64>, Stale> {
+    ) -> Result<u64, Position> {
         if is_taken {
             if let Some(Entry { id: number, number: age }) = self.table.take_at_home(key, UNEXPECTED) {
-                self.entries -= 1;
+                self.table.len -= 1;
                 effort.examined(Queue::Unexpected, 1);
                 if log.waits(number, age) {
-                    return Ok(Some(number));
+                    return Ok(number);
                 }
             }
         }
         for _ in 0..STALE {
             let (found, compared) = self.table.find(key);
             effort.examined(Queue::Unexpected, compared);
-            let Some(at) = found else { return Ok(None) };
+            let Some(at) = found else { return Err(self.end) };
             let Entry { id: number, number: age } = self.table.first(at);
             let waits = log.waits(number, age);
             if !waits || is_taken {
                 self.table.pop(at);
-                self.entries -= 1;
+                self.table.len -= 1;
             }
             if waits {
-                return Ok(Some(number));
+                return Ok(number);
             }
         }
-        Err(Stale)
+        Err(Position::START)
     }
 
     /// The cost of another message, more than one. The fewer entries, the more pages were not used yet.
@@ -93,7 +88,7 @@ impl Index {
         if !self.table.is_ready() {
             return MOVE;
         }
-        let per_page = self.entries * PAGE_SLOTS / self.table.slots();
+        let per_page = self.table.len * PAGE_SLOTS / self.table.slots_len();
         PAGE.checked_shr(per_page as u32).unwrap_or(0)
     }
 
@@ -105,8 +100,8 @@ impl Index {
                 break;
             }
             let entry = Entry { id: number, number: at.age };
-            self.table.add(self.class.masked(log.key(number)), UNEXPECTED, entry, self.entries)?;
-            self.entries += 1;
+            self.table.add(self.class.masked(log.key(number)), UNEXPECTED, entry)?;
+            self.table.len += 1;
             self.end = Position { age: at.age + 1, ..at };
             left = left.saturating_sub(1 + self.extra_cost());
         }
@@ -118,24 +113,12 @@ impl Index {
 pub(super) struct Indexes {
     all: Vec<Index>,
     retired: Retired,
-    /// Whether a table has grown since the engine last noted its memory.
-    pub(super) is_moving: bool,
     hashing: Hashing,
-    searches: u64,
-    /// Searches up to the last check for unused indexes.
-    checked: u64,
 }
 
 impl Indexes {
     pub(super) fn new(hashing: Hashing) -> Self {
-        Indexes {
-            all: Vec::new(),
-            retired: Retired::default(),
-            is_moving: false,
-            hashing,
-            searches: 0,
-            checked: 0,
-        }
+        Indexes { all: Vec::new(), retired: Retired::default(), hashing }
     }
 
     /// The number of the first message that a pattern accepts. If it `is_taken`, the caller takes it.
@@ -147,21 +130,15 @@ impl Indexes {
         log: &Log,
         effort: &mut E,
     ) -> Option<u64> {
-        self.searches += 1;
         self.retired.free_some();
         let place = self.all.iter().position(|index| index.class == pattern.class);
         let mut from = Position::START;
         if let Some(place) = place {
             let index = &mut self.all[place];
-            index.used = self.searches;
+            index.is_used = true;
             match index.first(pattern.key, is_taken, log, effort) {
-                Ok(Some(number)) => return Some(number),
-                Ok(None) => from = index.end,
-                Err(Stale) => {
-                    let (found, compared) = log.search(pattern, Position::START);
-                    effort.examined(Queue::Unexpected, compared);
-                    return found;
-                }
+                Ok(number) => return Some(number),
+                Err(position) => from = position,
             }
         }
         let (found, compared) = log.search(pattern, from);
@@ -176,46 +153,32 @@ impl Indexes {
     fn extend(&mut self, place: Option<usize>, class: Class, compared: u64, log: &Log) {
         let Some(place) = place.or_else(|| self.begin(class, log.len())) else { return };
         let index = &mut self.all[place];
-        index.used = self.searches;
         // Without memory the index stays behind.
         _ = index.extend(STEPS[usize::from(index.end.age > 0)] + MORE.min(compared / 2), log);
-        self.is_moving |= !index.table.is_ready();
-        if index.entries > 2 * log.len() + 1024 {
+        if index.table.len > 2 * log.len() + 1024 {
             self.remove(place);
         }
     }
 
-    /// A new index, in the place of an unused one if there are many.
+    /// A new index, unless there are many.
     fn begin(&mut self, class: Class, messages: usize) -> Option<usize> {
-        if self.all.len() == INDEXES {
-            let oldest = (0..INDEXES).min_by_key(|&place| self.all[place].used)?;
-            if self.all[oldest].used + IDLE >= self.searches {
-                return None;
-            }
-            self.remove(oldest);
+        if self.all.len() == INDEXES || self.all.try_reserve(1).is_err() {
+            return None;
         }
-        self.all.try_reserve(1).ok()?;
         self.all.push(Index::new(class, self.hashing, messages));
-        self.is_moving = true;
         Some(self.all.len() - 1)
     }
 
     fn remove(&mut self, place: usize) {
-        self.retired.add(self.all.swap_remove(place).table.into_rows());
+        self.retired.add(self.all.swap_remove(place).table);
     }
 
-    /// A message that waits has another key.
-    pub(super) fn rename(&mut self, key: Key, number: u64, age: u64) {
-        let mut without_memory = false;
-        let entry = Entry { id: number, number: age };
-        for index in self.all.iter_mut().filter(|index| age < index.end.age && index.class.source == 0) {
-            let key = index.class.masked(key);
-            let added = index.table.add_in_order(key, UNEXPECTED, entry, index.entries, |age| age);
-            index.entries += usize::from(added.is_ok());
-            without_memory |= added.is_err();
-        }
-        if without_memory {
-            self.clear();
+    /// A message got another source, at its age. An index that would have to have it is removed.
+    pub(super) fn message_renamed(&mut self, age: u64) {
+        for place in (0..self.all.len()).rev() {
+            if self.all[place].class.source == 0 && age < self.all[place].end.age {
+                self.remove(place);
+            }
         }
     }
 
@@ -241,11 +204,10 @@ impl Indexes {
     /// Removes the indexes that no search has used since the last call.
     pub(super) fn give_back(&mut self) {
         for place in (0..self.all.len()).rev() {
-            if self.all[place].used <= self.checked {
+            if !std::mem::take(&mut self.all[place].is_used) {
                 self.remove(place);
             }
         }
-        self.checked = self.searches;
     }
 
     /// Bytes allocated.

@@ -1,9 +1,8 @@
-//! The words of calls: keys, patterns of wildcard receives, entries, outcomes; and the hash function.
+//! The words of calls: keys, patterns of wildcard receives, entries; and the hash function.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
-use crate::engine::Refused;
 use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 
 /// Context, source number and tag of a message, or of a receive without wildcards.
@@ -137,54 +136,6 @@ impl Hashing {
     pub(super) fn hash(&self, key: Key) -> u64 {
         let product = u128::from(key.pair ^ self.pair) * u128::from(key.tag ^ self.tag);
         (product as u64 ^ (product >> 64) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 28
-    }
-}
-
-/// The outcome of a post or an arrival, in two registers: the compiler does not keep a `Result` of an `Option` there.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
-pub struct Outcome {
-    /// The entry that was taken, or 0.
-    pub id: u64,
-    /// One of the numbers below, which are the statuses of the C interface.
-    pub status: i64,
-}
-
-impl Outcome {
-    /// The entry is queued.
-    pub const QUEUED: Outcome = Outcome { id: 0, status: 0 };
-    /// The status if an entry was taken.
-    pub const TOOK: i64 = 1;
-    /// [`Refused::Hint`].
-    pub const HINT: Outcome = Outcome { id: 0, status: -1 };
-    /// [`Refused::Full`].
-    pub const FULL: Outcome = Outcome { id: 0, status: -2 };
-    /// [`Refused::Memory`].
-    pub const MEMORY: Outcome = Outcome { id: 0, status: -3 };
-
-    #[inline(always)]
-    pub(super) fn took(id: u64) -> Self {
-        Outcome { id, status: Self::TOOK }
-    }
-
-    #[cold]
-    pub(super) fn refused(why: Refused) -> Self {
-        match why {
-            Refused::Hint => Self::HINT,
-            Refused::Full => Self::FULL,
-            Refused::Memory => Self::MEMORY,
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn map<T>(self, id: impl Fn(u64) -> T) -> Result<Option<T>, Refused> {
-        match self {
-            Outcome { status: 0, .. } => Ok(None),
-            Outcome { id: taken, status: Self::TOOK } => Ok(Some(id(taken))),
-            Self::HINT => Err(Refused::Hint),
-            Self::FULL => Err(Refused::Full),
-            _ => Err(Refused::Memory),
-        }
     }
 }
 

@@ -85,7 +85,14 @@ impl Position {
 }
 
 /// See the [module's documentation](self).
+#[repr(C)]
 pub(super) struct Log {
+    /// The mark of the next message: its number, and the flag of its queue.
+    pub(super) mark: u64,
+    /// The first number after those of the last block.
+    end: u64,
+    /// Number of messages that wait.
+    pub(super) len: u64,
     /// One block each, or none if its memory was freed.
     blocks: Vec<Vec<Block>>,
     /// The blocks that are not in the list. The first `freed` of them have no memory.
@@ -96,12 +103,6 @@ pub(super) struct Log {
     kept: usize,
     first: u32,
     last: u32,
-    /// The mark of the next message: its number, and the flag of its queue.
-    pub(super) mark: u64,
-    /// The first number after those of the last block.
-    end: u64,
-    /// Number of messages that wait.
-    pub(super) len: u64,
     /// The age of the first message in the next block.
     age: u64,
     kernel: Kernel,

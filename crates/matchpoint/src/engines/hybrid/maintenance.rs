@@ -37,18 +37,12 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
+    /// The last message of a block no longer waits.
     #[cold]
     #[inline(never)]
-    fn unlink_block(&mut self, number: u64) {
+    pub(super) fn unlink_block(&mut self, number: u64) {
         let (block, before) = self.log.unlink(number);
         self.indexes.block_left(block, before);
-    }
-
-    /// A posted receive is no longer queued.
-    #[inline(always)]
-    pub(super) fn receive_left(&mut self) {
-        self.posted -= 1;
-        self.entry_left();
     }
 
     #[inline(always)]
@@ -70,7 +64,7 @@ impl<E: Effort> Hybrid<E> {
         self.log.free_some();
         self.indexes.tidy();
         self.wildcards.tidy();
-        if self.checks as usize >= CHECKS.max(self.table.slots() / 8 / CHECK as usize) {
+        if self.checks as usize >= CHECKS.max(self.table.slots_len() / 8 / CHECK as usize) {
             self.note_peak();
             self.table.shrink(self.most);
             self.wildcards.shrink(self.most);
@@ -92,7 +86,7 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn cancel_receive(&mut self, receive: &Receive) -> bool {
         let pattern = Pattern::of(&receive.selector);
         let was_there = self.remove_receive(&pattern, |entry| entry.id == receive.id.0);
-        self.settle();
+        self.set_gates();
         was_there
     }
 
@@ -128,14 +122,13 @@ impl<E: Effort> Hybrid<E> {
                 Readdressed::Named
             }
         };
-        self.settle();
+        self.set_gates();
         Ok(readdressed)
     }
 
     /// Gives a message another key, at its age.
     fn change_key(&mut self, old: Key, new: Key, entry: Entry) -> Result<(), Refused> {
-        let entries = self.entries();
-        let added = self.table.add_in_order(new, UNEXPECTED, entry, entries, |number| self.log.age(number));
+        let added = self.table.add_in_order(new, UNEXPECTED, entry, |number| self.log.age(number));
         self.set_gates();
         added?;
         let found = self.table.search(old, UNEXPECTED, |other| other.number == entry.number);
@@ -143,14 +136,8 @@ impl<E: Effort> Hybrid<E> {
             self.table.remove(at, place);
         }
         self.log.set_key(entry.number, new);
-        self.indexes.rename(new, entry.number, self.log.age(entry.number));
+        self.indexes.message_renamed(self.log.age(entry.number));
         Ok(())
-    }
-
-    /// Brings lists and gates up to date after entries were removed.
-    pub(super) fn settle(&mut self) {
-        self.wildcards.settle();
-        self.set_gates();
     }
 
     /// Takes the receive with a pattern that `is_it` accepts.
@@ -188,7 +175,7 @@ impl<E: Effort> Hybrid<E> {
         self.log.give_back();
         self.log.give_back();
         self.log.free_some();
-        self.settle();
+        self.set_gates();
     }
 }
 
@@ -270,10 +257,9 @@ impl Table {
         key: Key,
         queue: u64,
         entry: Entry,
-        entries: usize,
         age: impl Fn(u64) -> u64,
     ) -> Result<(), Refused> {
-        self.add(key, queue, entry, entries)?;
+        self.add(key, queue, entry)?;
         let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
         let head = self.slot(at).head();
         let mut block = self.duplicates[head].before;

@@ -36,19 +36,20 @@
 //! |---|---|
 //! | `exact.rs` | post and arrive, in the order of their cases |
 //! | `key.rs` | keys, classes, patterns, outcomes, the hash function |
-//! | `table.rs`, `rows.rs`, `row.rs`, `duplicates.rs` | the hash table |
+//! | `table.rs`, `growth.rs`, `row.rs`, `duplicates.rs` | the hash table |
 //! | `log.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
 //! | `maintenance.rs` | cancel, retract, readdress, and what `upkeep` needs |
 
 mod duplicates;
 mod exact;
+mod growth;
 mod index;
 mod key;
 mod log;
 mod maintenance;
 mod row;
-mod rows;
+
 mod table;
 mod wildcards;
 
@@ -56,14 +57,15 @@ use std::any::Any;
 
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Message, MsgId, Place, Queue, Readdressed, Receive, RecvId, Refused};
+use crate::engine::{
+    Drained, Engine, Message, MsgId, Outcome, Place, Queue, Readdressed, Receive, RecvId, Refused,
+};
 use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
 use crate::upkeep;
 use index::Indexes;
-pub use key::Outcome;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
 use row::{POSTED, UNEXPECTED};
@@ -174,7 +176,7 @@ impl<E: Effort> Hybrid<E> {
             most: 0,
             table: Table::new(hashing),
             log: Log::new(kernel),
-            wildcards: Wildcards::new(hashing, kernel),
+            wildcards: Wildcards::new(hashing),
             indexes: Indexes::new(hashing),
             hints: HintTable::default(),
             peak_bytes: 0,
@@ -353,7 +355,7 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         vec![
-            ("slots", self.table.slots() as f64),
+            ("slots", self.table.slots_len() as f64),
             ("wildcard_classes", self.wildcards.classes() as f64),
             ("unexpected_indexes", self.indexes.len() as f64),
         ]

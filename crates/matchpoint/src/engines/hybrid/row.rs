@@ -11,8 +11,10 @@
 //! The counts of passing keys make removal a write of one word in the common case, without tombstones.
 #![allow(unsafe_code)]
 
+use std::ptr::NonNull;
+
 use super::duplicates::Link;
-use super::key::{Entry, Hashing, Key};
+use super::key::{Entry, Key};
 
 /// Flags of a mark: the queue of the entries.
 pub(super) const POSTED: u64 = 1;
@@ -126,25 +128,25 @@ impl Slot {
     }
 }
 
-const SIZE: u64 = size_of::<Slot>() as u64;
-
-/// The offset in bytes of the slot in which a key belongs, in the row that made it.
-#[derive(Clone, Copy)]
-pub(super) struct Home(u64);
+/// The address of a slot of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct At(NonNull<Slot>);
 
 /// See the [module's documentation](self).
+#[repr(C)]
 pub(super) struct Row {
+    start: *mut Slot,
+    /// The offset of the last slot in bytes, before slots were freed. A mask, because the number of slots is a power of two.
+    mask: u64,
+    /// The address after the last slot.
+    end: *mut Slot,
     /// The memory of the slots. It begins up to 56 bytes before the first slot, which begins a cache line.
     words: Vec<u64>,
-    start: *mut Slot,
-    /// The offset of the last slot in bytes. A mask, because the number of slots is a power of two.
-    mask: u64,
-    len: usize,
     /// Number of displaced keys.
     pub(super) displaced: usize,
 }
 
-// SAFETY: `start` points into `words`, which the row owns.
+// SAFETY: `start` and `end` point into `words`, which the row owns.
 unsafe impl Send for Row {}
 
 /// Zeros. The operating system provides the pages of a large vector at their first use.
@@ -160,28 +162,28 @@ fn zeroed_words(len: usize) -> Option<Vec<u64>> {
 impl Row {
     /// A row without slots.
     pub(super) const fn none() -> Self {
-        Row {
-            words: Vec::new(),
-            start: std::ptr::NonNull::dangling().as_ptr(),
-            mask: 0,
-            len: 0,
-            displaced: 0,
-        }
+        let start = NonNull::dangling().as_ptr();
+        Row { words: Vec::new(), start, end: start, mask: 0, displaced: 0 }
     }
 
     /// A row of `len` free slots, a power of two; none without memory.
     pub(super) fn zeroed(len: usize) -> Option<Self> {
         let mut words = zeroed_words(len.checked_mul(4)?.checked_add(8)?)?;
-        let first = words.as_mut_ptr();
-        // SAFETY: at most seven words before the first slot, and there are eight more than the slots need.
-        let start = unsafe { first.byte_add(first.align_offset(64) * 8) }.cast();
-        Some(Row { words, start, mask: (len as u64 - 1) * SIZE, len, displaced: 0 })
+        let start = words.as_mut_ptr();
+        let start = start.wrapping_byte_add(start.align_offset(64) * 8).cast::<Slot>();
+        let mask = ((len - 1) * size_of::<Slot>()) as u64;
+        Some(Row { words, start, end: start.wrapping_add(len), mask, displaced: 0 })
     }
 
     /// Number of slots.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.len
+        (self.end as usize - self.start as usize) / size_of::<Slot>()
+    }
+
+    #[inline(always)]
+    pub(super) fn is_none(&self) -> bool {
+        self.start == self.end
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -193,105 +195,96 @@ impl Row {
         let offset = self.start as usize - self.words.as_ptr() as usize;
         self.words.truncate(len * 4 + 8);
         self.words.shrink_to_fit();
-        // SAFETY: the offset is that of the first slot, at most seven words.
-        self.start = unsafe { self.words.as_mut_ptr().byte_add(offset) }.cast();
-        self.len = len;
+        self.start = self.words.as_mut_ptr().wrapping_byte_add(offset).cast();
+        self.end = self.start.wrapping_add(len);
     }
 
-    /// Where a key with that hash belongs. The row has slots, and was not truncated.
     #[inline(always)]
-    pub(super) fn home_of(&self, hash: u64) -> Home {
-        debug_assert!(self.len as u64 * SIZE > self.mask);
-        Home(hash & self.mask)
+    fn at(&self, slot: *mut Slot) -> At {
+        debug_assert!(self.start <= slot && slot < self.end);
+        // SAFETY: the address is that of a slot.
+        At(unsafe { NonNull::new_unchecked(slot) })
     }
 
-    /// The slot in which a key belongs. The home is of this row.
+    /// The slot in which a key with that hash belongs. The row has slots, and none were freed.
     #[inline(always)]
-    pub(super) fn home_slot(&self, Home(offset): Home) -> &Slot {
-        debug_assert!(offset <= self.mask && self.len as u64 * SIZE > self.mask);
-        // SAFETY: `home_of` made the offset, which is that of a slot.
-        unsafe { &*self.start.byte_add(offset as usize) }
+    pub(super) fn home(&self, hash: u64) -> At {
+        self.at(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
 
-    /// The same.
-    #[inline(always)]
-    pub(super) fn home_slot_mut(&mut self, Home(offset): Home) -> &mut Slot {
-        debug_assert!(offset <= self.mask && self.len as u64 * SIZE > self.mask);
-        // SAFETY: as above.
-        unsafe { &mut *self.start.byte_add(offset as usize) }
-    }
-
-    /// The number of a slot of this row.
-    #[inline(always)]
-    pub(super) fn number(&self, slot: *const Slot) -> usize {
-        (slot as usize - self.start as usize) / size_of::<Slot>()
-    }
-
-    /// The number of the slot in which a key belongs.
-    #[inline(always)]
-    fn home(&self, hashing: &Hashing, key: Key) -> usize {
-        self.wrapped(((hashing.hash(key) & self.mask) / SIZE) as usize)
+    /// The first slot of the search for a key with that hash.
+    fn first(&self, hash: u64) -> At {
+        self.wrapped(self.start.wrapping_byte_add((hash & self.mask) as usize))
     }
 
     /// The slot itself, or the first one if the row ends before.
     #[inline(always)]
-    fn wrapped(&self, at: usize) -> usize {
-        if at < self.len { at } else { 0 }
+    fn wrapped(&self, slot: *mut Slot) -> At {
+        self.at(if slot < self.end { slot } else { self.start })
+    }
+
+    #[inline(always)]
+    fn next(&self, at: At) -> At {
+        self.wrapped(at.0.as_ptr().wrapping_add(1))
+    }
+
+    pub(super) fn nth(&self, nth: usize) -> At {
+        self.at(self.start.wrapping_add(nth))
+    }
+
+    pub(super) fn has(&self, at: At) -> bool {
+        (self.start..self.end).contains(&at.0.as_ptr())
     }
 
     #[inline(always)]
     pub(super) fn slots(&self) -> &[Slot] {
-        // SAFETY: `start` and `len` describe initialized slots in `words`.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+        // SAFETY: `start` and `end` are the ends of initialized slots in `words`.
+        unsafe { std::slice::from_raw_parts(self.start, self.len()) }
     }
 
     #[inline(always)]
-    pub(super) fn slots_mut(&mut self) -> &mut [Slot] {
+    pub(super) fn slot(&self, at: At) -> &Slot {
+        // SAFETY: rows return addresses of slots only, and callers keep none of them while slots are freed.
+        unsafe { at.0.as_ref() }
+    }
+
+    #[inline(always)]
+    pub(super) fn slot_mut(&mut self, mut at: At) -> &mut Slot {
         // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
-    }
-
-    #[inline(always)]
-    pub(super) fn slot(&self, at: usize) -> &Slot {
-        &self.slots()[at]
-    }
-
-    #[inline(always)]
-    pub(super) fn slot_mut(&mut self, at: usize) -> &mut Slot {
-        &mut self.slots_mut()[at]
+        unsafe { at.0.as_mut() }
     }
 
     /// A slot and the next one.
     #[inline(always)]
-    pub(super) fn two_slots(&mut self, at: usize) -> [&mut Slot; 2] {
-        let next = self.wrapped(at + 1);
+    pub(super) fn two_slots(&mut self, at: At) -> [&mut Slot; 2] {
+        let next = self.next(at);
         // SAFETY: both are slots, and they differ, because a row has more than one.
-        unsafe { [&mut *self.start.add(at), &mut *self.start.add(next)] }
+        unsafe { [&mut *at.0.as_ptr(), &mut *next.0.as_ptr()] }
     }
 
     /// The slot that holds a key, and how many keys were compared. O(1) expected.
-    pub(super) fn find(&self, hashing: &Hashing, key: Key) -> (Option<usize>, u64) {
-        let (mut at, mut compared) = (self.home(hashing, key), 0);
-        for _ in 0..self.len {
+    pub(super) fn find(&self, key: Key, hash: u64) -> (Option<At>, u64) {
+        let first = self.first(hash);
+        let (mut at, mut compared) = (first, 0);
+        loop {
             let slot = self.slot(at);
             compared += u64::from(slot.is_used());
             if slot.has(key) {
                 return (Some(at), compared);
             }
-            if !slot.is_passed() {
-                break;
+            at = self.next(at);
+            if !slot.is_passed() || at == first {
+                return (None, compared);
             }
-            at = self.wrapped(at + 1);
         }
-        (None, compared)
     }
 
     /// Adds a key, which the row does not have, and returns whether a slot was free.
-    pub(super) fn insert(&mut self, hashing: &Hashing, key: Key, id: u64, mark: u64) -> bool {
-        let home = self.home(hashing, key);
+    pub(super) fn insert(&mut self, key: Key, hash: u64, id: u64, mark: u64) -> bool {
+        let home = self.home(hash);
         let mut at = home;
         while self.slot(at).is_used() {
-            at = self.wrapped(at + 1);
+            at = self.next(at);
             if at == home {
                 return false;
             }
@@ -306,22 +299,20 @@ impl Row {
         true
     }
 
-    /// Removes the key in a slot.
+    /// Removes the key in a slot, which has that hash.
     #[inline]
-    pub(super) fn remove(&mut self, hashing: &Hashing, at: usize) {
+    pub(super) fn remove(&mut self, at: At, hash: u64) {
         if self.slot(at).mark & DISPLACED != 0 {
-            let home = self.home(hashing, self.slot(at).key());
             self.displaced -= 1;
-            self.pass(home, at, Slot::remove_passing);
+            self.pass(self.first(hash), at, Slot::remove_passing);
         }
         self.slot_mut(at).clear();
     }
 
-    fn pass(&mut self, home: usize, to: usize, each: fn(&mut Slot)) {
-        let mut at = home;
+    fn pass(&mut self, mut at: At, to: At, each: fn(&mut Slot)) {
         while at != to {
             each(self.slot_mut(at));
-            at = self.wrapped(at + 1);
+            at = self.next(at);
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use super::duplicates::{Duplicates, Link};
 use super::key::{Entry, Hashing, Key};
-use super::row::{DISPLACED, Home, MANY, NEXT, QUEUES, Slot};
-use super::rows::Rows;
+use super::row::{DISPLACED, MANY, NEXT, QUEUES, Row, Slot};
 use crate::engine::Refused;
 
-pub(super) use super::rows::At;
+pub(super) use super::row::At;
 
 /// One of the duplicates of a key: its block, and its place there; [`Link::NONE`] if the key has no duplicates.
 #[derive(Clone, Copy)]
@@ -30,62 +29,49 @@ pub(super) enum Exchange<'a> {
 /// A key and its hash.
 pub(super) type Hashed = (Key, u64);
 
-/// See the [module's documentation](self).
+/// See the [module's documentation](self). What most calls use comes first.
+#[repr(C)]
 pub(super) struct Table {
-    pub(super) rows: Rows,
+    pub(super) row: Row,
+    pub(super) hashing: Hashing,
+    /// While the table grows or shrinks, the slots that have not moved to `row`, and their number.
+    pub(super) old: Row,
+    pub(super) left: usize,
+    /// Number of entries. The owner of the table counts them.
+    pub(super) len: usize,
+    /// With more displaced keys the table grows.
+    pub(super) most_displaced: usize,
     pub(super) duplicates: Duplicates,
 }
 
 impl Table {
     pub(super) fn new(hashing: Hashing) -> Self {
-        Table { rows: Rows::new(hashing), duplicates: Duplicates::default() }
-    }
-
-    /// An empty table with room for `keys` keys, if there is memory.
-    pub(super) fn with_room(hashing: Hashing, keys: usize) -> Self {
-        let mut table = Table::new(hashing);
-        _ = table.rows.begin(keys);
-        table
-    }
-
-    /// The rows alone, without duplicates.
-    pub(super) fn into_rows(self) -> Rows {
-        self.rows
-    }
-
-    /// Number of slots.
-    pub(super) fn slots(&self) -> usize {
-        self.rows.row.len()
+        let duplicates = Duplicates::default();
+        Table { row: Row::none(), hashing, old: Row::none(), left: 0, len: 0, most_displaced: 0, duplicates }
     }
 
     #[inline(always)]
     pub(super) fn hash(&self, key: Key) -> u64 {
-        self.rows.hashing.hash(key)
+        self.hashing.hash(key)
     }
 
-    /// Where a key with that hash belongs. The table [is ready](Self::is_ready).
+    /// The slot in which a key with that hash belongs. The table [is ready](Self::is_ready).
     #[inline(always)]
-    pub(super) fn home_of(&self, hash: u64) -> Home {
-        self.rows.row.home_of(hash)
+    pub(super) fn home(&self, hash: u64) -> At {
+        self.row.home(hash)
     }
 
-    /// Whether the slot is free, so that the table has no key that belongs there.
-    #[inline(always)]
-    pub(super) fn is_free(&self, home: Home) -> bool {
-        self.rows.row.home_slot(home).mark == 0
-    }
-
-    /// Whether [`exchange`](Self::exchange) may be called.
+    /// Whether the table has slots, and in one row only.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        self.rows.is_single()
+        !self.row.is_none() && self.old.is_none()
     }
 
     /// Rules 2 and 3 of the contract, if one look at a slot decides: takes the oldest entry of the other queue, or returns the free
     /// slot for the entry. `queue` is the flag of the entry's queue. The table [is ready](Self::is_ready).
     #[inline(always)]
-    pub(super) fn exchange(&mut self, key: Key, home: Home, queue: u64) -> Exchange<'_> {
-        let slot = self.rows.row.home_slot_mut(home);
+    pub(super) fn exchange(&mut self, key: Key, home: At, queue: u64) -> Exchange<'_> {
+        let slot = self.row.slot_mut(home);
         if slot.mark == 0 {
             return Exchange::Vacant(slot);
         }
@@ -103,18 +89,14 @@ impl Table {
     /// The same if the slot has the key and duplicates, unless a block begins or ends: returns the entry that was taken, or none once
     /// the entry is queued.
     #[inline(always)]
-    pub(super) fn exchange_duplicate(
-        &mut self,
-        home: Home,
-        queue: u64,
-        entry: Entry,
-    ) -> Option<Option<Entry>> {
-        let slot = self.rows.row.home_slot(home);
+    pub(super) fn exchange_duplicate(&mut self, home: At, queue: u64, entry: Entry) -> Option<Option<Entry>> {
+        let slot = self.slot(home);
         let state = slot.mark & (QUEUES | MANY);
         if state == queue | MANY {
             return self.duplicates.push(slot.head(), entry).then_some(None);
         }
-        (state & MANY != 0).then(|| self.duplicates[slot.head()].take_unless_last())?.map(Some)
+        let head = (state & MANY != 0).then(|| slot.head())?;
+        self.duplicates[head].take_unless_last().map(Some)
     }
 
     /// The same if the slot has another key, and the next slot decides, where most displaced keys are.
@@ -122,12 +104,11 @@ impl Table {
     pub(super) fn exchange_displaced(
         &mut self,
         key: Key,
-        home: Home,
+        home: At,
         queue: u64,
         entry: Entry,
     ) -> Option<Option<Entry>> {
-        let row = &mut self.rows.row;
-        let home = row.number(row.home_slot(home));
+        let row = &mut self.row;
         let [first, next] = row.two_slots(home);
         if first.is_passed() {
             if next.tag == key.tag && next.pair == key.pair && next.mark & (QUEUES | MANY) == QUEUES ^ queue {
@@ -146,21 +127,19 @@ impl Table {
         None
     }
 
-    /// The same in all cases: returns the entry that was taken, or none once the entry is queued. The table has at most `entries`
-    /// entries.
+    /// The same in all cases: returns the entry that was taken, or none once the entry is queued.
     #[inline(never)]
     pub(super) fn exchange_slowly(
         &mut self,
         key: Key,
         queue: u64,
         entry: Entry,
-        entries: usize,
     ) -> Result<Option<Entry>, Refused> {
-        self.rows.move_some();
+        self.move_some();
         match self.find(key).0 {
             Some(at) if self.slot(at).queue() != queue => Ok(Some(self.pop(at))),
             Some(at) => self.push(at, entry).map(|()| None),
-            None => self.insert(key, queue, entry, entries).map(|()| None),
+            None => self.insert(key, queue, entry).map(|()| None),
         }
     }
 
@@ -170,8 +149,8 @@ impl Table {
         if !self.is_ready() {
             return None;
         }
-        let home = self.rows.row.home_of(self.rows.hashing.hash(key));
-        let slot = self.rows.row.home_slot_mut(home);
+        let home = self.row.home(self.hash(key));
+        let slot = self.row.slot_mut(home);
         if slot.mark & QUEUES != queue || slot.tag != key.tag || slot.pair != key.pair {
             return None;
         }
@@ -186,30 +165,33 @@ impl Table {
     /// Where a key is, and how many keys were compared.
     #[inline(always)]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
-        self.rows.find(key)
+        let hash = self.hash(key);
+        if self.is_ready() {
+            let at = self.home(hash);
+            let slot = self.slot(at);
+            if slot.mark == 0 || slot.has(key) {
+                return if slot.mark == 0 { (None, 0) } else { (Some(at), 1) };
+            }
+        }
+        self.find_slowly(key, hash)
     }
 
-    #[inline]
+    #[inline(never)]
+    fn find_slowly(&self, key: Key, hash: u64) -> (Option<At>, u64) {
+        let mut compared = 0;
+        for row in [&self.row, &self.old].into_iter().filter(|row| !row.is_none()) {
+            let (found, more) = row.find(key, hash);
+            compared += more;
+            if found.is_some() {
+                return (found, compared);
+            }
+        }
+        (None, compared)
+    }
+
+    #[inline(always)]
     pub(super) fn slot(&self, at: At) -> &Slot {
-        self.rows.slot(at)
-    }
-
-    /// Has slots, and moves some of them if it grows or shrinks.
-    pub(super) fn begin(&mut self) {
-        self.rows.move_some();
-        // Without memory calls that queue are refused.
-        _ = self.rows.begin(0);
-    }
-
-    /// Adds a key, which the table does not have, with one entry. The table has at most `entries` others.
-    pub(super) fn insert(
-        &mut self,
-        key: Key,
-        queue: u64,
-        entry: Entry,
-        entries: usize,
-    ) -> Result<(), Refused> {
-        self.rows.insert(key, queue, entry, entries)
+        self.row.slot(at)
     }
 
     /// Adds an entry, if the slot where its key belongs is free.
@@ -218,8 +200,8 @@ impl Table {
         if !self.is_ready() {
             return false;
         }
-        let home = self.rows.row.home_of(self.rows.hashing.hash(key));
-        let slot = self.rows.row.home_slot_mut(home);
+        let home = self.row.home(self.hash(key));
+        let slot = self.row.slot_mut(home);
         let is_free = slot.mark == 0;
         if is_free {
             slot.fill(key, entry.id, (entry.number * NEXT) | queue);
@@ -229,11 +211,11 @@ impl Table {
 
     /// Adds an entry, the youngest of its key, in the queue of the key's other entries.
     #[inline(always)]
-    pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry, entries: usize) -> Result<(), Refused> {
+    pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry) -> Result<(), Refused> {
         if self.add_at_home(key, queue, entry) {
             return Ok(());
         }
-        let taken = self.exchange_slowly(key, queue, entry, entries)?;
+        let taken = self.exchange_slowly(key, queue, entry)?;
         debug_assert!(taken.is_none(), "the other queue has no entry of this key");
         Ok(())
     }
@@ -244,7 +226,7 @@ impl Table {
         let slot = self.slot(at);
         if !slot.has_many() {
             let block = self.duplicates.allocate(&[slot.entry(), entry])?;
-            self.rows.slot_mut(at).set_head(block);
+            self.row.slot_mut(at).set_head(block);
             return Ok(());
         }
         let head = slot.head();
@@ -268,7 +250,7 @@ impl Table {
         let slot = self.slot(at);
         if !slot.has_many() {
             let entry = slot.entry();
-            self.rows.remove(at);
+            self.remove_key(at);
             return entry;
         }
         let block = slot.head();
@@ -281,7 +263,7 @@ impl Table {
     /// Takes one of the entries of a key.
     pub(super) fn remove(&mut self, at: At, place: Place) {
         if place.block == Link::NONE {
-            return self.rows.remove(at);
+            return self.remove_key(at);
         }
         let block = &mut self.duplicates[place.block];
         if place.at == block.first {
@@ -293,16 +275,23 @@ impl Table {
         if block.first == block.end {
             let next = self.duplicates.remove(place.block);
             if next == Link::NONE {
-                self.rows.remove(at)
+                self.remove_key(at)
             } else if self.slot(at).head() == place.block {
-                self.rows.slot_mut(at).set_head(next)
+                self.row.slot_mut(at).set_head(next)
             }
         }
     }
 
+    /// Removes the key in a slot.
+    fn remove_key(&mut self, at: At) {
+        let hash = self.hash(self.slot(at).key());
+        let row = if self.old.has(at) { &mut self.old } else { &mut self.row };
+        row.remove(at, hash);
+    }
+
     /// All entries of a queue, in any order.
     pub(super) fn iter(&self, queue: u64) -> impl Iterator<Item = (Key, Entry)> {
-        self.rows.slots().filter(move |slot| slot.mark & queue != 0).flat_map(move |slot| {
+        self.slots().filter(move |slot| slot.mark & queue != 0).flat_map(move |slot| {
             let head = if slot.has_many() { slot.head() } else { Link::NONE };
             let mut next = head;
             let many = std::iter::from_fn(move || {
@@ -313,20 +302,5 @@ impl Table {
             let one = (!slot.has_many()).then_some(slot.entry());
             one.into_iter().chain(many.flatten().copied()).map(|entry| (slot.key(), entry))
         })
-    }
-
-    /// Whether there are far more slots than `keys`.
-    pub(super) fn is_sparse(&self, keys: usize) -> bool {
-        self.rows.is_sparse(keys)
-    }
-
-    /// Frees memory that was not needed since the last call, and begins to shrink if there are far more slots than `keys`.
-    pub(super) fn shrink(&mut self, keys: usize) {
-        self.duplicates.give_back(keys);
-        self.rows.shrink(keys);
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.rows.bytes() + self.duplicates.bytes()
     }
 }
