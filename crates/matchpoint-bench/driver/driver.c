@@ -25,6 +25,8 @@ enum { FORM_WORLD, FORM_CONTEXTS, FORM_MASKS };
 
 #define ANY UINT32_MAX /* in a key */
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* Added to the sum of answers in place of a number. */
 #define ANSWER_FULL (UINT64_C(1) << 48)
 #define ANSWER_REFUSED (UINT64_C(1) << 49)
@@ -92,7 +94,7 @@ static inline uint64_t complete_call(struct player *player, struct request *requ
     return answer;
 }
 
-static inline uint64_t post_receive(struct player *player, const struct phase *phase, size_t at)
+static ALWAYS_INLINE uint64_t post_receive(struct player *player, const struct phase *phase, size_t at)
 {
     struct words words = words_of_receive(phase->form, phase->keys[at]);
     struct request *receive = take_request(&player->pool, phase->first_number + (uint32_t)at);
@@ -100,23 +102,33 @@ static inline uint64_t post_receive(struct player *player, const struct phase *p
                          player->matcher->post(player->state, receive, words.pair, words.tag, words.ignore));
 }
 
-static inline uint64_t deliver_message(struct player *player, const struct phase *phase, size_t at)
+static ALWAYS_INLINE uint64_t deliver_message(struct player *player, const struct phase *phase, size_t at)
 {
     struct words words = words_of_message(phase->form, phase->keys[at]);
     struct request *message = take_request(&player->pool, phase->first_number + (uint32_t)at);
     return complete_call(player, message, player->matcher->arrive(player->state, message, words.pair, words.tag));
 }
 
-static uint64_t play_phase(struct player *player, const struct phase *phase)
+/* Plays a phase. Each caller passes a constant kind, so the loop does not test it. */
+static ALWAYS_INLINE uint64_t play_phase_of_kind(struct player *player, const struct phase *phase, uint32_t kind)
 {
     uint64_t sum = 0;
     for (size_t at = 0; at < phase->count; at++) {
-        if (phase->kind != PHASE_ARRIVALS)
+        if (kind != PHASE_ARRIVALS)
             sum += post_receive(player, phase, at);
-        if (phase->kind != PHASE_POSTS)
+        if (kind != PHASE_POSTS)
             sum += deliver_message(player, phase, at);
     }
     return sum;
+}
+
+static uint64_t play_phase(struct player *player, const struct phase *phase)
+{
+    if (phase->kind == PHASE_POSTS)
+        return play_phase_of_kind(player, phase, PHASE_POSTS);
+    if (phase->kind == PHASE_ARRIVALS)
+        return play_phase_of_kind(player, phase, PHASE_ARRIVALS);
+    return play_phase_of_kind(player, phase, PHASE_PAIRS);
 }
 
 static const struct matcher *const stand_ins[] = {&list_matcher, &rank_array_matcher, &ucx_matcher};

@@ -4,7 +4,7 @@
 static mp_outcome post_to_engine(void *engine, struct request *receive, uint64_t pair, uint64_t tag, uint64_t ignore)
 {
     uint64_t id = (uint64_t)(uintptr_t)receive;
-    describe_request(receive, pair, tag, ignore, 0);
+    write_words(receive, pair, tag, ignore);
     if (ignore == 0 && !has_any_source(pair))
         return mp_post_exact(engine, id, pair, tag);
     return mp_post(engine, id, pair, tag, ignore);
@@ -12,7 +12,7 @@ static mp_outcome post_to_engine(void *engine, struct request *receive, uint64_t
 
 static mp_outcome arrive_at_engine(void *engine, struct request *message, uint64_t pair, uint64_t tag)
 {
-    describe_request(message, pair, tag, 0, 0);
+    write_words(message, pair, tag, 0);
     return mp_arrive(engine, (uint64_t)(uintptr_t)message, pair, tag);
 }
 

@@ -1,6 +1,7 @@
 /* Stand-in `c:rank_array`: in each communicator two queues for each source, and a queue of receives from any source, as Open
- * MPI's ob1 has them. Sequence numbers order both queues of receives. A receive from any source takes the oldest message, so
- * it searches all sources. (ob1 stops at the first source that has a match.) */
+ * MPI's ob1 has them. A message scans both queues of receives together, by sequence numbers. A receive from any source searches
+ * sources in turn, from the one after the source of the last such match, and stops at the first match. So it takes the oldest
+ * message of that source, as MPI demands, and not always the oldest of all. */
 
 struct peer {
     struct link posted, unexpected;
@@ -9,6 +10,7 @@ struct peer {
 struct communicator {
     struct peer **peers; /* by source; NULL until the first message or receive */
     size_t peer_count;
+    size_t last_source; /* of the last message that a receive from any source took */
     struct link any_source;
 };
 
@@ -109,29 +111,59 @@ static inline struct request *find_message(struct peer *peer, uint64_t tag, uint
     return NULL;
 }
 
-/* Finds the oldest receive of a queue with this tag that is older than `sequence`, or NULL. */
-static inline struct request *find_receive(struct link *receives, uint64_t tag, uint64_t sequence)
+/* Whether a receive accepts this tag. */
+static inline bool accepts_tag(const struct request *receive, uint64_t tag)
 {
-    FOR_EACH_LINK(at, receives) {
-        struct request *receive = REQUEST_OF(at, queue);
-        if (receive->sequence > sequence)
-            return NULL;
-        if (!((receive->tag ^ tag) & ~receive->ignore))
-            return receive;
+    return !((receive->tag ^ tag) & ~receive->ignore);
+}
+
+static inline uint64_t sequence_at(const struct link *at, const struct link *list)
+{
+    return at == list ? UINT64_MAX : REQUEST_OF(at, queue)->sequence;
+}
+
+/* Finds the oldest receive with this tag in two queues, scanned together in the order of sequence numbers, or NULL. */
+static inline struct request *find_receive(struct link *specific, struct link *any_source, uint64_t tag)
+{
+    struct link *next = specific->next, *next_any = any_source->next;
+    uint64_t sequence = sequence_at(next, specific), sequence_any = sequence_at(next_any, any_source);
+    while (sequence != sequence_any) { /* both are UINT64_MAX at the ends */
+        if (sequence < sequence_any) {
+            if (accepts_tag(REQUEST_OF(next, queue), tag))
+                return REQUEST_OF(next, queue);
+            next = next->next;
+            sequence = sequence_at(next, specific);
+        } else {
+            if (accepts_tag(REQUEST_OF(next_any, queue), tag))
+                return REQUEST_OF(next_any, queue);
+            next_any = next_any->next;
+            sequence_any = sequence_at(next_any, any_source);
+        }
+    }
+    return NULL;
+}
+
+/* Finds the oldest message with this tag of the first source from `first` to before `end` that has one, or NULL. */
+static struct request *find_message_of_sources(struct communicator *communicator, size_t first, size_t end, uint64_t tag,
+                                               uint64_t ignore)
+{
+    for (size_t source = first; source < end; source++) {
+        struct peer *peer = communicator->peers[source];
+        struct request *message = peer == NULL ? NULL : find_message(peer, tag, ignore);
+        if (message != NULL) {
+            communicator->last_source = source;
+            return message;
+        }
     }
     return NULL;
 }
 
 static struct request *find_message_of_any_source(struct communicator *communicator, uint64_t tag, uint64_t ignore)
 {
-    struct request *oldest = NULL;
-    for (size_t at = 0; at < communicator->peer_count; at++) {
-        struct peer *peer = communicator->peers[at];
-        struct request *message = peer == NULL ? NULL : find_message(peer, tag, ignore);
-        if (message != NULL && (oldest == NULL || message->sequence < oldest->sequence))
-            oldest = message;
-    }
-    return oldest;
+    size_t count = communicator->peer_count, next = communicator->last_source + 1;
+    struct request *message = find_message_of_sources(communicator, next, count, tag, ignore);
+    return message != NULL ? message
+                           : find_message_of_sources(communicator, 0, next < count ? next : count, tag, ignore);
 }
 
 static mp_outcome post_to_rank_array(void *state, struct request *receive, uint64_t pair, uint64_t tag, uint64_t ignore)
@@ -155,16 +187,12 @@ static mp_outcome arrive_at_rank_array(void *state, struct request *message, uin
     struct rank_array *array = state;
     struct communicator *communicator = find_communicator(array, pair);
     struct peer *peer = find_peer(communicator, pair);
-    struct request *receive = find_receive(&peer->posted, tag, UINT64_MAX);
-    struct request *any_source =
-        find_receive(&communicator->any_source, tag, receive == NULL ? UINT64_MAX : receive->sequence);
-    if (any_source != NULL)
-        receive = any_source;
+    struct request *receive = find_receive(&peer->posted, &communicator->any_source, tag);
     if (receive != NULL) {
         remove_link(&receive->queue);
         return match_request(receive);
     }
-    describe_request(message, pair, tag, 0, array->sequence++);
+    describe_request(message, pair, tag, 0, 0);
     append_link(&peer->unexpected, &message->queue);
     return queued;
 }

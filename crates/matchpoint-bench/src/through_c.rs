@@ -87,7 +87,7 @@ impl Contestant {
         round: &Phases<'_>,
         budget: Duration,
     ) -> Result<Self, String> {
-        // A stand-in answers as the model does, and nothing takes the place of it.
+        // On each workload a stand-in answers as the model does, and no other engine substitutes for it.
         let (mut has_order, mut substitute) = (true, None);
         if !is_stand_in(name) {
             let engine = engines::create(name).map_err(|error| error.to_string())?;

@@ -1,8 +1,11 @@
 //! Engines and stand-ins of the C driver.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use matchpoint::{Engine, Message, MsgId, Receive, RecvId, engines};
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Wild, engines,
+};
 use matchpoint_bench::random::Random;
 use matchpoint_bench::script::{ANY, Form, Key, Keys, Phase};
 use matchpoint_bench::through_c::{Phases, Player, is_stand_in, run, stand_ins};
@@ -50,13 +53,17 @@ fn answer(engine: &mut dyn Engine, phase: &Phase) -> u64 {
     }
 }
 
+fn stream(seed: u64) -> Vec<Phase> {
+    let mut random = Random::new(seed);
+    (0..CALLS).map(|at| phase(&mut random, at as u32)).collect()
+}
+
 #[test]
 fn stand_ins_answer_random_streams_as_list() {
     for seed in 0..20 {
-        let mut random = Random::new(seed);
-        let stream: Vec<Phase> = (0..CALLS).map(|at| phase(&mut random, at as u32)).collect();
+        let stream = stream(seed);
         let phases = Phases::new(&stream).unwrap();
-        let names = stand_ins().into_iter().chain(["hybrid", "bins"]);
+        let names = stand_ins().into_iter().filter(|name| *name != RANK_ARRAY).chain(["hybrid", "bins"]);
         let mut players: Vec<_> = names.map(|name| (name, Player::new(name, CALLS).unwrap())).collect();
         let mut list = engines::create("list").unwrap();
         let mut matched = [0; 2];
@@ -68,6 +75,65 @@ fn stand_ins_answer_random_streams_as_list() {
             }
         }
         assert!(matched.iter().all(|matched| *matched > CALLS / 20), "both queues match: {matched:?}");
+    }
+}
+
+const RANK_ARRAY: &str = "c:rank_array";
+
+/// A receive takes the oldest message of its source. A receive from any source searches sources in turn, from the one after the
+/// last such match.
+#[derive(Default)]
+struct SourcesInTurn {
+    receives: Vec<(u64, Selector)>,
+    messages: Vec<(u64, Envelope)>,
+    last: HashMap<ContextId, Rank>,
+}
+
+impl SourcesInTurn {
+    fn post(&mut self, number: u64, selector: Selector) -> u64 {
+        let last = *self.last.entry(selector.context()).or_insert(Rank(0));
+        // The least pair is the next source. `min_by_key` returns the first of equals: the oldest message.
+        let turn = |envelope: &Envelope| (envelope.source <= last, envelope.source);
+        let matching =
+            self.messages.iter().enumerate().filter(|(_, (_, envelope))| selector.matches(envelope));
+        let Some((at, _)) = matching.min_by_key(|(_, (_, envelope))| turn(envelope)) else {
+            self.receives.push((number, selector));
+            return 0;
+        };
+        let (message, envelope) = self.messages.remove(at);
+        if selector.source() == Wild::Any {
+            self.last.insert(selector.context(), envelope.source);
+        }
+        message + 1
+    }
+
+    fn arrive(&mut self, number: u64, envelope: Envelope) -> u64 {
+        let Some(at) = self.receives.iter().position(|(_, selector)| selector.matches(&envelope)) else {
+            self.messages.push((number, envelope));
+            return 0;
+        };
+        self.receives.remove(at).0 + 1
+    }
+}
+
+#[test]
+fn rank_array_searches_sources_in_turn() {
+    for seed in 0..20 {
+        let stream = stream(seed);
+        let phases = Phases::new(&stream).unwrap();
+        let mut player = Player::new(RANK_ARRAY, CALLS).unwrap();
+        let (mut model, mut list) = (SourcesInTurn::default(), engines::create("list").unwrap());
+        let mut differs = false;
+        for (at, phase) in stream.iter().enumerate() {
+            let right = match phase {
+                Phase::Posts(keys) => model.post(keys.first_id.into(), keys.form.selector(keys.keys[0])),
+                Phase::Arrivals(keys) => model.arrive(keys.first_id.into(), keys.form.envelope(keys.keys[0])),
+                _ => unreachable!("a stream has posts and arrivals"),
+            };
+            differs |= right != answer(&mut *list, phase);
+            assert_eq!(player.play_call(&phases, at, 0), right, "seed {seed}, call {at}");
+        }
+        assert!(differs, "a receive from any source takes a message that is not the oldest");
     }
 }
 

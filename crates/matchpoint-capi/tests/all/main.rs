@@ -5,3 +5,4 @@ mod installed;
 #[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]
 mod left_out;
 mod programs;
+mod stalls;

@@ -42,7 +42,7 @@ pub fn has(tool: &str) -> bool {
 }
 
 /// The folder that this test's program was built into, and the library is.
-fn built() -> PathBuf {
+pub fn built() -> PathBuf {
     let program = env::current_exe().unwrap();
     program.ancestors().nth(2).unwrap().to_owned()
 }
