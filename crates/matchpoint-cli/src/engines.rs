@@ -153,9 +153,9 @@ mod tests {
         assert_eq!(named(&["list"]).lines().count(), 1);
         assert!(named(&["hybrid"]).starts_with("hybrid                one hash table"));
         assert!(named(&["hybrid"]).contains("\n    seed=random       key of"));
-        assert!(
-            named(&["split"]).ends_with("posts and\n                      probes go on beside a batch\n")
-        );
+        assert!(named(&["sharded"]).ends_with(
+            "by source where\n                      hints allow, else by context; a lock for each\n"
+        ));
     }
 
     /// Each stands alone where it is named alone.

@@ -16,16 +16,14 @@
 //! A batch is its messages: each arrives at a moment of its own, in their order, before it is delivered; calls of other threads
 //! may take effect between them.
 //!
-//! Names are `locked:engine=NAME`, `sharded:shards=16,engine=NAME` and `split:engine=NAME`: all that follows `engine=` is the
-//! name of the engine inside, so that it comes last.
+//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the name of the engine
+//! inside.
 
 mod locked;
 mod sharded;
-mod split;
 
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
-pub use self::split::Split;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
@@ -84,9 +82,9 @@ pub trait Concurrent: Send + Sync {
         one_by_one(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
-    /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: such a call may wait for
-    /// the batch that it is a part of. If it panics, so does this call, and the engine can be used by all; which messages behind
-    /// have arrived is up to the engine inside, and of more than 1024 those behind the piece in which it was may not have in any.
+    /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: the call may wait
+    /// for the batch that it is part of. If `deliver` panics, this call panics, and all threads can still use the engine. The
+    /// engine inside decides which later messages of the batch have arrived.
     ///
     /// # Errors
     /// As there.
@@ -147,27 +145,22 @@ pub trait Concurrent: Send + Sync {
 }
 
 /// The names that [`create`] takes, each with a line on what it is.
-pub const KINDS: [(&str, &str); 3] = [
+pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (
         "sharded:shards=16,engine=NAME",
         "so many engines, by source where hints allow, else by context; a lock for each",
-    ),
-    (
-        "split:engine=NAME",
-        "receives in one engine, messages in another: posts and probes go on beside a batch",
     ),
 ];
 
 /// Makes the concurrent engine called `name`.
 ///
 /// # Errors
-/// It is neither `locked:…` nor `sharded:…` nor `split:…`, or what is inside is no engine.
+/// The name is neither `locked:…` nor `sharded:…`, or the name inside is not an engine's.
 pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = match rest.split_once("engine=") {
         Some((own, inside)) => (own.trim_end_matches(','), inside),
-        None if bare == "split" => (rest, "optimistic_parallel"),
         None => (rest, "hybrid"),
     };
     match bare {
@@ -177,10 +170,6 @@ pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
             let made: Result<Vec<Box<dyn Engine>>, NameError> =
                 (0..shards).map(|_| engines::create(inside)).collect();
             Ok(Box::new(Sharded::new(made?, inside)))
-        }
-        "split" if own.is_empty() => {
-            let (posted, unexpected) = (engines::create(inside)?, engines::create(inside)?);
-            Ok(Box::new(Split::new(posted, unexpected)))
         }
         _ => {
             let kinds = KINDS.map(|(kind, _)| kind).join(", ");
@@ -214,19 +203,11 @@ mod tests {
             "locked:engine=bins:n=3",
             "sharded:shards=3,engine=optimistic:bins=3,capacity=0",
             "sharded",
-            "split",
-            "split:engine=optimistic_parallel:threads=3,capacity=0",
         ] {
             assert!(create(name).is_ok(), "{name}");
         }
-        for name in [
-            "list",
-            "locked:shards=3",
-            "sharded:shards=0",
-            "sharded:bins=3",
-            "split:threads=2",
-            "locked:engine=nothing",
-        ] {
+        for name in ["list", "locked:shards=3", "sharded:shards=0", "sharded:bins=3", "locked:engine=nothing"]
+        {
             assert!(create(name).is_err(), "{name}");
         }
     }
