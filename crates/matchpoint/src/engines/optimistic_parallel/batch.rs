@@ -132,10 +132,10 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             (_, false) => &[Who::All, Who::One],
         };
         let Habit { pace, ratio } = several.habit(is_exact, &piece);
-        let lap = pace.start(ways.len());
-        let balance = Balance { ratio: *ratio, is_timed: lap.is_timed() };
+        let choice = pace.start(ways.len());
+        let balance = Balance { ratio: *ratio, is_timed: choice.is_timed() };
         let who = match self.shape.by {
-            By::Pace => ways[lap.way],
+            By::Pace => ways[choice.way],
             By::Order if ways.contains(&Who::OneForAll) => Who::OneForAll,
             By::Shares if ways.len() > 1 => Who::All,
             _ => Who::One,
@@ -143,7 +143,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         let threads = several.crew.threads();
         let is_settled = match who {
             // Who still looks for a job takes power and caches from a caller who gives none.
-            Who::One => lap.is_timed() && several.crew.is_asleep(),
+            Who::One => choice.is_timed() && several.crew.is_asleep(),
             _ => several.crew.muster() == threads,
         };
         let mut learned = None;
@@ -159,7 +159,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let Habit { pace, ratio } = several.habit(is_exact, &piece);
             // One that was interrupted meanwhile is not to decide.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
-            pace.stop(&lap, ways.len(), messages.len(), is_settled);
+            pace.stop(&choice, ways.len(), messages.len(), is_settled);
         }
         Ok(())
     }
