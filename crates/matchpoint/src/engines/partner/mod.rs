@@ -48,7 +48,6 @@ pub(super) use parameters::SPEC;
 use partners::Partners;
 use queue::{Found, Queued, Split, Spot};
 
-use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
@@ -267,6 +266,7 @@ impl<E: Observed> Queues for Partner<E> {
 
 impl<E: Observed> Engine for Partner<E> {
     upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    upkeep::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         upkeep::close(self, context, drained);
@@ -278,14 +278,6 @@ impl<E: Observed> Engine for Partner<E> {
         }
     }
 
-    fn posted_len(&self) -> usize {
-        self.posted.len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.unexpected.len()
-    }
-
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
@@ -293,10 +285,6 @@ impl<E: Observed> Engine for Partner<E> {
         // Nothing is ever given back, so what is held now is the most that was.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.effort.attempts()
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
