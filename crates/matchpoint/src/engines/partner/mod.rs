@@ -112,7 +112,6 @@ impl<E: Observed> Partner<E> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        let begun = self.log.search(Queue::Unexpected);
         let mut examined = 0;
         let matches = |message: &Message| selector.matches(&message.envelope);
         let context = selector.context();
@@ -130,7 +129,6 @@ impl<E: Observed> Partner<E> {
                 .and_then(|number| self.unexpected.find_any(number, &mut examined, matches)),
         };
         self.effort.examined(Queue::Unexpected, examined);
-        self.log.searched(Queue::Unexpected, begun);
         found
     }
 
@@ -149,7 +147,6 @@ impl<E: Observed> Partner<E> {
         if self.posted.len() == 0 {
             return None;
         }
-        let begun = self.log.search(Queue::Posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let Envelope { context, source, .. } = *envelope;
@@ -159,7 +156,6 @@ impl<E: Observed> Partner<E> {
         let until = named.map_or(u64::MAX, |found| found.age);
         let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        self.log.searched(Queue::Posted, begun);
         from_any.or(named).map(|found| self.posted.take(found.at).id)
     }
 
@@ -176,10 +172,9 @@ impl<E: Observed> Partner<E> {
         self.posted.push(receive, age, partner)?;
         self.clock += 1;
         if partner.is_none() && self.is_time(&self.posted) {
-            let begun = self.log.extraction();
             let Partner { posted, contexts, rule, scratch, .. } = self;
             let partners = scratch.extract(posted, contexts, rule, self.clock);
-            self.log.extracted(begun, partners);
+            self.log.extracted(partners);
         }
         Ok(())
     }
@@ -193,10 +188,9 @@ impl<E: Observed> Partner<E> {
         self.unexpected.push(message, self.clock, partner)?;
         self.clock += 1;
         if partner.is_none() && self.is_time(&self.unexpected) {
-            let begun = self.log.extraction();
             let Partner { unexpected, contexts, rule, scratch, .. } = self;
             let partners = scratch.extract(unexpected, contexts, rule, self.clock);
-            self.log.extracted(begun, partners);
+            self.log.extracted(partners);
         }
         Ok(())
     }
