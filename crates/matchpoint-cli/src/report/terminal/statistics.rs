@@ -46,11 +46,7 @@ const WORDS: &[(&str, &str)] = &[
     ("blocks_slow_path", "messages of blocks searched for again"),
     ("shared", "messages matched where bins were shared out"),
     ("ordered", "messages matched by one thread for all"),
-    ("atomics", "atomic operations, by the protocol"),
-    ("barriers", "barriers, by the protocol"),
     ("jobs", "jobs done together"),
-    ("jobs_stood_in", "jobs that the caller took back"),
-    ("jobs_woken", "sleeping threads woken"),
     // hybrid
     ("slots", "slots of the table"),
     ("wildcard_classes", "wildcard classes with posted receives"),

@@ -175,7 +175,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let Several { crew, table, .. } = &mut **several;
         let Some(left) = shares::run((crew, table), exact, piece, out, threads) else { return false };
-        self.counts.barriers += threads as u64 - 1;
         self.counts.shared += messages.len() as u64;
         table.taken(threads).for_each(|taken| self.tables.take_back(context, &taken));
         if left > 0 {
@@ -208,7 +207,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             None => ordered::run(crew, piece, out, (threads, balance), |_| None),
         };
-        self.counts.barriers += threads as u64 - 1;
         self.counts.ordered += messages.len() as u64;
         self.file(messages, &out[begin..]);
         ratio
@@ -262,10 +260,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
                 (1..parts).for_each(|part| hands.give(&(part..part + 1)));
                 played.take_parts(0..1);
             });
-            let (parts, candidates) = (parts as u64, round.candidates() as u64);
-            // Claims, and one in vain for each thread; a part's bookings are told at once, messages settled one by one.
-            self.counts.atomics += 3 * parts + candidates + messages.len() as u64;
-            self.counts.barriers += 2 * (parts - 1);
             round.commit(&mut self.tables, out)?;
         }
         Ok(())
