@@ -220,8 +220,8 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     }
 
     fn rename(&mut self, found: Found, named: Envelope) -> Result<(), Refused> {
-        let bins = (self.bin(&self.unexpected.envelope(found.at)), self.bin(&named));
-        self.unexpected.rename(found.at, named, bins);
+        let bin = |envelope: &Envelope| self.scheme.bin(envelope, self.count as usize);
+        self.unexpected.rename(found.at, named, bin);
         Ok(())
     }
 
