@@ -1,23 +1,26 @@
 //! Engines that several threads call at once, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
 //!
-//! The law is linearizability to the [contract](crate::engine) of one thread: every call takes effect at one moment between
-//! its beginning and its end, and what all calls return is what they would return one after the other in the order of those
-//! moments. Beyond that nothing is promised of calls that overlap.
+//! The law is linearizability to the [contract](crate::engine) of one thread. Every call takes effect at one moment between its
+//! beginning and its end. All calls return what they would return one after the other in the order of these moments. The order of
+//! overlapping calls is not specified.
 //!
-//! In one thing it is less: of what is queued in a context where no receive may come from any source, the order of what
-//! different sources sent or are to send is not kept, as nothing there depends on it. So [`Concurrent::visit`] and the lists
-//! of [`Drained`] are in order source by source; everywhere else they are as the contract says, context by context.
+//! One rule is weaker. In a context without receives from any source, entries of different sources have no order, because nothing
+//! depends on it. There [`Concurrent::visit`] and the lists of [`Drained`] are in order source by source. Elsewhere they follow the
+//! contract, context by context.
 //!
-//! For want of memory some calls abort the process that could not refuse: what [`Concurrent::close`] and
-//! [`Concurrent::fail_source`] list grows under the lock, and how long it becomes nobody can say before, as others post meanwhile.
-//! `sharded` also allocates a list of its locks where it takes all: in `set_hints`, `close`, `visit`, `substitute` and `footprint`,
-//! and in the arrival with which a context stops being spread, for which it makes an engine besides. `substitute` makes a text. No other call does.
+//! Some calls abort the process without memory, because they cannot refuse:
 //!
-//! A batch is its messages: each arrives at a moment of its own, in their order, before it is delivered; calls of other threads
-//! may take effect between them.
+//! | call | allocation |
+//! |---|---|
+//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists, whose length is unknown before the call has the lock |
+//! | `set_hints`, `close`, `visit`, `substitute`, `footprint` of `sharded` | a list of its locks |
+//! | an arrival with which `sharded` stops spreading a context | a list of its locks, and an engine |
+//! | `substitute` | a text |
 //!
-//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the name of the engine
-//! inside.
+//! The messages of a batch arrive one by one, in their order. Each arrives before it is delivered. Calls of other threads may take
+//! effect between them.
+//!
+//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the name of the engine inside.
 
 mod locked;
 mod sharded;

@@ -1,22 +1,21 @@
-//! `rank_array`: per communicator an array of queues, one pair for each source, and a queue of the receives from any
-//! source, as in Open MPI's ob1 (partner paper §2; fuzzy paper §VI-B has its memory).
+//! `rank_array`: per communicator an array with two queues for each source, and a queue of the receives from any source, as in Open
+//! MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory).
 //!
-//! * A message compares the receives of its source's posted queue and of the any-source queue in the order of their
-//!   numbers (ob1's sequence numbers), and takes the first match.
-//! * A receive that names its source looks in that source's unexpected queue.
-//! * A receive from any source looks through the unexpected queues of *all* sources. With `order=total` it takes the
-//!   earliest message of all; with `order=per_source` the first that the lowest rank has, which MPI permits and Open
-//!   MPI's users meet. (ob1 starts after the rank it last served that way, in a ring. Here it is always the lowest, so
-//!   that a probe foretells what a receive takes.)
+//! * A message compares the receives of its source and the receives from any source in the order of their ages (ob1's sequence
+//!   numbers). It takes the first match.
+//! * A receive that names its source searches the unexpected queue of that source.
+//! * A receive from any source searches the unexpected queues of all sources. With `order=total` it takes the earliest message.
+//!   With `order=per_source` it takes the first match of the lowest rank, which MPI permits. (ob1 continues in a ring after the rank
+//!   that it served last. Here the search starts at rank 0, so that a probe predicts the message that a receive takes.)
 //!
-//! Naming the source: O(entries of that source and, for arrivals, receives posted from any source). Leaving it open:
-//! O(highest rank heard of below `dense` + sources heard of beyond + messages looked at), as the array is walked, empty
-//! queues included; O(1) where no message waits. (ob1 walks its array as well; a list of the queues that have something
-//! would be another structure than the one this stands for.) Cancel, retract and readdress compare every entry, as
-//! nothing maps ids to places: MPI programs cancel rarely.
+//! | call | cost |
+//! |---|---|
+//! | with a named source | O(entries of that source); for arrivals also O(receives from any source) |
+//! | receive or probe from any source | O(highest rank seen below `dense` + sources seen beyond + messages compared); O(1) without messages |
+//! | cancel, retract, readdress | O(entries) |
 //!
-//! Sources below `dense` index an array, grown to the highest heard of: 8 bytes for each. Sources beyond it (libfabric
-//! addresses, [`Rank::UNKNOWN`]) are hashed: 24 to 48 bytes for each heard of, found in O(1).
+//! Sources below `dense` index an array, which grows to the highest source seen: 8 bytes per source. Sources beyond it (libfabric
+//! addresses, [`Rank::UNKNOWN`]) are hashed: 24 to 48 bytes per source seen, found in O(1).
 
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};

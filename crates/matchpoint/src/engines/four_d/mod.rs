@@ -1,26 +1,25 @@
-//! `four_d`: ranks in four dimensions, after Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue
-//! mechanism for large-scale jobs" (2014), as summed up in the partner paper (§3). No MPI library is known to use it.
+//! `four_d`: ranks in four dimensions, after Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for
+//! large-scale jobs" (2014), as summarized in the partner paper (§3). No known MPI library uses it.
 //!
-//! Per communicator a tree of arrays: a rank below D⁴, D = ⌈P^(1/4)⌉, is written in base D, and its four digits lead
-//! through three arrays of branches to an array of D leaves, one for each source, which anchors that source's two
-//! queues. An array is made when the first of its ranks is heard of: a search skips at once what was never heard of,
-//! and memory is taken for neighbourhoods of ranks instead of for all of them, as `rank_array` takes it.
+//! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, is written in base D. Its four digits lead through
+//! three arrays of branches to an array of D leaves. A leaf has the two queues of one source. An array is allocated for its first
+//! rank. So a search skips absent arrays, and memory grows with neighbourhoods of ranks, not with all ranks as in `rank_array`.
 //!
-//! * A message looks in its source's posted queue and in the queue of receives from any source, and takes the receive
-//!   with the smaller number: all that is queued is numbered in one sequence.
-//! * A receive that names its source looks in that source's unexpected queue.
-//! * A receive from any source looks through a list of all messages of the communicator in the order of arrival, which
-//!   each message is in beside its source's queue.
+//! * A message searches the posted queue of its source, then the older receives from any source.
+//! * A receive that names its source searches the unexpected queue of that source.
+//! * A receive from any source searches a list of all messages of the communicator in the order of arrival.
 //!
-//! Naming the source: O(4 + entries of that source and, for arrivals, receives posted from any source). Leaving it
-//! open: O(messages waiting in the communicator). Cancel, retract and readdress compare every entry. The paper decides
-//! by the size of the communicator whether the tree is worth its price on short queues; here the user does so, by
-//! choosing the engine.
+//! | call | cost |
+//! |---|---|
+//! | with a named source | O(4 + entries of that source); for arrivals also O(receives from any source) |
+//! | receive or probe from any source | O(messages of the communicator) |
+//! | cancel, retract, readdress | O(entries) |
 //!
-//! P is not known here, so it is a parameter (`ranks`). Sources beyond D⁴ (libfabric addresses, [`UNKNOWN`](crate::Rank::UNKNOWN), or a
-//! job larger than was said) are hashed, found in O(1): folding them into the tree would
-//! have let one address's depth slow another down. A tree holds 4·D bytes for each array of branches, 8·D for each
-//! array of leaves: one source alone has 320 bytes at D = 16, all of 65536 ranks 8 bytes each and 17 KiB of branches.
+//! The paper uses the tree for large communicators only. Here the user decides by choosing the engine.
+//!
+//! P is the parameter `ranks`. Sources beyond D⁴ (libfabric addresses, [`UNKNOWN`](crate::Rank::UNKNOWN), or ranks of a larger job)
+//! are hashed, found in O(1). A tree holds 4·D bytes for each array of branches and 8·D for each array of leaves. One source has
+//! 320 bytes at D = 16. All 65536 ranks have 8 bytes each and 17 KiB of branches.
 
 mod tree;
 
