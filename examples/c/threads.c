@@ -1,7 +1,7 @@
 /* Several threads of an application receive at once, as under MPI_THREAD_MULTIPLE, while the thread that drains the network hands
  * in batches: one engine, and no lock around it.
  *
- *     cc -std=c99 -pthread threads.c $(pkg-config --cflags --libs matchpoint) -o threads && ./threads split:engine=hybrid
+ *     cc -std=c99 -pthread threads.c $(pkg-config --cflags --libs matchpoint) -o threads && ./threads sharded:engine=hybrid
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -101,7 +101,7 @@ static void *drains(void *user) {
 }
 
 int main(int count, char **arguments) {
-    const char *kind = count > 1 ? arguments[1] : "split:engine=hybrid";
+    const char *kind = count > 1 ? arguments[1] : "sharded:engine=hybrid";
     pthread_t network;
     char error[256];
     int thread, at;

@@ -3,7 +3,6 @@
 //! [`run()`] plays every workload through every engine, in turn, and returns [`Results`]: plain data. Each answer of each
 //! engine is compared with that of a model which shares no code with any engine; timing is separate from that.
 
-pub mod batches;
 pub mod callers;
 pub mod full;
 pub mod instructions;

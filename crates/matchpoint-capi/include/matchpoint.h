@@ -222,7 +222,7 @@ int32_t mp_engine_describe_parameter(size_t index, size_t parameter, struct mp_p
 /* --- Making and ending engines. --- */
 
 /* Makes the engine `name`, written name:key=value,... ("list", "bins:n=64"). NULL and "" are "hybrid". With MP_ANY_THREAD:
- * "locked:engine=NAME", "sharded:shards=16,engine=NAME" or "split:engine=NAME"; NULL and "" are "locked:engine=hybrid".
+ * "locked:engine=NAME" or "sharded:shards=16,engine=NAME"; NULL and "" are "locked:engine=hybrid".
  * `flags` is 0, MP_COUNT or MP_ANY_THREAD. `error` has room for `error_size` bytes; NULL and 0 are allowed.
  * Returns MP_OK and writes `*engine`. MP_UNKNOWN_NAME, MP_INVALID: `*engine` is NULL, and `error` has the remedy. Without memory
  * the process ends. */

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use matchpoint::Event;
-use matchpoint_bench::batches::{BatchOptions, batches};
 use matchpoint_bench::callers::{CallerOptions, callers};
 use matchpoint_bench::latency::{Ended, Latencies, LatencyOptions, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
@@ -27,7 +26,7 @@ use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::progress::bar;
-use crate::report::bench::{batches as beside, engines, gpu, latency, plot, rate, threads, through_c};
+use crate::report::bench::{engines, gpu, latency, plot, rate, threads, through_c};
 use crate::report::document::Document;
 
 /// Events of a trace that are played: more would not fit into memory everywhere.
@@ -60,11 +59,6 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     if !arguments.callers.is_empty() {
         only_concurrent(arguments)?;
-    }
-    if let Some(batch) = arguments.batches {
-        return beside_batches(arguments, batch as usize, files, &progress);
-    }
-    if !arguments.callers.is_empty() {
         return call_at_once(arguments, files, &progress);
     }
     if arguments.gpu {
@@ -159,22 +153,6 @@ fn call_at_once(arguments: &Bench, files: Files, progress: &Progress) -> Result<
     tell_too_few(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
     files.finish(&threads::callers(&rates), &threads::callers_json(&rates, load))?;
-    right(
-        rates.rates.iter().find(|rate| !rate.is_right).map(|rate| format!("{} answers wrongly", rate.engine)),
-    )
-}
-
-fn beside_batches(arguments: &Bench, batch: usize, files: Files, progress: &Progress) -> Result<(), Failure> {
-    let options = BatchOptions {
-        engines: concurrent(arguments, &usual::BESIDE),
-        callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
-        batch,
-        batches: arguments.repeats as usize,
-        repetitions: arguments.repetitions as usize,
-    };
-    tell_too_few(options.callers.iter().max().map(|callers| callers + 1));
-    let (rates, load) = measured(progress, |tell| batches(&options, tell))?;
-    files.finish(&beside::document(&rates), &beside::json(&rates, load))?;
     right(
         rates.rates.iter().find(|rate| !rate.is_right).map(|rate| format!("{} answers wrongly", rate.engine)),
     )

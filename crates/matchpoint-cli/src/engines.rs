@@ -153,9 +153,8 @@ mod tests {
         assert_eq!(named(&["list"]).lines().count(), 1);
         assert!(named(&["hybrid"]).starts_with("hybrid                one hash table"));
         assert!(named(&["hybrid"]).contains("\n    seed=random       key of"));
-        assert!(
-            named(&["split"]).ends_with("posts and\n                      probes go on beside a batch\n")
-        );
+        let wrapped = "else by\n                      context; a lock for each\n";
+        assert!(named(&["sharded"]).ends_with(wrapped), "{}", named(&["sharded"]));
     }
 
     /// Each stands alone where it is named alone.

@@ -306,33 +306,6 @@ fn found_far_without_memory(name: &str) {
     }
 }
 
-/// What a batch left, with no room to file it, gets its source at its age once there is memory.
-fn named_where_a_batch_left_it(name: &str) {
-    let envelope = |source| Envelope::new(ContextId(0), source, Tag(100));
-    let messages: Vec<Message> = (0..64).map(|at| Message::new(MsgId(at), envelope(Rank::UNKNOWN))).collect();
-    let mut refusals = 0;
-    for bytes in (0..1 << 17).step_by(997) {
-        let mut engine = made(name);
-        let posted = Receive::new(RecvId(0), Selector::exactly(&envelope(Rank(9))));
-        assert_eq!(engine.post(posted), Ok(None));
-        let batch = Event::ArriveBatch(messages.clone());
-        let Outcome::ArrivedBatch(out, _) = starved(&mut *engine, &batch, bytes) else { unreachable!() };
-        for &message in &messages[..out.len()] {
-            let event = Event::Readdress(message, Rank(3));
-            if starved(&mut *engine, &event, 0) == Outcome::Readdressed(Err(Refused::Memory)) {
-                refusals += 1;
-                let named = Outcome::Readdressed(Ok(Readdressed::Named));
-                assert_eq!(event.play(&mut *engine), named, "{name}: {event}, of a batch with {bytes} bytes");
-            }
-        }
-        for at in 0..out.len() as u64 {
-            let receive = Receive::new(RecvId(1 + at), Selector::exactly(&envelope(Rank(3))));
-            assert_eq!(engine.post(receive), Ok(Some(MsgId(at))), "{name}: of a batch with {bytes} bytes");
-        }
-    }
-    assert!(refusals > 0, "{name} had memory: the test shows nothing");
-}
-
 /// Few messages stay among many that are received, and memory is denied often: no message is lost, and the order stays.
 fn sparse_log_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -365,9 +338,6 @@ fn sparse_log_without_memory() {
 }
 
 fn main() {
-    for name in ["split:engine=list", "split:engine=hybrid"] {
-        named_where_a_batch_left_it(name);
-    }
     found_by_its_source_without_memory();
     sparse_log_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
@@ -378,8 +348,7 @@ fn main() {
     let roomy = engines::variants().filter(|variant| !variant.tight).map(|variant| variant.name);
     // `.ci/deep` has more streams.
     let streams = if std::env::var_os("MATCHPOINT_TEST_LONG").is_some() { 4 } else { 1 };
-    let concurrent = ["locked:engine=hybrid", "split:engine=list", "split:engine=hybrid"].map(str::to_owned);
-    for ref name in roomy.chain([profiled.to_owned()]).chain(concurrent) {
+    for ref name in roomy.chain([profiled, "locked:engine=hybrid"].map(str::to_owned)) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
             for stream in 0..streams {

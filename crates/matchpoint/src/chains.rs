@@ -244,6 +244,22 @@ impl<const W: usize> Chain<W> {
         None
     }
 
+    /// The oldest entry of this chain or of the `other` that matches, and whether it is in the other. Searches this chain, then the
+    /// older entries of the other. Adds the entries compared to `examined`.
+    #[inline]
+    pub(crate) fn search_both<T: Copy, const L: usize>(
+        self,
+        other: Self,
+        slab: &Slab<Aged<T>, L>,
+        examined: &mut u64,
+        matches: impl Fn(&T) -> bool,
+    ) -> Option<(Place, bool)> {
+        let own = self.search(slab, u64::MAX, examined, |_, value| matches(value));
+        let age = own.map_or(u64::MAX, |at| slab.get(at).age);
+        let older = other.search(slab, age, examined, |_, value| matches(value));
+        older.map(|at| (at, true)).or(own.map(|at| (at, false)))
+    }
+
     /// The first entry of this chain or of the `other` that matches, compared in the order of their ages; and whether it is
     /// in the other. Adds the entries compared to `examined`.
     #[inline]

@@ -1,31 +1,32 @@
 //! Engines that several threads call at once, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
 //!
-//! The law is linearizability to the [contract](crate::engine) of one thread: every call takes effect at one moment between
-//! its beginning and its end, and what all calls return is what they would return one after the other in the order of those
-//! moments. Beyond that nothing is promised of calls that overlap.
+//! The law is linearizability to the [contract](crate::engine) of one thread. Every call takes effect at one moment between its
+//! beginning and its end. All calls return what they would return one after the other in the order of these moments. The order of
+//! overlapping calls is not specified.
 //!
-//! In one thing it is less: of what is queued in a context where no receive may come from any source, the order of what
-//! different sources sent or are to send is not kept, as nothing there depends on it. So [`Concurrent::visit`] and the lists
-//! of [`Drained`] are in order source by source; everywhere else they are as the contract says, context by context.
+//! One rule is weaker. In a context without receives from any source, entries of different sources have no order, because nothing
+//! depends on it. There [`Concurrent::visit`] and the lists of [`Drained`] are in order source by source. Elsewhere they follow the
+//! contract, context by context.
 //!
-//! For want of memory some calls abort the process that could not refuse: what [`Concurrent::close`] and
-//! [`Concurrent::fail_source`] list grows under the lock, and how long it becomes nobody can say before, as others post meanwhile.
-//! `sharded` also allocates a list of its locks where it takes all: in `set_hints`, `close`, `visit`, `substitute` and `footprint`,
-//! and in the arrival with which a context stops being spread, for which it makes an engine besides. `substitute` makes a text. No other call does.
+//! Some calls abort the process without memory, because they cannot refuse:
 //!
-//! A batch is its messages: each arrives at a moment of its own, in their order, before it is delivered; calls of other threads
-//! may take effect between them.
+//! | call | allocation |
+//! |---|---|
+//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists, whose length is unknown before the call has the lock |
+//! | `set_hints`, `close`, `visit`, `substitute`, `footprint` of `sharded` | a list of its locks |
+//! | an arrival with which `sharded` stops spreading a context | a list of its locks, and an engine |
+//! | `substitute` | a text |
 //!
-//! Names are `locked:engine=NAME`, `sharded:shards=16,engine=NAME` and `split:engine=NAME`: all that follows `engine=` is the
-//! name of the engine inside, so that it comes last.
+//! The messages of a batch arrive one by one, in their order. Each arrives before it is delivered. Calls of other threads may take
+//! effect between them.
+//!
+//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the name of the engine inside.
 
 mod locked;
 mod sharded;
-mod split;
 
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
-pub use self::split::Split;
 use crate::engine::{
     Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
@@ -84,9 +85,9 @@ pub trait Concurrent: Send + Sync {
         one_by_one(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
-    /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: such a call may wait for
-    /// the batch that it is a part of. If it panics, so does this call, and the engine can be used by all; which messages behind
-    /// have arrived is up to the engine inside, and of more than 1024 those behind the piece in which it was may not have in any.
+    /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: the call may wait
+    /// for the batch that it is part of. If `deliver` panics, this call panics, and all threads can still use the engine. The
+    /// engine inside decides which later messages of the batch have arrived.
     ///
     /// # Errors
     /// As there.
@@ -147,27 +148,22 @@ pub trait Concurrent: Send + Sync {
 }
 
 /// The names that [`create`] takes, each with a line on what it is.
-pub const KINDS: [(&str, &str); 3] = [
+pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (
         "sharded:shards=16,engine=NAME",
         "so many engines, by source where hints allow, else by context; a lock for each",
-    ),
-    (
-        "split:engine=NAME",
-        "receives in one engine, messages in another: posts and probes go on beside a batch",
     ),
 ];
 
 /// Makes the concurrent engine called `name`.
 ///
 /// # Errors
-/// It is neither `locked:…` nor `sharded:…` nor `split:…`, or what is inside is no engine.
+/// The name is neither `locked:…` nor `sharded:…`, or the name inside is not an engine's.
 pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = match rest.split_once("engine=") {
         Some((own, inside)) => (own.trim_end_matches(','), inside),
-        None if bare == "split" => (rest, "optimistic_parallel"),
         None => (rest, "hybrid"),
     };
     match bare {
@@ -177,10 +173,6 @@ pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
             let made: Result<Vec<Box<dyn Engine>>, NameError> =
                 (0..shards).map(|_| engines::create(inside)).collect();
             Ok(Box::new(Sharded::new(made?, inside)))
-        }
-        "split" if own.is_empty() => {
-            let (posted, unexpected) = (engines::create(inside)?, engines::create(inside)?);
-            Ok(Box::new(Split::new(posted, unexpected)))
         }
         _ => {
             let kinds = KINDS.map(|(kind, _)| kind).join(", ");
@@ -214,19 +206,11 @@ mod tests {
             "locked:engine=bins:n=3",
             "sharded:shards=3,engine=optimistic:bins=3,capacity=0",
             "sharded",
-            "split",
-            "split:engine=optimistic_parallel:threads=3,capacity=0",
         ] {
             assert!(create(name).is_ok(), "{name}");
         }
-        for name in [
-            "list",
-            "locked:shards=3",
-            "sharded:shards=0",
-            "sharded:bins=3",
-            "split:threads=2",
-            "locked:engine=nothing",
-        ] {
+        for name in ["list", "locked:shards=3", "sharded:shards=0", "sharded:bins=3", "locked:engine=nothing"]
+        {
             assert!(create(name).is_err(), "{name}");
         }
     }

@@ -84,16 +84,7 @@ impl<P: Default> Sparse<P> {
 }
 
 impl<P: Default> Peers<P> {
-    /// What is kept for `source`. O(1), beyond the bound expected.
-    #[inline]
-    pub(crate) fn get(&self, source: Rank) -> Option<&P> {
-        match usize::try_from(source.0).ok().and_then(|at| self.dense.get(at)) {
-            None => self.sparse.find(source).map(|at| &self.sparse.entries[at].1),
-            found => found,
-        }
-    }
-
-    /// The same, to change.
+    /// The value of `source`. O(1), beyond the bound expected.
     #[inline]
     pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
@@ -158,9 +149,9 @@ mod tests {
         for source in [1 << 30, 3, u32::MAX, 64] {
             *peers.get_or_insert(Rank(source), 64).unwrap() = source as u8 | 1;
         }
-        assert_eq!(peers.get(Rank(1 << 30)), Some(&1));
-        assert_eq!(peers.get(Rank(2)), Some(&0), "below one that was heard of");
-        assert_eq!(peers.get(Rank(63)), None);
+        assert_eq!(peers.get_mut(Rank(1 << 30)).copied(), Some(1));
+        assert_eq!(peers.get_mut(Rank(2)).copied(), Some(0), "below one that was heard of");
+        assert_eq!(peers.get_mut(Rank(63)), None);
         assert!(peers.bytes() < 256, "{} bytes", peers.bytes());
         assert_eq!(peers.iter().copied().collect::<Vec<_>>(), [0, 0, 0, 3, 1, 255, 65]);
     }
@@ -171,14 +162,12 @@ mod tests {
             let mut peers = Peers::<u32>::default();
             for at in 0..1000 {
                 let source = Rank((1u32 << 31).wrapping_add(u32::wrapping_mul(at, stride)));
-                assert_eq!(peers.get(source), None);
+                assert_eq!(peers.get_mut(source), None);
                 *peers.get_or_insert(source, 0).unwrap() = at + 1;
                 assert_eq!(peers.get_or_insert(source, 0), Ok(&mut (at + 1)));
             }
-            assert!(
-                (0..1000).all(|at| peers.get(Rank((1u32 << 31).wrapping_add(u32::wrapping_mul(at, stride))))
-                    == Some(&(at + 1)))
-            );
+            let address = |at| Rank((1u32 << 31).wrapping_add(u32::wrapping_mul(at, stride)));
+            assert!((0..1000).all(|at| peers.get_mut(address(at)).copied() == Some(at + 1)));
             assert_eq!(peers.iter().count(), 1000);
         }
     }

@@ -193,6 +193,7 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
 
 impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
     upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    upkeep::provided!(posted_len unexpected_len attempts);
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
         match queue {
@@ -203,23 +204,11 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
         }
     }
 
-    fn posted_len(&self) -> usize {
-        self.posted.len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.unexpected.len()
-    }
-
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
         // Blocks are kept for later, so what there is now is the most there was.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.effort.attempts()
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

@@ -1,16 +1,12 @@
-//! Atomics, cells and locks from the standard library or, in tests compiled with `--cfg loom`, from the model checker
+//! Atomics and cells from the standard library or, in tests compiled with `--cfg loom`, from the model checker
 //! [loom](https://docs.rs/loom), which tries every order in which threads may run and every value that they may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-#[cfg(all(test, loom))]
-pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-#[cfg(not(all(test, loom)))]
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// What loom has a cell of its own for, so that it sees who looks into it while another writes.
 #[cfg(not(all(test, loom)))]

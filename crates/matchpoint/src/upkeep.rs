@@ -52,12 +52,15 @@ pub(crate) trait Queues {
     fn hints(&mut self) -> &mut HintTable;
 }
 
-/// Methods of an `impl Engine`, those that are named: they are the functions of this file, and need a [`Queues`]. With
-/// `visit` comes `queued_in`.
+/// The named methods of an `impl Engine`. They are the functions of this file, and need a [`Queues`]. `visit` includes
+/// `queued_in`.
 ///
-/// `post_open`, `probe` and `matched_probe` need three functions of the engine's own, too: `find_unexpected` finds the message
-/// that a selector takes, `message_id` and `take_message` name and take what was found; and a field `hints`. `post_open` also
-/// needs `queue_receive`; `arrive` needs `take_accepting`, which takes the receive that an envelope goes to, and `queue_message`.
+/// | method | needs of the engine |
+/// |---|---|
+/// | `post_open`, `probe`, `matched_probe` | the field `hints`; `find_unexpected`, which finds the message of a selector; `message_id` and `take_message` of the found message |
+/// | `post_open` | `queue_receive` |
+/// | `arrive` | `take_accepting`, which takes the receive of an envelope; `queue_message` |
+/// | `posted_len`, `unexpected_len`, `attempts` | the fields `posted`, `unexpected`, `effort` |
 macro_rules! provided {
     ($($method:ident)*) => { $($crate::upkeep::provided!(@ $method);)* };
     (@ post_open) => {
@@ -104,6 +107,21 @@ macro_rules! provided {
             self.hints.admit(selector).ok()?;
             let found = self.find_unexpected(selector)?;
             Some(self.take_message(found))
+        }
+    };
+    (@ posted_len) => {
+        fn posted_len(&self) -> usize {
+            self.posted.len()
+        }
+    };
+    (@ unexpected_len) => {
+        fn unexpected_len(&self) -> usize {
+            self.unexpected.len()
+        }
+    };
+    (@ attempts) => {
+        fn attempts(&self) -> $crate::Attempts {
+            self.effort.attempts()
         }
     };
     (@ visit) => {

@@ -152,13 +152,11 @@ fn every_function_does_what_header_says() {
 }
 
 /// Each kind, with engines of one thread and of several inside.
-const CONCURRENT: [&str; 6] = [
+const CONCURRENT: [&str; 4] = [
     "locked:engine=hybrid",
     "locked:engine=optimistic_parallel:threads=3",
     "sharded:shards=4,engine=list",
-    "split:engine=hybrid",
-    "split:engine=list",
-    "split:engine=optimistic_parallel:threads=3",
+    "sharded:shards=4,engine=optimistic_parallel:threads=3",
 ];
 
 #[test]

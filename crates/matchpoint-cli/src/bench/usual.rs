@@ -32,14 +32,6 @@ fn threads_of(processors: usize) -> Vec<usize> {
 /// Of several callers: one lock; a lock for each communicator, and where hints allow for each source.
 pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
 
-/// Where one thread hands in batches: one lock, and three in which posts go on.
-pub const BESIDE: [&str; 4] = [
-    "locked:engine=hybrid",
-    "split:engine=hybrid",
-    "split:engine=list",
-    "split:engine=optimistic_parallel:threads=2",
-];
-
 /// Where another thread matches.
 pub const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
@@ -54,7 +46,6 @@ pub fn help() -> String {
         (rated.as_str(), &RATED),
         ("--offload", &OFFLOADED),
         ("--callers (--concurrent names others)", &CONCURRENT),
-        ("--callers with --batches (--concurrent names others)", &BESIDE),
     ] {
         help += &format!("  {what}:\n");
         names.iter().for_each(|name| help += &format!("    {name}\n"));

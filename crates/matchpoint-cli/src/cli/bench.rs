@@ -25,7 +25,6 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --latency --entries 100000 --engine bins
   matchpoint bench --message-rate --threads 1,2,4,8 --plot rate.html
   matchpoint bench --callers 1,2,4
-  matchpoint bench --callers 1,2 --batches 128
   matchpoint bench --offload --budget-kib 4608
   matchpoint bench --gpu --json gpu.json --plot gpu.html
   matchpoint bench --gpu --workload trace:traces/lulesh-27
@@ -121,12 +120,6 @@ pub struct Bench {
         group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "plot", "csv"])]
     pub callers: Vec<u32>,
 
-    /// With --callers: one more thread hands in batches of N messages, for receives that the callers post; the rate, and what a
-    /// post costs while a batch is under way
-    #[arg(long, value_name = "N", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
-        value_parser = whole(1..=65536_u32, 128))]
-    pub batches: Option<u32>,
-
     /// What an application's thread pays for each post and each completion where another thread matches
     #[arg(long, groups = ["sequences", "repeated"],
         conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
@@ -146,8 +139,7 @@ pub struct Bench {
         conflicts_with_all = ["card", "json", "through", "workloads", "latency", "message_rate", "callers", "offload"])]
     pub from: Option<PathBuf>,
 
-    /// With --callers: a concurrent engine, as locked:engine=NAME, sharded:shards=N,engine=NAME or split:engine=NAME (repeat for several)
-    /// [default: below]
+    /// With --callers: a concurrent engine, locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several) [default: below]
     #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
         value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
@@ -284,9 +276,8 @@ mod tests {
     ];
 
     /// Options, and what they are for.
-    const OPTIONS: [(&[&str], &[&str]); 19] = [
+    const OPTIONS: [(&[&str], &[&str]); 18] = [
         (&["--cold"], &["workloads", "rate"]),
-        (&["--batches", "3"], &["callers"]),
         (&["--card", "1"], &["gpu"]),
         (&["--from", "x.json"], &["gpu"]),
         (&["--concurrent", "locked:engine=list"], &["callers"]),

@@ -174,7 +174,7 @@ fn help_lists_every_workload_and_the_engines_that_nobody_named() {
         assert!(text(&output.stdout).contains(&format!("  {} ", workload.name)), "{}", workload.name);
     }
     let lines: Vec<&str> = text(&output.stdout).lines().map(str::trim_start).collect();
-    for engine in [&usual::RATED[..], &usual::OFFLOADED, &usual::CONCURRENT, &usual::BESIDE].concat() {
+    for engine in [&usual::RATED[..], &usual::OFFLOADED, &usual::CONCURRENT].concat() {
         assert!(lines.contains(&engine), "{engine}");
     }
 }
@@ -405,49 +405,22 @@ fn several_callers_and_offloading_are_told() {
 }
 
 #[test]
-fn batches_beside_callers_are_told() {
-    let few = ["--callers", "1,2", "--batches", "16", "--repeats", "5", "--repetitions", "1"];
-    let value = json(&few);
-    assert_eq!((&value["batch"], &value["batches"]), (&16.into(), &5.into()));
-    let rates = value["beside_batches"].as_array().unwrap();
-    // Three kinds of posts, two numbers of callers, four engines.
-    assert_eq!(rates.len(), 3 * 2 * 4);
-    for rate in rates {
-        assert!(rate["right"] == true && rate["rate_millions_per_s"].as_f64().unwrap() > 0.0, "{rate}");
-        let timed = rate["posts_timed"].as_u64().unwrap();
-        assert!(timed <= 16 * 5, "{rate}");
-        let [median, p99] = ["post_ns_median", "post_ns_p99"].map(|member| rate[member].as_f64());
-        assert!(
-            if timed == 0 { median.or(p99).is_none() } else { median.unwrap() <= p99.unwrap() },
-            "{rate}"
-        );
-    }
+fn full_table_of_callers_reports_fill() {
     let full = "locked:engine=optimistic:capacity=3";
-    for arguments in [&few[..], &["--callers", "1,2", "--repeats", "5", "--repetitions", "1"]] {
-        let arguments = [arguments, &["--concurrent", full]].concat();
-        let value = json(&arguments);
-        let rates = value["beside_batches"].as_array().or(value["callers"].as_array()).unwrap();
-        for rate in rates {
-            let when = rate["full"].as_str().unwrap();
-            let burst = when
-                .strip_prefix("after ")
-                .and_then(|when| when.strip_suffix(" receives of a caller's burst"));
-            let posted = burst.map(|number| number.parse::<u64>().unwrap());
-            // The three places are for whoever comes first, of one caller or of two.
-            let is_told = match posted {
-                Some(posted) => posted == 3 || posted < 3 && rate["callers"] == 2,
-                None => when == "in batch 1 of 5",
-            };
-            assert!(is_told, "{rate}");
-            assert_eq!(rate["right"], true, "{rate}");
-            assert!(rate["rate_millions_per_s"].is_null() && rate["post_ns_median"].is_null(), "{rate}");
-        }
-        let told = bench(&arguments);
-        assert!(text(&told.stdout).contains(&format!("Full: {full}: its table, ")), "{told:?}");
+    let arguments = ["--callers", "1,2", "--repeats", "5", "--repetitions", "1", "--concurrent", full];
+    let value = json(&arguments);
+    for rate in value["callers"].as_array().unwrap() {
+        let when = rate["full"].as_str().unwrap();
+        let burst =
+            when.strip_prefix("after ").and_then(|when| when.strip_suffix(" receives of a caller's burst"));
+        let posted: u64 = burst.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{rate}"));
+        // One caller or two callers take the three places.
+        assert!(posted == 3 || posted < 3 && rate["callers"] == 2, "{rate}");
+        assert_eq!(rate["right"], true, "{rate}");
+        assert!(rate["rate_millions_per_s"].is_null(), "{rate}");
     }
-    let told = bench(&[&few[..], &["--concurrent", "split:engine=list"]].concat());
-    let told = text(&told.stdout);
-    assert!(told.contains("Posted while a batch is under way: the envelopes that the batch has"), "{told}");
+    let told = bench(&arguments);
+    assert!(text(&told.stdout).contains(&format!("Full: {full}: its table, ")), "{told:?}");
 }
 
 /// A measurement of each kind that engines of cards may be named in, so short that it measures nothing.
@@ -525,7 +498,7 @@ fn figures_of_who_takes_the_place_of_a_card_have_their_name() {
 /// Whatever is around it.
 #[test]
 fn an_engine_inside_a_concurrent_one_has_its_substitute_named() {
-    for kind in ["locked:", "sharded:shards=2,", "split:"] {
+    for kind in ["locked:", "sharded:shards=2,"] {
         let name = format!("{kind}engine=gpu_ordered:card=999,fallback=list");
         let output = bench(&[KINDS[4], &["--concurrent", &name, "--json", "-"]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));

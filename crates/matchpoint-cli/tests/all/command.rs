@@ -90,7 +90,7 @@ fn engines_are_listed_by_name_and_as_json() {
     assert!(stderr(&output).contains("there is no engine `lost`"), "{}", stderr(&output));
     let page = matchpoint(&["engines"]);
     assert_eq!(stdout(&page).lines().find(|line| line.chars().count() > 80), None);
-    let output = matchpoint(&["engines", "bins", "split", "--json", "-"]);
+    let output = matchpoint(&["engines", "bins", "locked", "--json", "-"]);
     let json: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
     let bins = &json["engines"][0];
     assert_eq!((&json["schema"], &bins["name"]), (&1.into(), &"bins".into()));
@@ -100,7 +100,7 @@ fn engines_are_listed_by_name_and_as_json() {
     );
     assert!(bins["summary"].is_string() && bins["parameters"][0]["meaning"].is_string(), "{json}");
     assert_eq!(json["engines"].as_array().unwrap().len(), 1);
-    assert_eq!(json["concurrent"][0]["name"], "split:engine=NAME", "{json}");
+    assert_eq!(json["concurrent"][0]["name"], "locked:engine=NAME", "{json}");
     let docs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
     let docs = docs.split("`matchpoint engines --json").nth(1).unwrap();
     for member in json.as_object().unwrap().keys().chain(bins.as_object().unwrap().keys()) {
@@ -116,7 +116,6 @@ fn bench_takes_no_option_of_another_measurement() {
         (["bench", "--entries", "5000"], "--latency"),
         (["bench", "--budget-kib", "7"], "--offload"),
         (["bench", "--concurrent", "locked:engine=list"], "--callers"),
-        (["bench", "--batches", "64"], "--callers"),
         (["bench", "--depth", "9"], "--offload"),
         (["bench", "--repetitions", "3"], "--callers"),
         (["check", "--deep", "99999999999"], "10000000"),

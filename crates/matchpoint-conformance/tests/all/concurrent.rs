@@ -17,16 +17,14 @@ mod naming;
 
 use self::naming::{complete, is_left};
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 7] = [
     "locked:engine=hybrid",
     "sharded:shards=1,engine=list",
     "sharded:shards=3,engine=list",
     "sharded:shards=16,engine=hybrid",
     "sharded:shards=5,engine=optimistic:bins=3,capacity=0",
-    "split:engine=list",
-    "split:engine=hybrid",
-    "split:engine=optimistic_parallel:capacity=0,threads=2,bins=3",
-    "split:engine=optimistic_parallel:capacity=0,threads=3,block=2,by=optimism",
+    "locked:engine=optimistic_parallel:capacity=0,threads=2,bins=3",
+    "locked:engine=optimistic_parallel:capacity=0,threads=3,block=2,by=optimism",
 ];
 
 fn made(name: &str) -> Box<dyn Concurrent> {

@@ -290,35 +290,6 @@ fn a_closed_context_leaves_room_for_other_partners() {
     }
 }
 
-#[test]
-fn searches_of_both_queues_are_timed_however_they_alternate() {
-    for probes_first in 0..2 {
-        let mut engine = engines::create_counting("partner:processes=64").unwrap();
-        for id in 0..3000 {
-            engine.post(Receive::new(RecvId(id), selector(0, Wild::Is(Rank(1)), Tag(id + 100)))).unwrap();
-        }
-        for id in 0..3 {
-            engine.arrive_message(message(id, (1, 1), Tag(id))).unwrap();
-        }
-        let before = ["posted_searches", "unexpected_searches"].map(|name| statistic(&*engine, name));
-        let asks = selector(0, Wild::Is(Rank(2)), Tag(0));
-        (0..probes_first).for_each(|_| assert_eq!(engine.probe(&asks), None));
-        for id in 3000..19_000 {
-            engine.post(Receive::new(RecvId(id), asks)).unwrap();
-            assert_eq!(engine.arrive_message(message(id, (0, 2), Tag(0))), Ok(Some(RecvId(id))));
-        }
-        for (queue, before) in ["posted", "unexpected"].into_iter().zip(before) {
-            let searches = statistic(&*engine, &format!("{queue}_searches"));
-            assert!((16_000.0..16_005.0).contains(&(searches - before)), "{queue}: {searches} less {before}");
-            let timed = statistic(&*engine, &format!("{queue}_searches_timed"));
-            assert!((timed - searches / 16.0).abs() <= 1.0, "{queue}: {timed} of {searches}");
-        }
-        let [posted, unexpected, both] =
-            ["posted_search_ns", "unexpected_search_ns", "search_ns"].map(|name| statistic(&*engine, name));
-        assert_eq!(posted + unexpected, both);
-    }
-}
-
 /// An engine of that part of the profile, and how many partners its unexpected queue has.
 fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");

@@ -5,6 +5,7 @@
 
 pub mod adaptive;
 pub mod bins;
+mod by_source;
 pub mod four_d;
 pub mod fuzzy;
 pub mod hybrid;
@@ -297,10 +298,10 @@ mod tests {
             recipe.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(!shown.is_empty());
         for block in shown {
-            let is_there = [include_str!("list.rs"), include_str!("rank_array.rs")]
+            let is_there = [include_str!("list.rs"), include_str!("by_source.rs")]
                 .into_iter()
                 .any(|engine| engine.contains(block));
-            assert!(is_there, "neither in list.rs nor in rank_array.rs:\n{block}");
+            assert!(is_there, "neither in list.rs nor in by_source.rs:\n{block}");
         }
     }
 

@@ -1,6 +1,5 @@
 //! The reports of `matchpoint bench`: one format, one file.
 
-pub mod batches;
 pub mod engines;
 pub mod gpu;
 pub mod latency;

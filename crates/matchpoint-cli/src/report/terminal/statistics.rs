@@ -17,15 +17,6 @@ const WORDS: &[(&str, &str)] = &[
     ("partners_bytes", "memory of partners"),
     ("extractions", "extractions of partners"),
     ("extractions_without_partner", "extractions that found none"),
-    ("extraction_ns", "time of extractions"),
-    ("posted_searches", "searches of posted receives"),
-    ("posted_searches_timed", "of which timed"),
-    ("posted_search_ns", "time of searches of posted receives"),
-    ("unexpected_searches", "searches of unexpected messages"),
-    ("unexpected_searches_timed", "of which timed"),
-    ("unexpected_search_ns", "time of searches of unexpected messages"),
-    ("search_ns", "time of all searches"),
-    ("extraction_per_search_time", "time of extractions, of that of searches"),
     ("rank_array_bytes", "memory that an array of ranks would take"),
     ("partners_bytes_per_rank_array_bytes", "memory of partners, of that"),
     // optimistic
@@ -55,11 +46,7 @@ const WORDS: &[(&str, &str)] = &[
     ("blocks_slow_path", "messages of blocks searched for again"),
     ("shared", "messages matched where bins were shared out"),
     ("ordered", "messages matched by one thread for all"),
-    ("atomics", "atomic operations, by the protocol"),
-    ("barriers", "barriers, by the protocol"),
     ("jobs", "jobs done together"),
-    ("jobs_stood_in", "jobs that the caller took back"),
-    ("jobs_woken", "sleeping threads woken"),
     // hybrid
     ("slots", "slots of the table"),
     ("wildcard_classes", "wildcard classes with posted receives"),
@@ -82,7 +69,7 @@ fn unit(name: &str) -> Unit {
     // As of a name that ends with `_bytes`, and of one that is written out.
     let ends = |unit: &str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
     match name {
-        "extraction_per_search_time" | "partners_bytes_per_rank_array_bytes" => Unit::Share,
+        "partners_bytes_per_rank_array_bytes" => Unit::Share,
         _ if ends("ns") => Unit::Ns,
         _ if ends("bytes") => Unit::Bytes,
         _ if ends("percent") => Unit::Percent,
@@ -137,12 +124,6 @@ mod tests {
     #[test]
     fn figures_have_words_and_units() {
         for (name, mean, max, says) in [
-            (
-                "posted_search_ns",
-                4966.0,
-                8046.0,
-                "time of searches of posted receives 4.97 µs (at most 8.05 µs)",
-            ),
             (
                 "rank_array_bytes",
                 181.4,

@@ -8,7 +8,7 @@ fn the_laws_hold_where_tables_inside_are_soon_full() {
     for name in [
         "locked:engine=optimistic:bins=3,capacity=2",
         "sharded:shards=1,engine=optimistic:bins=3,capacity=2",
-        "split:engine=optimistic_parallel:threads=2,bins=3,capacity=2",
+        "locked:engine=optimistic_parallel:threads=2,bins=3,capacity=2",
     ] {
         check_one_thread(name, Options { fixed_table: true, ..Options::quick() });
     }

@@ -4,7 +4,7 @@ use crate::effort::Attempts;
 use crate::engine::{Engine, Entry, Refused};
 use crate::engines::bins::Bins;
 use crate::engines::list::List;
-use crate::engines::rank_array::RankArray;
+use crate::engines::rank_array::{RankArray, Shape};
 use crate::hints::{HintTable, Order};
 use crate::takeover::each_queued;
 use crate::upkeep::Queues;
@@ -29,7 +29,7 @@ impl Structure {
     }
 
     pub(super) fn ranks() -> Self {
-        Structure::Ranks(RankArray::new(Order::Total, DENSE))
+        Structure::Ranks(RankArray::new(Shape { order: Order::Total, dense: DENSE }))
     }
 
     /// 0 list, 1 bins, 2 ranks.

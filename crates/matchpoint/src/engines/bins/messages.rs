@@ -142,13 +142,6 @@ impl Messages {
         Ok(at)
     }
 
-    /// A message that is in the list goes to the end of that bin.
-    fn append(&mut self, at: Place, bin: usize) {
-        let last = std::mem::replace(&mut self.bins[bin], at);
-        let first = if last == NIL { at } else { std::mem::replace(&mut self.slots[last as usize].next, at) };
-        self.slots[at as usize].next = first;
-    }
-
     /// The first in that bin that `selector` matches. Adds the messages compared to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
@@ -241,44 +234,25 @@ impl Messages {
         }
     }
 
-    /// Gives a message another envelope, which is of another bin. It keeps its age: there it stands before the next
-    /// arrival that lies there.
-    pub fn rename(&mut self, at: Place, named: Envelope, (from, to): (usize, usize)) {
-        self.leave_bin(Messages::found(at), from);
+    /// Gives a message another envelope, which may be in another bin. The message keeps its age. O(older messages).
+    pub fn rename(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
+        self.leave_bin(Messages::found(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
         (slot.context, slot.source, slot.tag) = (named.context, named.source, named.tag);
-        // Of the messages there, those that are newer than this one come after it.
-        let mut newer = self.order[at as usize].newer;
-        let after = loop {
-            if newer == NIL {
-                break None;
-            }
-            if let Some(before) = self.before_in(to, newer) {
-                break Some((before, newer));
-            }
-            newer = self.order[newer as usize].newer;
-        };
-        match after {
-            None => self.append(at, to),
-            Some((before, after)) => {
-                self.slots[before as usize].next = at;
-                self.slots[at as usize].next = after;
-            }
+        let to = bin(&named);
+        let last = self.bins[to];
+        let mut older = if last == NIL { NIL } else { self.order[at as usize].older };
+        while older != NIL && bin(&self.envelope(older)) != to {
+            older = self.order[older as usize].older;
         }
-    }
-
-    /// The one before `at` in that bin, if it lies there.
-    fn before_in(&self, bin: usize, at: Place) -> Option<Place> {
-        let last = self.bins[bin];
-        let mut before = last;
-        while before != NIL {
-            let next = self.slots[before as usize].next;
-            if next == at {
-                return Some(before);
-            }
-            before = if next == last { NIL } else { next };
+        // The first of a bin follows its last.
+        let before = if older == NIL { last } else { older };
+        let next =
+            if last == NIL { at } else { std::mem::replace(&mut self.slots[before as usize].next, at) };
+        self.slots[at as usize].next = next;
+        if older == last {
+            self.bins[to] = at;
         }
-        None
     }
 }
 

@@ -139,30 +139,17 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         found
     }
 
-    /// The first receive of `chain` that matches and is older than `age`.
-    #[inline]
-    fn search_posted(&mut self, chain: Chain, envelope: &Envelope, age: u64) -> Option<Place> {
-        let mut examined = 0;
-        let matches = |_, receive: &Receive| receive.selector.matches(envelope);
-        let found = chain.search(&self.posted, age, &mut examined, matches);
-        self.effort.examined(Queue::Posted, examined);
-        found
-    }
-
-    /// The earliest receive that matches, and whether it waits in the list of wildcards.
+    /// The earliest receive that matches, and whether it is in the list of wildcards.
     #[inline]
     fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
-        let exact = self.search_posted(self.posted_in(bin), envelope, u64::MAX);
-        let age = exact.map_or(u64::MAX, |at| self.posted.get(at).age);
-        let wild = self.search_posted(self.wild, envelope, age);
-        wild.map(|at| (at, true)).or(exact.map(|at| (at, false)))
-    }
-
-    /// The same, comparing the receives of both chains in the order of their posting.
-    fn find_posted_merged(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
-        let found = self.posted_in(bin).search_merged(self.wild, &self.posted, &mut examined, matches);
+        let exact = self.posted_in(bin);
+        let found = if S::IS_MERGED {
+            exact.search_merged(self.wild, &self.posted, &mut examined, matches)
+        } else {
+            exact.search_both(self.wild, &self.posted, &mut examined, matches)
+        };
         self.effort.examined(Queue::Posted, examined);
         found
     }
@@ -233,8 +220,8 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     }
 
     fn rename(&mut self, found: Found, named: Envelope) -> Result<(), Refused> {
-        let bins = (self.bin(&self.unexpected.envelope(found.at)), self.bin(&named));
-        self.unexpected.rename(found.at, named, bins);
+        let bin = |envelope: &Envelope| self.scheme.bin(envelope, self.count as usize);
+        self.unexpected.rename(found.at, named, bin);
         Ok(())
     }
 
@@ -247,12 +234,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let message = Message::new(id, Envelope::of(pair, tag));
         let bin = self.bin(&message.envelope);
-        let found = if S::IS_MERGED {
-            self.find_posted_merged(bin, &message.envelope)
-        } else {
-            self.find_posted(bin, &message.envelope)
-        };
-        if let Some((at, is_wild)) = found {
+        if let Some((at, is_wild)) = self.find_posted(bin, &message.envelope) {
             let chain = if is_wild { &mut self.wild } else { &mut self.posted_bins[bin] };
             chain.unlink(&mut self.posted, at);
             return Ok(Some(self.posted.remove(at).value.id));
@@ -268,14 +250,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
     }
 
     upkeep::provided!(post_open probe matched_probe cancel readdress set_hints close fail_source visit);
-
-    fn posted_len(&self) -> usize {
-        self.posted.len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.unexpected.len()
-    }
+    upkeep::provided!(posted_len unexpected_len attempts);
 
     fn footprint(&self) -> Footprint {
         let (messages, message_bins) = self.unexpected.bytes();
@@ -284,9 +259,5 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         let entries_bytes = self.posted.bytes() + messages;
         // Slabs never give memory back, so what they have now is the most they had.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.effort.attempts()
     }
 }

@@ -132,10 +132,10 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             (_, false) => &[Who::All, Who::One],
         };
         let Habit { pace, ratio } = several.habit(is_exact, &piece);
-        let lap = pace.start(ways.len());
-        let balance = Balance { ratio: *ratio, is_timed: lap.is_timed() };
+        let choice = pace.start(ways.len());
+        let balance = Balance { ratio: *ratio, is_timed: choice.is_timed() };
         let who = match self.shape.by {
-            By::Pace => ways[lap.way],
+            By::Pace => ways[choice.way],
             By::Order if ways.contains(&Who::OneForAll) => Who::OneForAll,
             By::Shares if ways.len() > 1 => Who::All,
             _ => Who::One,
@@ -143,7 +143,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         let threads = several.crew.threads();
         let is_settled = match who {
             // Who still looks for a job takes power and caches from a caller who gives none.
-            Who::One => lap.is_timed() && several.crew.is_asleep(),
+            Who::One => choice.is_timed() && several.crew.is_asleep(),
             _ => several.crew.muster() == threads,
         };
         let mut learned = None;
@@ -159,7 +159,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let Habit { pace, ratio } = several.habit(is_exact, &piece);
             // One that was interrupted meanwhile is not to decide.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
-            pace.stop(&lap, ways.len(), messages.len(), is_settled);
+            pace.stop(&choice, ways.len(), messages.len(), is_settled);
         }
         Ok(())
     }
@@ -175,7 +175,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let Several { crew, table, .. } = &mut **several;
         let Some(left) = shares::run((crew, table), exact, piece, out, threads) else { return false };
-        self.counts.barriers += threads as u64 - 1;
         self.counts.shared += messages.len() as u64;
         table.taken(threads).for_each(|taken| self.tables.take_back(context, &taken));
         if left > 0 {
@@ -208,7 +207,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             None => ordered::run(crew, piece, out, (threads, balance), |_| None),
         };
-        self.counts.barriers += threads as u64 - 1;
         self.counts.ordered += messages.len() as u64;
         self.file(messages, &out[begin..]);
         ratio
@@ -262,10 +260,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
                 (1..parts).for_each(|part| hands.give(&(part..part + 1)));
                 played.take_parts(0..1);
             });
-            let (parts, candidates) = (parts as u64, round.candidates() as u64);
-            // Claims, and one in vain for each thread; a part's bookings are told at once, messages settled one by one.
-            self.counts.atomics += 3 * parts + candidates + messages.len() as u64;
-            self.counts.barriers += 2 * (parts - 1);
             round.commit(&mut self.tables, out)?;
         }
         Ok(())

@@ -116,8 +116,6 @@ struct Answer {
     done: AtomicU64,
     /// It is asleep, or about to be.
     asleep: AtomicBool,
-    /// Times it has claimed parts.
-    claims: AtomicU64,
 }
 
 /// What caller and workers share. Models leave out what it releases, to show that they would find it.
@@ -146,8 +144,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
     /// For so many workers.
     pub(super) fn new(workers: usize) -> Self {
         let seat = |_| Seat { left: AtomicU64::new(0), job: UnsafeCell::new(None) };
-        let answer =
-            |_| Answer { done: AtomicU64::new(0), asleep: AtomicBool::new(false), claims: AtomicU64::new(0) };
+        let answer = |_| Answer { done: AtomicU64::new(0), asleep: AtomicBool::new(false) };
         Desk {
             seats: (0..workers).map(seat).collect(),
             answers: (0..workers).map(answer).collect(),
@@ -173,14 +170,9 @@ impl<const RELEASES: bool> Desk<RELEASES> {
         seat.left.store(Left::of(number, parts).0, Self::RELEASE);
     }
 
-    /// Sees all parts of a job done that the first so many workers were given: those that nobody has claimed by the calling
-    /// thread. Returns how often it claimed some.
-    pub(super) fn finish(
-        &self,
-        number: u64,
-        job: &dyn Job,
-        given: impl Iterator<Item = usize> + Clone,
-    ) -> u64 {
+    /// Returns when all parts of a job that the `given` workers were given are done. The calling thread does the parts that no
+    /// worker has claimed.
+    pub(super) fn finish(&self, number: u64, job: &dyn Job, given: impl Iterator<Item = usize> + Clone) {
         let is_done = |at: usize| {
             // Pairs with the release in `attend`.
             self.answers[at].done.load(Ordering::Acquire) == number
@@ -192,17 +184,13 @@ impl<const RELEASES: bool> Desk<RELEASES> {
                 std::hint::spin_loop();
             }
         }
-        let mut own = 0;
-        loop {
-            let before = own;
+        let mut has_claimed = true;
+        while std::mem::take(&mut has_claimed) {
             for at in given.clone().filter(|&at| !is_done(at)) {
                 if let Some(parts) = self.seats[at].claim(number, 0) {
                     job.take_parts(parts);
-                    own += 1;
+                    has_claimed = true;
                 }
-            }
-            if own == before {
-                break;
             }
         }
         let patience = Patience { looks: if self.patience.looks == 0 { 0 } else { CALLER_LOOKS } };
@@ -212,27 +200,25 @@ impl<const RELEASES: bool> Desk<RELEASES> {
                 wait_until(patience, || is_done(at));
             }
         }
-        own
     }
 
     /// What a worker does with the job in its seat. Whether it was in time.
     pub(super) fn attend(&self, at: usize, number: u64) -> bool {
         let (seat, answer) = (&self.seats[at], &self.answers[at]);
-        let mut claims = 0;
+        let mut has_claimed = false;
         while let Some(parts) = seat.claim(number, Left::ATTENDED) {
             // SAFETY: it is of the job of this number, which is not finished before `done` says so.
             if let Some(job) = seat.job.with(|job| unsafe { *job }) {
                 // SAFETY: it is valid until then, as `give` was promised.
                 unsafe { (*job).take_parts(parts) };
             }
-            claims += 1;
+            has_claimed = true;
         }
-        if claims > 0 {
-            answer.claims.store(answer.claims.load(Ordering::Relaxed) + claims, Ordering::Relaxed);
+        if has_claimed {
             // Pairs with the acquire in `finish`.
             answer.done.store(number, Self::RELEASE);
         }
-        claims > 0
+        has_claimed
     }
 
     /// The number of the last job that a worker was given something of.
@@ -296,10 +282,6 @@ pub(super) struct Crew {
     called: Vec<usize>,
     /// Jobs so far.
     pub(super) jobs: u64,
-    /// Workers woken from sleep by the caller.
-    pub(super) woken: u64,
-    /// Times the caller claimed parts of what it had given to a worker.
-    pub(super) stood_in: u64,
 }
 
 impl Crew {
@@ -330,7 +312,7 @@ impl Crew {
         wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         desk.threads.get_or_init(|| handles);
-        Ok(Crew { desk, workers, process: process::id(), called, jobs: 0, woken: 0, stood_in: 0 })
+        Ok(Crew { desk, workers, process: process::id(), called, jobs: 0 })
     }
 
     /// Threads, the caller among them.
@@ -353,7 +335,6 @@ impl Crew {
                 }
             }
             desk.wake(self.called[awake]);
-            self.woken += 1;
         }
         1 + awake
     }
@@ -366,23 +347,12 @@ impl Crew {
     /// Does a job: what `lead` gives to others, and what it does itself. Those who take part were [mustered](Crew::muster).
     pub(super) fn run<A>(&mut self, job: &dyn Job, lead: impl FnOnce(&mut Hands<'_>) -> A) -> A {
         self.jobs += 1;
-        let mut hands = Hands {
-            desk: &self.desk,
-            number: self.jobs & NUMBERS,
-            job,
-            called: &self.called,
-            given: 0,
-            stood_in: 0,
-        };
+        let number = self.jobs & NUMBERS;
+        let mut hands = Hands { desk: &self.desk, number, job, called: &self.called, given: 0 };
         let led = lead(&mut hands);
+        // Not left to `drop`, which calls it again if this panics.
         hands.finish();
-        self.stood_in += hands.stood_in;
         led
-    }
-
-    /// Times that workers claimed parts.
-    pub(super) fn claims(&self) -> u64 {
-        self.desk.answers.iter().map(|answer| answer.claims.load(Ordering::Relaxed)).sum()
     }
 
     /// Bytes allocated. Not the stacks of the workers: what of them is used is not known.
@@ -402,7 +372,6 @@ pub(super) struct Hands<'a> {
     job: &'a dyn Job,
     called: &'a [usize],
     given: usize,
-    stood_in: u64,
 }
 
 impl Hands<'_> {
@@ -415,7 +384,7 @@ impl Hands<'_> {
 
     fn finish(&mut self) {
         let given = self.called[..self.given].iter().copied();
-        self.stood_in += self.desk.finish(self.number, self.job, given);
+        self.desk.finish(self.number, self.job, given);
         // Only now: if what the caller stands in for panics, workers still have the job, and this is called again.
         self.given = 0;
     }
@@ -513,7 +482,7 @@ mod tests {
         let desk = Desk::<true>::new(2);
         let job =
             Failing { has_begun: Barrier::new(2), may_end: Barrier::new(2), is_done: AtomicBool::new(false) };
-        let mut hands = Hands { desk: &desk, number: 1, job: &job, called: &[0, 1], given: 0, stood_in: 0 };
+        let mut hands = Hands { desk: &desk, number: 1, job: &job, called: &[0, 1], given: 0 };
         hands.give(&(0..1));
         hands.give(&(1..2));
         thread::scope(|scope| {

@@ -201,10 +201,6 @@ struct Work {
     /// Messages matched where bins were shared out, and where one thread matched and others delivered.
     shared: u64,
     ordered: u64,
-    /// Read-modify-write operations of all threads in blocks.
-    atomics: u64,
-    /// Waits of one thread for others: those of the caller at the end, and partial barriers.
-    barriers: u64,
 }
 
 /// See the [module's documentation](self).
@@ -275,8 +271,6 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         let several = self.several.as_deref();
         let (blocks, ways) =
             several.map(|several| (several.round.blocks(), several.round.ways())).unwrap_or_default();
-        let crew = several.map(|Several { crew, .. }| (crew.jobs, crew.stood_in, crew.woken, crew.claims()));
-        let (jobs, stood_in, woken, claims) = crew.unwrap_or_default();
         let of = |way: Way| ways[way as usize] as f64;
         all.extend([
             ("blocks", blocks as f64),
@@ -288,11 +282,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             ("threads", several.map_or(1, |several| several.crew.threads()) as f64),
             ("shared", self.counts.shared as f64),
             ("ordered", self.counts.ordered as f64),
-            ("atomics", (self.counts.atomics + claims + stood_in) as f64),
-            ("barriers", self.counts.barriers as f64),
-            ("jobs", jobs as f64),
-            ("jobs_stood_in", stood_in as f64),
-            ("jobs_woken", woken as f64),
+            ("jobs", several.map_or(0, |several| several.crew.jobs) as f64),
         ]);
         all
     }

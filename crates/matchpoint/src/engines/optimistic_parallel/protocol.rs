@@ -282,11 +282,6 @@ impl<R: Rules> Block<R> {
         ((at != NIL).then_some(at), WAYS[(outcome >> Place::BITS) as usize])
     }
 
-    /// Messages that have a candidate. Once all are settled.
-    pub(super) fn candidates(&self) -> usize {
-        (0..self.messages).filter(|&message| self.candidate(message).is_some()).count()
-    }
-
     /// Takes the block's marks off its receives. Outcomes stay.
     pub(super) fn end(&mut self) {
         for message in 0..self.messages {

@@ -162,11 +162,6 @@ impl<T: Tally, R: Rules> Round<T, R> {
         self.block.outcome(message)
     }
 
-    /// Messages of the block that have a candidate. Before [`Round::commit`].
-    pub(super) fn candidates(&self) -> usize {
-        self.block.candidates()
-    }
-
     /// Blocks committed so far.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks

@@ -48,7 +48,6 @@ pub(super) use parameters::SPEC;
 use partners::Partners;
 use queue::{Found, Queued, Split, Spot};
 
-use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
@@ -113,7 +112,6 @@ impl<E: Observed> Partner<E> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        let begun = self.log.search(Queue::Unexpected);
         let mut examined = 0;
         let matches = |message: &Message| selector.matches(&message.envelope);
         let context = selector.context();
@@ -131,7 +129,6 @@ impl<E: Observed> Partner<E> {
                 .and_then(|number| self.unexpected.find_any(number, &mut examined, matches)),
         };
         self.effort.examined(Queue::Unexpected, examined);
-        self.log.searched(Queue::Unexpected, begun);
         found
     }
 
@@ -150,7 +147,6 @@ impl<E: Observed> Partner<E> {
         if self.posted.len() == 0 {
             return None;
         }
-        let begun = self.log.search(Queue::Posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let Envelope { context, source, .. } = *envelope;
@@ -160,7 +156,6 @@ impl<E: Observed> Partner<E> {
         let until = named.map_or(u64::MAX, |found| found.age);
         let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        self.log.searched(Queue::Posted, begun);
         from_any.or(named).map(|found| self.posted.take(found.at).id)
     }
 
@@ -177,10 +172,9 @@ impl<E: Observed> Partner<E> {
         self.posted.push(receive, age, partner)?;
         self.clock += 1;
         if partner.is_none() && self.is_time(&self.posted) {
-            let begun = self.log.extraction();
             let Partner { posted, contexts, rule, scratch, .. } = self;
             let partners = scratch.extract(posted, contexts, rule, self.clock);
-            self.log.extracted(begun, partners);
+            self.log.extracted(partners);
         }
         Ok(())
     }
@@ -194,10 +188,9 @@ impl<E: Observed> Partner<E> {
         self.unexpected.push(message, self.clock, partner)?;
         self.clock += 1;
         if partner.is_none() && self.is_time(&self.unexpected) {
-            let begun = self.log.extraction();
             let Partner { unexpected, contexts, rule, scratch, .. } = self;
             let partners = scratch.extract(unexpected, contexts, rule, self.clock);
-            self.log.extracted(begun, partners);
+            self.log.extracted(partners);
         }
         Ok(())
     }
@@ -267,6 +260,7 @@ impl<E: Observed> Queues for Partner<E> {
 
 impl<E: Observed> Engine for Partner<E> {
     upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    upkeep::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         upkeep::close(self, context, drained);
@@ -278,14 +272,6 @@ impl<E: Observed> Engine for Partner<E> {
         }
     }
 
-    fn posted_len(&self) -> usize {
-        self.posted.len()
-    }
-
-    fn unexpected_len(&self) -> usize {
-        self.unexpected.len()
-    }
-
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
@@ -293,10 +279,6 @@ impl<E: Observed> Engine for Partner<E> {
         // Nothing is ever given back, so what is held now is the most that was.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
-    }
-
-    fn attempts(&self) -> Attempts {
-        self.effort.attempts()
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

@@ -10,14 +10,13 @@ use serde_json::Value;
 use super::{Lacking, OnCard};
 
 /// What others write, by a member that they alone have.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 8] = [
     ("processes", "run --json"),
     ("verdict", "analyze --json"),
     ("reference_ns", "bench --json"),
     ("clock_ns", "bench --latency --json"),
     ("rates", "bench --message-rate --json"),
     ("callers", "bench --callers --json"),
-    ("beside_batches", "bench --callers --batches --json"),
     ("offload", "bench --offload --json"),
     ("queue_search", "predict --json"),
 ];

@@ -1,0 +1,273 @@
+//! The engine that `rank_array` and `four_d` are: per communicator two queues for each source, and a queue of the receives from
+//! any source. The two engines differ in the table of sources ([`Sources`]).
+//!
+//! All entries of a queue are numbered in one sequence, their age.
+
+use crate::chains::{Aged, Chain, Place, Slab};
+use crate::communicators::Communicators;
+use crate::effort::Effort;
+use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::footprint::Footprint;
+use crate::hints::{HintTable, Order};
+use crate::upkeep::{self, Queues};
+
+/// The queues of one source. The links of a message into its source's queue are pair 0.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Peer {
+    pub(super) posted: Chain,
+    pub(super) unexpected: Chain,
+}
+
+/// The messages queued. Each has `L` pairs of links. With two, the second links all messages of a communicator in the order of
+/// arrival.
+pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
+
+/// All messages of a communicator in the order of arrival. Empty unless messages have two pairs of links.
+pub(super) type Arrivals = Chain<1>;
+
+/// The sources of one communicator.
+pub(super) trait Sources<const L: usize>: Send + 'static {
+    /// The parameters of the engine.
+    type Shape: Copy + Send + 'static;
+
+    /// An arrival compares the receives of its source and of any source in the order of their ages. Otherwise it searches the
+    /// queue of its source first, then the older receives from any source.
+    const IS_MERGED: bool;
+
+    /// Makes an empty table.
+    fn new(shape: Self::Shape) -> Self;
+
+    /// Which message a receive from any source takes.
+    fn order(_: Self::Shape) -> Order {
+        Order::Total
+    }
+
+    /// The queues of a source, if an entry of it was ever queued.
+    fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
+
+    /// The queues of a source, made on first use.
+    fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
+
+    /// The message that a receive from any source takes. Adds the messages compared to `examined`.
+    fn search_all(
+        &self,
+        messages: &Messages<L>,
+        arrivals: Arrivals,
+        shape: Self::Shape,
+        examined: &mut u64,
+        matches: impl Fn(Place, &Message) -> bool + Copy,
+    ) -> Option<Place>;
+
+    /// Bytes allocated.
+    fn bytes(&self) -> u64;
+}
+
+/// The queues of one communicator.
+struct Communicator<S> {
+    sources: S,
+    from_any: Chain,
+    arrivals: Arrivals,
+}
+
+impl<S> Communicator<S> {
+    fn new<const L: usize>(shape: S::Shape) -> Self
+    where
+        S: Sources<L>,
+    {
+        Communicator { sources: S::new(shape), from_any: Chain::default(), arrivals: Chain::default() }
+    }
+
+    /// The queue of a receive.
+    #[inline]
+    fn posted<const L: usize>(&mut self, selector: &Selector, shape: S::Shape) -> Result<&mut Chain, Refused>
+    where
+        S: Sources<L>,
+    {
+        match selector.source() {
+            Wild::Is(source) => Ok(&mut self.sources.get_or_insert(source, shape)?.posted),
+            _ => Ok(&mut self.from_any),
+        }
+    }
+}
+
+/// See the [module's documentation](self).
+pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
+    communicators: Communicators<Communicator<S>>,
+    shape: S::Shape,
+    posted: Slab<Aged<Receive>, 1>,
+    unexpected: Messages<L>,
+    clock: u64,
+    hints: HintTable,
+    /// The most bytes held before a communicator was closed. No other call frees memory.
+    peak_bytes: u64,
+    effort: E,
+}
+
+impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
+    pub(super) fn new(shape: S::Shape) -> Self {
+        BySource {
+            communicators: Communicators::default(),
+            shape,
+            posted: Slab::default(),
+            unexpected: Slab::default(),
+            clock: 0,
+            hints: HintTable::default(),
+            peak_bytes: 0,
+            effort: E::default(),
+        }
+    }
+
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+        // Otherwise a receive posted before its message would search the table twice.
+        if self.unexpected.len() == 0 {
+            return None;
+        }
+        let Communicator { sources, arrivals, .. } = self.communicators.find(selector.context())?;
+        let mut examined = 0;
+        let matches = |_, waiting: &Message| selector.matches(&waiting.envelope);
+        let found = match selector.source() {
+            Wild::Is(source) => sources
+                .get_mut(source)
+                .and_then(|peer| peer.unexpected.search(&self.unexpected, u64::MAX, &mut examined, matches)),
+            _ => sources.search_all(&self.unexpected, *arrivals, self.shape, &mut examined, matches),
+        };
+        self.effort.examined(Queue::Unexpected, examined);
+        found
+    }
+
+    /// Takes the receive that a message matches. One lookup of the source finds the receive and its queue.
+    #[inline]
+    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
+        let Communicator { sources, from_any, .. } = self.communicators.find(envelope.context)?;
+        let mut no_queue = Chain::default();
+        let named = sources.get_mut(envelope.source).map_or(&mut no_queue, |peer| &mut peer.posted);
+        let mut examined = 0;
+        let matches = |receive: &Receive| receive.selector.matches(envelope);
+        let found = if S::IS_MERGED {
+            named.search_merged(*from_any, &self.posted, &mut examined, matches)
+        } else {
+            named.search_both(*from_any, &self.posted, &mut examined, matches)
+        };
+        self.effort.examined(Queue::Posted, examined);
+        let (at, is_from_any) = found?;
+        let queue = if is_from_any { from_any } else { named };
+        queue.unlink(&mut self.posted, at);
+        Some(self.posted.remove(at).value.id)
+    }
+
+    /// Queues a receive that no message waits for.
+    #[inline]
+    pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        self.clock += 1;
+        let open = || Communicator::new(self.shape);
+        let communicator = self.communicators.find_or_open(receive.selector.context(), open)?;
+        let queue = communicator.posted(&receive.selector, self.shape)?;
+        let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
+        queue.push(&mut self.posted, at);
+        Ok(())
+    }
+
+    /// Queues a message that no receive waits for.
+    #[inline]
+    pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
+        self.clock += 1;
+        let open = || Communicator::new(self.shape);
+        let communicator = self.communicators.find_or_open(message.envelope.context, open)?;
+        let queue = &mut communicator.sources.get_or_insert(message.envelope.source, self.shape)?.unexpected;
+        let at = self.unexpected.insert(Aged { value: message, age: self.clock })?;
+        queue.push(&mut self.unexpected, at);
+        if L > 1 {
+            communicator.arrivals.push(&mut self.unexpected, at);
+        }
+        Ok(())
+    }
+
+    fn peers_bytes(&self) -> u64 {
+        self.communicators.bytes(|communicator| communicator.sources.bytes())
+    }
+}
+
+impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
+    type Posted = Place;
+    type Unexpected = Place;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.posted.iter().map(|(at, posted)| (posted.age, at))
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
+    }
+
+    fn receive(&self, at: Place) -> Receive {
+        self.posted.get(at).value
+    }
+
+    fn message(&self, at: Place) -> Message {
+        self.unexpected.get(at).value
+    }
+
+    fn take_posted(&mut self, at: Place) {
+        let selector = self.posted.get(at).value.selector;
+        let communicator = self.communicators.find(selector.context());
+        // An entry has its queue, so this inserts no source.
+        if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted(&selector, self.shape)) {
+            queue.unlink(&mut self.posted, at);
+        }
+        self.posted.remove(at);
+    }
+
+    #[inline]
+    fn take_unexpected(&mut self, at: Place) {
+        let envelope = self.unexpected.get(at).value.envelope;
+        if let Some(Communicator { sources, arrivals, .. }) = self.communicators.find(envelope.context) {
+            if L > 1 {
+                arrivals.unlink(&mut self.unexpected, at);
+            }
+            if let Some(peer) = sources.get_mut(envelope.source) {
+                peer.unexpected.unlink(&mut self.unexpected, at);
+            }
+        }
+        self.unexpected.remove(at);
+    }
+
+    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+        let old = self.unexpected.get(at).value.envelope;
+        let Some(Communicator { sources, .. }) = self.communicators.find(named.context) else {
+            return Ok(());
+        };
+        sources.get_or_insert(named.source, self.shape)?;
+        sources.get_or_insert(old.source, self.shape)?.unexpected.unlink(&mut self.unexpected, at);
+        sources.get_or_insert(named.source, self.shape)?.unexpected.insert(&mut self.unexpected, at);
+        self.unexpected.get_mut(at).value.envelope = named;
+        Ok(())
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
+    }
+}
+
+impl<S: Sources<L>, E: Effort, const L: usize> Engine for BySource<S, E, L> {
+    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    upkeep::provided!(posted_len unexpected_len attempts);
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.peak_bytes = self.footprint().peak_bytes;
+        upkeep::close(self, context, drained);
+        self.communicators.close(context);
+    }
+
+    fn order(&self) -> Order {
+        S::order(self.shape)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
+        let peers_bytes = self.peers_bytes();
+        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
+        let peak_bytes = self.peak_bytes.max(fixed_bytes + peers_bytes + entries_bytes);
+        Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
+    }
+}
