@@ -167,7 +167,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate != WILD || self.table.slot(self.table.home(hash)).mark != 0 {
             return self.arrive_slowly(id, key);
         }
-        match self.wildcards.take_from_list(key, &mut self.effort) {
+        match self.wildcards.take_only(key) {
             Some(id) => self.took_wildcard(id),
             None => self.arrive_in_class(id, key),
         }

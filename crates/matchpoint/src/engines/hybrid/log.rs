@@ -37,8 +37,6 @@ struct Block {
     highs: [u32; LANES],
     sources: [u32; LANES],
     contexts: [u32; LANES],
-    /// Bits of the messages that wait. Bits of messages that have not arrived yet are set, too.
-    waiting: u64,
     /// The age of the message in lane 0.
     age: u64,
     /// Neighbours in the list.
@@ -52,7 +50,6 @@ impl Block {
         highs: [0; LANES],
         sources: [0; LANES],
         contexts: [0; LANES],
-        waiting: 0,
         age: 0,
         before: NONE,
         next: NONE,
@@ -93,6 +90,8 @@ pub(super) struct Log {
     end: u64,
     /// Number of messages that wait.
     pub(super) len: u64,
+    /// Of each block, bits of the messages that wait. Bits of messages that have not arrived yet are set, too.
+    waiting: Vec<u64>,
     /// One block each, or none if its memory was freed.
     blocks: Vec<Vec<Block>>,
     /// The blocks that are not in the list. The first `freed` of them have no memory.
@@ -111,6 +110,7 @@ pub(super) struct Log {
 impl Log {
     pub(super) fn new(kernel: Kernel) -> Self {
         Log {
+            waiting: Vec::new(),
             blocks: Vec::new(),
             unused: Vec::new(),
             freed: 0,
@@ -182,10 +182,12 @@ impl Log {
     fn allocate(&mut self) -> Result<u32, TryReserveError> {
         if self.unused.is_empty() {
             self.blocks.try_reserve(1)?;
+            self.waiting.try_reserve(1)?;
             // So that every block can leave the list without memory.
             self.unused.try_reserve(self.blocks.len() + 1)?;
             self.unused.push(self.blocks.len() as u32);
             self.blocks.push(Vec::new());
+            self.waiting.push(0);
             self.freed = 1;
         }
         let block = self.unused[self.unused.len() - 1];
@@ -203,7 +205,8 @@ impl Log {
             None => self.first = block,
         }
         let added = &mut self.blocks[block as usize][0];
-        (added.waiting, added.age, added.before, added.next) = (u64::MAX, self.age, before, NONE);
+        (added.age, added.before, added.next) = (self.age, before, NONE);
+        self.waiting[block as usize] = u64::MAX;
         self.age += LANE;
         Ok(block)
     }
@@ -213,9 +216,9 @@ impl Log {
     #[must_use]
     pub(super) fn remove(&mut self, number: u64) -> bool {
         self.len -= 1;
-        self.block_mut(number / LANE).is_some_and(|block| {
-            block.waiting &= !(1 << (number % LANE));
-            block.waiting == 0
+        self.waiting.get_mut((number / LANE) as usize).is_some_and(|waiting| {
+            *waiting &= !(1 << (number % LANE));
+            *waiting == 0
         })
     }
 
@@ -264,10 +267,8 @@ impl Log {
     #[inline(always)]
     pub(super) fn waits(&self, number: u64, age: u64) -> bool {
         let (place, lane) = ((number / LANE) as usize, number % LANE);
-        self.blocks
-            .get(place)
-            .and_then(|block| block.first())
-            .is_some_and(|block| block.age + lane == age && block.waiting >> lane & 1 != 0)
+        let block = self.blocks.get(place).and_then(|block| block.first());
+        block.is_some_and(|block| block.age + lane == age) && self.waiting[place] >> lane & 1 != 0
     }
 
     /// The key of a message that waits.
@@ -304,7 +305,7 @@ impl Log {
             let after = if u64::from(number) == open { u64::MAX << arrived } else { 0 };
             let since =
                 u64::MAX.checked_shl(from.age.saturating_sub(block.age).min(LANE) as u32).unwrap_or(0);
-            Some((number, block, block.waiting & since & !after))
+            Some((number, block, self.waiting[number as usize] & since & !after))
         })
     }
 
@@ -329,6 +330,7 @@ impl Log {
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         (self.blocks.capacity() * size_of::<Vec<Block>>()
+            + self.waiting.capacity() * size_of::<u64>()
             + self.unused.capacity() * size_of::<u32>()
             + (self.blocks.len() - self.freed) * size_of::<Block>()) as u64
     }

@@ -82,19 +82,6 @@ impl<E: Effort> Hybrid<E> {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
-    /// [`Engine::cancel`](crate::Engine::cancel).
-    pub(super) fn cancel_receive(&mut self, receive: &Receive) -> bool {
-        let pattern = Pattern::of(&receive.selector);
-        let was_there = self.remove_receive(&pattern, |entry| entry.id == receive.id.0);
-        self.set_gates();
-        was_there
-    }
-
-    /// [`Engine::retract`](crate::Engine::retract).
-    pub(super) fn retract_message(&mut self, message: &Message) -> bool {
-        self.remove_message(Key::of(&message.envelope), |entry| entry.id == message.id.0)
-    }
-
     /// [`Engine::readdress`](crate::Engine::readdress).
     pub(super) fn readdress_message(
         &mut self,
@@ -141,7 +128,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Takes the receive with a pattern that `is_it` accepts.
-    fn remove_receive(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
+    pub(super) fn remove_receive(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let was_there = if pattern.class == Class::EXACT {
             let found = self.table.search(pattern.key, POSTED, is_it);
             found.map(|(at, place, _)| self.table.remove(at, place)).is_some()
@@ -153,7 +140,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Takes the message with a key that `is_it` accepts.
-    fn remove_message(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
+    pub(super) fn remove_message(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
         let Some((at, place, entry)) = self.table.search(key, UNEXPECTED, is_it) else { return false };
         self.table.remove(at, place);
         self.message_left(entry.number);

@@ -305,11 +305,14 @@ impl<E: Effort> Engine for Hybrid<E> {
     upkeep::provided!(visit);
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        self.cancel_receive(receive)
+        let was_there =
+            self.remove_receive(&Pattern::of(&receive.selector), |entry| entry.id == receive.id.0);
+        self.set_gates();
+        was_there
     }
 
     fn retract(&mut self, message: &Message) -> bool {
-        self.retract_message(message)
+        self.remove_message(Key::of(&message.envelope), |entry| entry.id == message.id.0)
     }
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {

@@ -68,7 +68,7 @@ impl Wildcards {
     /// Adds a receive, the youngest, to the list, if there are few receives.
     #[inline(always)]
     pub(super) fn add_to_list(&mut self, pattern: Pattern, entry: Entry) -> bool {
-        let has_room = self.has_list_only() && self.len < FEW.min(self.list.capacity());
+        let has_room = self.len < FEW && self.has_list_only() && self.len < self.list.capacity();
         if has_room {
             self.list.push(Listed { pattern, entry });
             self.len += 1;
@@ -137,15 +137,14 @@ impl Wildcards {
         Some(posted)
     }
 
-    /// Takes the receive for a message, if all receives are in the list. Returns its id.
+    /// Takes the only receive, if it accepts a message. Returns its id.
     #[inline(always)]
-    pub(super) fn take_from_list<E: Effort>(&mut self, key: Key, effort: &mut E) -> Option<u64> {
-        if !self.has_list_only() {
-            return None;
-        }
-        let at = self.list.iter().position(|listed| listed.pattern.accepts(key))?;
-        effort.examined(Queue::Posted, at as u64);
-        Some(self.take_listed(at))
+    pub(super) fn take_only(&mut self, key: Key) -> Option<u64> {
+        let only = self.list.last().filter(|only| self.len == 1 && only.pattern.accepts(key))?;
+        let id = only.entry.id;
+        self.list.clear();
+        self.len = 0;
+        Some(id)
     }
 
     /// Takes the receive for a message, if all receives are of one class with a table, and its slot decides. Returns its id.
@@ -159,15 +158,6 @@ impl Wildcards {
         posted.table.len -= 1;
         self.len -= 1;
         Some(id)
-    }
-
-    #[inline(always)]
-    fn take_listed(&mut self, at: usize) -> u64 {
-        self.len -= 1;
-        if at + 1 < self.list.len() {
-            return self.list.remove(at).entry.id;
-        }
-        self.list.pop().map_or(0, |last| last.entry.id)
     }
 
     /// The oldest receive that accepts a message, if its number is lower than `before`.
@@ -197,10 +187,10 @@ impl Wildcards {
     /// Takes the receive at a place. Returns its id.
     #[inline]
     pub(super) fn take(&mut self, place: Place) -> u64 {
+        self.len -= 1;
         match place {
-            Place::List(at) => self.take_listed(at),
+            Place::List(at) => self.list.remove(at).entry.id,
             Place::Table(class, at) => {
-                self.len -= 1;
                 let posted = &mut self.classes[class];
                 posted.table.len -= 1;
                 posted.table.pop(at).id
@@ -212,7 +202,7 @@ impl Wildcards {
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
         let is_listed = |listed: &Listed| listed.pattern == *pattern && is_it(listed.entry);
         if let Some(at) = self.list.iter().position(is_listed) {
-            self.take_listed(at);
+            self.take(Place::List(at));
             return true;
         }
         for posted in self.classes.iter_mut().filter(|of| of.class == pattern.class && of.table.len > 0) {
