@@ -189,12 +189,6 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
-        if self.gate & MOVING != 0 {
-            self.table.move_some();
-            // Without memory calls that queue are refused.
-            _ = self.table.begin(0);
-            self.note_moving();
-        }
         if self.gate & NO_ROOM != 0 {
             self.block_ended();
         }

@@ -19,7 +19,7 @@ const ROOM: [(usize, usize); 3] = [(1 << 13, 64), (1 << 16, 16), (usize::MAX, 3)
 /// The slots of a row for fewer keys are chosen with more room.
 const SMALL_KEYS: usize = 1 << 14;
 /// Slots that a call moves to a larger row; to a smaller one, eight times as many.
-const STEP: usize = 16;
+const STEP: usize = 12;
 /// A row of at most this many slots moves in one call.
 const SHORT: usize = 1 << 10;
 /// Slots that are freed together, by a call that moves none.
