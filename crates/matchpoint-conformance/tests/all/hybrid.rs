@@ -511,3 +511,18 @@ fn stale_index_entries_cost_little() {
         assert!(examined < 1000, "one probe examines {examined}");
     }
 }
+
+/// Once all messages are taken, the log frees its blocks. The index of the wildcard class remains, as searches use it.
+#[test]
+fn index_finds_messages_after_log_restarts() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..10_000).for_each(|id| _ = arrive(&mut *engine, id, 1, id));
+    for id in (5_000..10_000).rev().chain(0..5_000) {
+        assert_eq!(post(&mut *engine, id, ANY_SOURCE, tagged(id)), Some(MsgId(id)));
+    }
+    assert_eq!(statistic(&*engine, "unexpected_indexes"), 1.0);
+    for id in 0..100_000 {
+        assert_eq!(arrive(&mut *engine, id, 1, id % 8), None);
+        assert_eq!(post(&mut *engine, id, ANY_SOURCE, tagged(id % 8)), Some(MsgId(id)));
+    }
+}

@@ -249,18 +249,21 @@ impl Log {
         (self.kept, self.most) = (self.most + 1, self.used());
     }
 
-    /// Frees some blocks that [may be freed](Self::give_back).
+    /// Frees some blocks that [may be freed](Self::give_back). Returns whether the log restarts without blocks.
     #[cold]
-    pub(super) fn free_some(&mut self) {
+    #[must_use]
+    pub(super) fn free_some(&mut self) -> bool {
         let with_memory = self.blocks.len() - self.freed;
         let count = with_memory.saturating_sub(self.kept).min(self.unused.len() - self.freed).min(STEP);
         for &block in &self.unused[self.freed..][..count] {
             self.blocks[block as usize] = Vec::new();
         }
         self.freed += count;
-        if self.len == 0 && self.blocks.len() > SMALL && self.blocks.len() - self.freed <= STEP {
+        let restarts = self.len == 0 && self.blocks.len() > SMALL && self.blocks.len() - self.freed <= STEP;
+        if restarts {
             *self = Log { age: self.age, ..Log::new(self.kernel) };
         }
+        restarts
     }
 
     /// Whether a message that had that number and that age waits.

@@ -61,7 +61,7 @@ impl<E: Effort> Hybrid<E> {
         self.until_check = CHECK;
         self.checks += 1;
         self.most = self.most.max(self.entries());
-        self.log.free_some();
+        self.free_log();
         self.indexes.tidy();
         self.wildcards.tidy();
         if self.checks as usize >= CHECKS.max(self.table.slots_len() / 8 / CHECK as usize) {
@@ -73,6 +73,13 @@ impl<E: Effort> Hybrid<E> {
             (self.checks, self.most) = (0, 0);
         }
         self.set_gates();
+    }
+
+    /// Frees some memory of the log.
+    fn free_log(&mut self) {
+        if self.log.free_some() {
+            self.indexes.log_restarted();
+        }
     }
 
     /// Remembers how much memory the engine has, before some of it is freed.
@@ -161,7 +168,7 @@ impl<E: Effort> Hybrid<E> {
         }
         self.log.give_back();
         self.log.give_back();
-        self.log.free_some();
+        self.free_log();
         self.set_gates();
     }
 }
