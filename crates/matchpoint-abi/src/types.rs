@@ -232,7 +232,7 @@ pub struct Calls {
         Option<unsafe extern "C" fn(engine: *mut Engine, pair: u64, tag: u64, ignore: u64) -> Outcome>,
     pub take_receive: Option<unsafe extern "C" fn(engine: *mut Engine, pair: u64, tag: u64) -> Outcome>,
     pub queue_message: Option<
-        unsafe extern "C" fn(engine: *mut Engine, message: u64, pair: u64, tag: u64, place: u64) -> i32,
+        unsafe extern "C" fn(engine: *mut Engine, message: u64, pair: u64, tag: u64, place: u64) -> Outcome,
     >,
     pub queue_receive: Option<
         unsafe extern "C" fn(
@@ -242,7 +242,7 @@ pub struct Calls {
             tag: u64,
             ignore: u64,
             place: u64,
-        ) -> i32,
+        ) -> Outcome,
     >,
     pub arrive_batch: Option<
         unsafe extern "C" fn(

@@ -170,9 +170,9 @@ typedef struct mp_calls {
   mp_outcome (*probe)(struct mp_engine *engine, uint64_t pair, uint64_t tag, uint64_t ignore);
   mp_outcome (*matched_probe)(struct mp_engine *engine, uint64_t pair, uint64_t tag, uint64_t ignore);
   mp_outcome (*take_receive)(struct mp_engine *engine, uint64_t pair, uint64_t tag);
-  int32_t (*queue_message)(struct mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint64_t place);
-  int32_t (*queue_receive)(struct mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
-                           uint64_t place);
+  mp_outcome (*queue_message)(struct mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint64_t place);
+  mp_outcome (*queue_receive)(struct mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
+                              uint64_t place);
   int32_t (*arrive_batch)(struct mp_engine *engine, const struct mp_message *messages, size_t count,
                           struct mp_outcome *outcomes, size_t *done, mp_deliver_fn deliver, void *user);
   int32_t (*cancel)(struct mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore);
@@ -291,18 +291,16 @@ static inline mp_outcome mp_take_receive(mp_engine *engine, uint64_t pair, uint6
   return engine->calls->take_receive(engine, pair, tag);
 }
 
-/* Queues a message after mp_take_receive returned MP_NONE and `place`. No receive may be posted between both calls: one that the
- * message matches would be lost with it.
- * Returns MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_MEMORY or MP_REFUSED_HINT. */
-static inline int32_t mp_queue_message(mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint64_t place) {
+/* Queues a message after mp_take_receive returned MP_NONE and `place`. It matches a receive that was posted between both calls.
+ * Returns as mp_arrive: MP_QUEUED, or MP_MATCHED only if a receive was posted between both calls. */
+static inline mp_outcome mp_queue_message(mp_engine *engine, uint64_t message, uint64_t pair, uint64_t tag, uint64_t place) {
   return engine->calls->queue_message(engine, message, pair, tag, place);
 }
 
-/* Queues a receive after mp_matched_probe returned MP_NONE and `place`. No message may arrive between both calls: one that the
- * receive matches would be lost with it.
- * Returns MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_MEMORY or MP_REFUSED_HINT. */
-static inline int32_t mp_queue_receive(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
-                                       uint64_t place) {
+/* Queues a receive after mp_matched_probe returned MP_NONE and `place`. It matches a message that arrived between both calls.
+ * Returns as mp_post: MP_QUEUED, or MP_MATCHED only if a message arrived between both calls. */
+static inline mp_outcome mp_queue_receive(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
+                                          uint64_t place) {
   return engine->calls->queue_receive(engine, receive, pair, tag, ignore, place);
 }
 

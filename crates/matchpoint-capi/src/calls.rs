@@ -125,8 +125,8 @@ calls! {
     probe(pair: u64, tag: u64, ignore: u64) -> Outcome;
     matched_probe(pair: u64, tag: u64, ignore: u64) -> Outcome;
     take_receive(pair: u64, tag: u64) -> Outcome;
-    queue_message(message: u64, pair: u64, tag: u64, place: u64) -> i32;
-    queue_receive(receive: u64, pair: u64, tag: u64, ignore: u64, place: u64) -> i32;
+    queue_message(message: u64, pair: u64, tag: u64, place: u64) -> Outcome;
+    queue_receive(receive: u64, pair: u64, tag: u64, ignore: u64, place: u64) -> Outcome;
     arrive_batch(
         messages: *const Message, count: usize, outcomes: *mut Outcome, done: *mut usize, deliver: DeliverFn,
         user: *mut c_void

@@ -9,7 +9,7 @@ use matchpoint::hints::HintTable;
 use matchpoint::{
     ContextId, Drained, Engine, Message, MsgId, Pair, Place, Queue, Rank, RecvId, Refused, Selector, Tag,
 };
-use matchpoint_abi::convert::{self, refusal_status};
+use matchpoint_abi::convert;
 use matchpoint_abi::types::{
     self, Attempts, DeliverFn, DrainFn, Entry, Footprint, HintsFn, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE,
     MP_OK, MP_QUEUED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, Outcome, StatisticFn, VisitFn,
@@ -26,9 +26,11 @@ pub(crate) trait Owner: 'static {
 
     fn post_exact(&mut self, receive: u64, pair: Pair, tag: Tag) -> Outcome;
 
-    fn post(&mut self, receive: u64, selector: &Selector) -> Outcome;
+    /// [`Engine::queue_receive`], which without a place is a post.
+    fn post(&mut self, receive: u64, selector: &Selector, place: Place) -> Outcome;
 
-    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag) -> Outcome;
+    /// [`Engine::queue_message`], which without a place is an arrival.
+    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome;
 
     /// Where the lengths are: of the posted receives, of the unexpected messages.
     fn lengths(&self) -> [&u64; 2];
@@ -55,13 +57,13 @@ impl Owner for Hybrid {
     }
 
     #[inline(always)]
-    fn post(&mut self, receive: u64, selector: &Selector) -> Outcome {
-        words(self.post_open_words(receive, selector))
+    fn post(&mut self, receive: u64, selector: &Selector, place: Place) -> Outcome {
+        words(self.post_open_words(receive, selector, place))
     }
 
     #[inline(always)]
-    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag) -> Outcome {
-        words(self.arrive_words(message, pair, tag))
+    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
+        words(self.arrive_words(message, pair, tag, place))
     }
 
     fn lengths(&self) -> [&u64; 2] {
@@ -94,13 +96,13 @@ impl Owner for Dynamic {
         self.posted(answer)
     }
 
-    fn post(&mut self, receive: u64, selector: &Selector) -> Outcome {
-        let answer = self.engine.post_open(RecvId(receive), selector);
+    fn post(&mut self, receive: u64, selector: &Selector, place: Place) -> Outcome {
+        let answer = self.engine.queue_receive(RecvId(receive), selector, place);
         self.posted(answer)
     }
 
-    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag) -> Outcome {
-        let answer = self.engine.arrive(MsgId(message), pair, tag);
+    fn arrive(&mut self, message: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
+        let answer = self.engine.queue_message(MsgId(message), pair, tag, place);
         if let Ok(found) = answer {
             self.add(-i64::from(found.is_some()), i64::from(found.is_none()));
         }
@@ -227,13 +229,13 @@ impl<O: Owner> Kind for Exclusive<O> {
     unsafe fn post(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
         // SAFETY: as above.
-        unsafe { handle.owner() }.post(receive, &selector)
+        unsafe { handle.owner() }.post(receive, &selector, Place::default())
     }
 
     #[inline(always)]
     unsafe fn arrive(handle: &Handle<Self>, message: u64, pair: u64, tag: u64) -> Outcome {
         // SAFETY: as above.
-        unsafe { handle.owner() }.arrive(message, Pair(pair), Tag(tag))
+        unsafe { handle.owner() }.arrive(message, Pair(pair), Tag(tag), Place::default())
     }
 
     #[inline(always)]
@@ -271,12 +273,9 @@ impl<O: Owner> Kind for Exclusive<O> {
     }
 
     #[inline(always)]
-    unsafe fn queue_message(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, place: u64) -> i32 {
+    unsafe fn queue_message(handle: &Handle<Self>, message: u64, pair: u64, tag: u64, place: u64) -> Outcome {
         // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        let queued = owner.engine().queue_message(MsgId(message), Pair(pair), Tag(tag), Place(place));
-        owner.add(0, i64::from(queued.is_ok()));
-        queued.map_or_else(refusal_status, |()| MP_QUEUED)
+        unsafe { handle.owner() }.arrive(message, Pair(pair), Tag(tag), Place(place))
     }
 
     #[inline(always)]
@@ -287,13 +286,10 @@ impl<O: Owner> Kind for Exclusive<O> {
         tag: u64,
         ignore: u64,
         place: u64,
-    ) -> i32 {
+    ) -> Outcome {
         let selector = Selector::of(Pair(pair), tag, ignore);
         // SAFETY: as above.
-        let owner = unsafe { handle.owner() };
-        let queued = owner.engine().queue_receive(RecvId(receive), &selector, Place(place));
-        owner.add(i64::from(queued.is_ok()), 0);
-        queued.map_or_else(refusal_status, |()| MP_QUEUED)
+        unsafe { handle.owner() }.post(receive, &selector, Place(place))
     }
 
     unsafe fn arrive_batch(

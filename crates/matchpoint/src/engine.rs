@@ -199,24 +199,35 @@ pub trait Engine: Send {
         found.ok()?
     }
 
-    /// Queues a message that no posted receive accepts: [`take_receive`](Engine::take_receive) found none, and no receive was
-    /// posted since. `place` is that of [`place`](Engine::place).
+    /// The same as [`arrive`](Engine::arrive), after [`take_receive`](Engine::take_receive) found no receive. The engine may omit a
+    /// second search, if no receive was posted since. `place` is that of [`place`](Engine::place).
     ///
     /// # Errors
     /// As [`arrive`](Engine::arrive).
-    fn queue_message(&mut self, id: MsgId, pair: Pair, tag: Tag, place: Place) -> Result<(), Refused> {
+    fn queue_message(
+        &mut self,
+        id: MsgId,
+        pair: Pair,
+        tag: Tag,
+        place: Place,
+    ) -> Result<Option<RecvId>, Refused> {
         _ = place;
-        self.arrive(id, pair, tag).map(|_| ())
+        self.arrive(id, pair, tag)
     }
 
-    /// Queues a receive that accepts no unexpected message: [`matched_probe`](Engine::matched_probe) found none, and no
-    /// message arrived since.
+    /// The same as [`post_open`](Engine::post_open), after [`matched_probe`](Engine::matched_probe) found no message. The engine may
+    /// omit a second search, if no message arrived since.
     ///
     /// # Errors
     /// As [`post_open`](Engine::post_open).
-    fn queue_receive(&mut self, id: RecvId, selector: &Selector, place: Place) -> Result<(), Refused> {
+    fn queue_receive(
+        &mut self,
+        id: RecvId,
+        selector: &Selector,
+        place: Place,
+    ) -> Result<Option<MsgId>, Refused> {
         _ = place;
-        self.post_open(id, selector).map(|_| ())
+        self.post_open(id, selector)
     }
 
     /// Where an entry with this key would be queued: what a search computes and queueing would compute again. It remains

@@ -5,28 +5,40 @@ mod forwarded;
 
 use forwarded::forwarded;
 use matchpoint::engines::{self, Variant};
-use matchpoint::{Attempts, Engine, Hints, MsgId, Order, Pair, RecvId, Refused, Selector, Tag};
+use matchpoint::{
+    Attempts, ContextId, Engine, Envelope, Hints, Message, MsgId, Order, Pair, Place, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, Tag, Wild,
+};
 use matchpoint_conformance::{Options, check};
 
-/// Posts by a matched probe and then by queueing, and lets messages arrive in the same way.
-struct SearchingFirst(Box<dyn Engine>);
+/// Posts by a matched probe and then by queueing, and lets messages arrive in the same way. `SAME`: the probe searches for what is
+/// queued. Otherwise it searches in a context without entries.
+struct SearchingFirst<const SAME: bool>(Box<dyn Engine>);
 
-impl Engine for SearchingFirst {
+const UNUSED: u64 = 0x7777 << 32;
+
+impl<const SAME: bool> Engine for SearchingFirst<SAME> {
     fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        match self.0.matched_probe(selector) {
+        let (tag, ignore) = selector.tag_and_ignored();
+        let pair = if SAME { selector.pair() } else { Pair(selector.pair().0 ^ UNUSED) };
+        match self.0.matched_probe(&Selector::of(pair, tag, ignore)) {
             None => {
-                let place = self.0.place(selector.pair(), Tag(selector.tag_and_ignored().0));
-                self.0.queue_receive(id, selector, place).map(|()| None)
+                let place = self.0.place(selector.pair(), Tag(tag));
+                let queued = self.0.queue_receive(id, selector, place);
+                assert!(!SAME || !matches!(queued, Ok(Some(_))), "the probe found nothing");
+                queued
             }
             found => Ok(found),
         }
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        match self.0.take_receive(pair, tag) {
+        match self.0.take_receive(if SAME { pair } else { Pair(pair.0 ^ UNUSED) }, tag) {
             None => {
                 let place = self.0.place(pair, tag);
-                self.0.queue_message(id, pair, tag, place).map(|()| None)
+                let queued = self.0.queue_message(id, pair, tag, place);
+                assert!(!SAME || !matches!(queued, Ok(Some(_))), "the search found nothing");
+                queued
             }
             found => Ok(found),
         }
@@ -47,12 +59,121 @@ impl Engine for SearchingFirst {
     }
 }
 
-#[test]
-fn engines_search_first_and_queue_later() {
+fn check_variants<const SAME: bool>() {
     for Variant { name, tight } in engines::variants() {
         let options = Options { streams: 3, fixed_table: tight, ..Options::quick() };
-        let make = || -> Box<dyn Engine> { Box::new(SearchingFirst(engines::create(&name).unwrap())) };
+        let make =
+            || -> Box<dyn Engine> { Box::new(SearchingFirst::<SAME>(engines::create(&name).unwrap())) };
         let report = check(&make, &options).unwrap_or_else(|violation| panic!("{name}\n{violation}"));
         assert!(report.matches > 450, "{name}: {report:?}");
     }
+}
+
+#[test]
+fn engines_search_first_and_queue_later() {
+    check_variants::<true>();
+}
+
+#[test]
+fn queue_calls_without_search_match() {
+    check_variants::<false>();
+}
+
+const CONTEXT: ContextId = ContextId(3);
+const RANK: Rank = Rank(5);
+const PAIR: Pair = Pair(3 << 32 | 5);
+const TAG: Tag = Tag(9);
+
+/// What accepts a message from `RANK` with `TAG`, or one with another tag.
+fn selectors(tag: Tag) -> [Selector; 4] {
+    [
+        Selector::new(CONTEXT, Wild::Is(RANK), Wild::Is(tag)),
+        Selector::new(CONTEXT, Wild::Any, Wild::Is(tag)),
+        Selector::new(CONTEXT, Wild::Is(RANK), Wild::Any),
+        Selector::new(CONTEXT, Wild::Any, Wild::Any),
+    ]
+}
+
+/// Calls a function with each engine, a selector that the engine accepts, and a number of entries that are posted or arrive first.
+fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
+    for Variant { name, tight } in engines::variants() {
+        for (selector, count) in
+            selectors(TAG).iter().flat_map(|of| [0, 1, 2, 20, 300].map(|count| (of, count)))
+        {
+            let mut engine = engines::create(&name).unwrap();
+            engine.set_hints(CONTEXT, engine.demands()).unwrap();
+            let is_refused = engine.post_open(RecvId(1), selector) == Err(Refused::Hint);
+            if !is_refused && (!tight || count == 0) {
+                engine.cancel(&Receive::new(RecvId(1), *selector));
+                case(&mut *engine, selector, count, &format!("{name}: {selector:?} after {count}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn receive_posted_after_search_is_matched() {
+    each_case(|engine, selector, count, case| {
+        for id in 100..100 + count {
+            // With wildcards, if the engine allows them, of several classes. None accepts the message.
+            let others = selectors(Tag(id));
+            let other =
+                Selector::new(ContextId(4), others[id as usize % 4].source(), others[id as usize % 4].tag());
+            let other = if engine.demands() == Hints::default() { other } else { others[0] };
+            assert_eq!(engine.post(Receive::new(RecvId(id), other)), Ok(None), "{case}");
+        }
+        let place = engine.place(PAIR, TAG);
+        for id in 0..2 {
+            assert_eq!(engine.take_receive(PAIR, TAG), None, "{case}");
+            assert_eq!(engine.post(Receive::new(RecvId(id), *selector)), Ok(None), "{case}");
+            // A search of another key finds nothing after the post.
+            assert_eq!(engine.take_receive(Pair(7 << 32), TAG), None, "{case}");
+            let queued = engine.queue_message(MsgId(id), PAIR, TAG, place);
+            assert_eq!(queued, Ok(Some(RecvId(id))), "{case}");
+        }
+        assert_eq!((engine.posted_len() as u64, engine.unexpected_len()), (count, 0), "{case}");
+    });
+}
+
+#[test]
+fn message_arrived_after_probe_is_matched() {
+    each_case(|engine, selector, count, case| {
+        for id in 100..100 + count {
+            let message = Message::new(MsgId(id), Envelope::new(ContextId(4), RANK, Tag(id)));
+            assert_eq!(engine.arrive_message(message), Ok(None), "{case}");
+        }
+        let place = engine.place(selector.pair(), Tag(selector.tag_and_ignored().0));
+        for id in 0..2 {
+            assert_eq!(engine.matched_probe(selector), None, "{case}");
+            assert_eq!(engine.arrive(MsgId(id), PAIR, TAG), Ok(None), "{case}");
+            let queued = engine.queue_receive(RecvId(id), selector, place);
+            assert_eq!(queued, Ok(Some(MsgId(id))), "{case}");
+        }
+        assert_eq!((engine.posted_len(), engine.unexpected_len() as u64), (0, count), "{case}");
+    });
+}
+
+#[test]
+fn message_named_after_probe_is_matched() {
+    each_case(|engine, selector, _, case| {
+        let nameless = Message::new(MsgId(1), Envelope::new(CONTEXT, Rank::UNKNOWN, TAG));
+        if selector.source() != Wild::Is(RANK) || engine.arrive_message(nameless) != Ok(None) {
+            return;
+        }
+        let place = engine.place(selector.pair(), Tag(selector.tag_and_ignored().0));
+        assert_eq!(engine.matched_probe(selector), None, "{case}");
+        assert_eq!(engine.readdress(&nameless, RANK), Ok(Readdressed::Named), "{case}");
+        assert_eq!(engine.queue_receive(RecvId(1), selector, place), Ok(Some(MsgId(1))), "{case}");
+    });
+}
+
+#[test]
+fn queue_call_after_hint_matches() {
+    let mut engine = engines::create("hybrid").unwrap();
+    let any = Selector::new(CONTEXT, Wild::Is(RANK), Wild::Any);
+    engine.arrive(MsgId(1), PAIR, TAG).unwrap();
+    engine.set_hints(CONTEXT, Hints { no_any_tag: true, ..Hints::default() }).unwrap();
+    assert_eq!(engine.matched_probe(&any), None);
+    engine.set_hints(CONTEXT, Hints::default()).unwrap();
+    assert_eq!(engine.queue_receive(RecvId(1), &any, Place::default()), Ok(Some(MsgId(1))));
 }

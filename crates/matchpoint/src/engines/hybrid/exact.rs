@@ -55,7 +55,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     #[inline(never)]
-    fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
+    pub(super) fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
         self.table.len = self.entries();
         let exchanged = self.table.exchange_slowly(key, QUEUE, self.entry::<QUEUE>(id));
         self.note_moving();
@@ -108,17 +108,12 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn post_wildcard_slowly(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
-        if self.log.len() > 0 {
+        if self.log.len() > 0 && self.missed != (pattern, self.log.next_age()) {
             let found = self.indexes.find(&pattern, true, &self.log, &mut self.effort);
             if let Some(number) = found {
                 return Outcome::took(self.take_found(number));
             }
         }
-        self.queue_wildcard(id, pattern)
-    }
-
-    /// Queues a receive with wildcards.
-    pub(super) fn queue_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
         let added = self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER });
         match added {
             Ok(()) => {
@@ -287,15 +282,5 @@ impl<E: Effort> Hybrid<E> {
         self.posted -= 1;
         self.entry_left();
         Some(id)
-    }
-
-    /// Queues a message that no receive accepts.
-    #[inline(always)]
-    pub(super) fn queue_key(&mut self, id: u64, hashed: Hashed) -> Outcome {
-        if self.gate == WILD {
-            self.exchange_slowly::<UNEXPECTED>(id, hashed.0)
-        } else {
-            self.arrive_key(id, hashed)
-        }
     }
 }

@@ -9,7 +9,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 ///
 /// The field order of slots keeps the compiler from loading both words at once, which a processor cannot forward from two
 /// stores.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Key {
     /// A [`Pair`].
     pub(super) pair: u64,
@@ -46,7 +46,7 @@ impl Key {
 }
 
 /// A wildcard class: which fields of a key a receive leaves open.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Class {
     /// Bits of the tag that the receive ignores.
     pub(super) ignore: u64,
@@ -67,7 +67,7 @@ impl Class {
 }
 
 /// What a receive or a probe accepts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Pattern {
     /// [Masked](Class::masked) by the class.
     pub(super) key: Key,
@@ -86,6 +86,12 @@ impl Pattern {
     pub(super) fn new(Pair(pair): Pair, tag: u64, ignore: u64) -> Self {
         let source = if pair as u32 == ANY as u32 { ANY as u32 } else { 0 };
         Pattern { key: Key { pair, tag }, class: Class { ignore, source } }
+    }
+
+    /// The pattern of a receive without wildcards.
+    #[inline(always)]
+    pub(super) const fn exact(key: Key) -> Self {
+        Pattern { key, class: Class::EXACT }
     }
 
     pub(super) fn selector(&self) -> Selector {

@@ -138,6 +138,11 @@ impl Log {
         self.mark >> NUMBER
     }
 
+    /// The age of the next message.
+    pub(super) fn next_age(&self) -> u64 {
+        if self.has_room() { self.age - LANE + self.next() % LANE } else { self.age }
+    }
+
     #[inline(always)]
     fn block_mut(&mut self, block: u64) -> Option<&mut Block> {
         self.blocks.get_mut(block as usize)?.first_mut()

@@ -130,6 +130,7 @@ impl<E: Effort> Hybrid<E> {
             self.table.remove(at, place);
         }
         self.log.set_key(entry.number, new);
+        self.missed = Default::default();
         self.indexes.message_renamed(self.log.age(entry.number));
         Ok(())
     }
@@ -179,7 +180,7 @@ impl<E: Effort> Queues for Hybrid<E> {
 
     fn posted(&self) -> impl Iterator<Item = (u64, Posted)> {
         let exact = self.table.iter(POSTED);
-        let exact = exact.map(|(key, entry)| (Pattern { key, class: Class::EXACT }, entry));
+        let exact = exact.map(|(key, entry)| (Pattern::exact(key), entry));
         exact.chain(self.wildcards.iter()).map(|(pattern, entry)| (entry.number, Posted { pattern, entry }))
     }
 

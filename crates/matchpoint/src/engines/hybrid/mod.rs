@@ -124,6 +124,9 @@ pub struct Hybrid<E: Effort = ()> {
     /// Takes until the next check for memory to give back, checks so far, and the most entries that they saw.
     until_check: u32,
     checks: u32,
+    /// A search without a match: the pattern, and the mark or age of the next entry of the searched queue. While the next entry is
+    /// the same, another search for the pattern finds nothing.
+    missed: (Pattern, u64),
     /// The number of posted receives. Not next to `posts`: the compiler would add to both with one load, which a processor cannot
     /// forward from two stores.
     posted: u64,
@@ -145,23 +148,28 @@ impl<E: Effort> Hybrid<E> {
         self.post_key(id, self.hashed(Key::new(pair, tag)))
     }
 
-    /// [`Engine::post_open`].
+    /// [`Engine::queue_receive`], and without a place [`Engine::post_open`].
     #[inline(always)]
-    pub fn post_open_words(&mut self, id: u64, selector: &Selector) -> Outcome {
+    pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);
         if self.gate & HINTED != 0 && self.hints.admit(selector).is_err() {
             return Outcome::HINT;
         }
         if pattern.class == Class::EXACT {
-            return self.post_key(id, self.hashed(pattern.key));
+            return self.post_key(id, self.placed(pattern.key, place));
         }
         self.post_wildcard(id, pattern)
     }
 
-    /// [`Engine::arrive`].
+    /// [`Engine::queue_message`], and without a place [`Engine::arrive`].
     #[inline(always)]
-    pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
-        self.arrive_key(id, self.hashed(Key::new(pair, tag)))
+    pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
+        let hashed = self.placed(Key::new(pair, tag), place);
+        if place.0 & HASHED != 0 && self.gate == WILD && self.missed == (Pattern::exact(hashed.0), self.posts)
+        {
+            return self.exchange_slowly::<UNEXPECTED>(id, hashed.0);
+        }
+        self.arrive_key(id, hashed)
     }
 }
 
@@ -173,6 +181,7 @@ impl<E: Effort> Hybrid<E> {
             posted: 0,
             until_check: CHECK,
             checks: 0,
+            missed: Default::default(),
             most: 0,
             table: Table::new(hashing),
             log: Log::new(kernel),
@@ -227,8 +236,11 @@ impl<E: Effort> Hybrid<E> {
         let pattern = Pattern::of(selector);
         let key = if pattern.class == Class::EXACT {
             pattern.key
+        } else if let Some(number) = self.indexes.find(&pattern, is_taken, &self.log, &mut self.effort) {
+            self.log.key(number)
         } else {
-            self.log.key(self.indexes.find(&pattern, is_taken, &self.log, &mut self.effort)?)
+            self.missed = (pattern, self.log.next_age());
+            return None;
         };
         let (at, compared) = self.table.find(key);
         self.effort.examined(Queue::Unexpected, compared);
@@ -253,34 +265,43 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     #[inline(always)]
     fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.post_open_words(id.0, selector).map(MsgId)
+        self.queue_receive(id, selector, Place::default())
     }
 
     #[inline(always)]
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        self.arrive_words(id.0, pair, tag).map(RecvId)
+        self.queue_message(id, pair, tag, Place::default())
     }
 
     #[inline(always)]
     fn take_receive(&mut self, pair: Pair, tag: Tag) -> Option<RecvId> {
-        self.take_for(Key::new(pair, tag)).map(RecvId)
+        let key = Key::new(pair, tag);
+        let taken = self.take_for(key).map(RecvId);
+        if taken.is_none() {
+            self.missed = (Pattern::exact(key), self.posts);
+        }
+        taken
     }
 
     #[inline(always)]
-    fn queue_message(&mut self, id: MsgId, pair: Pair, tag: Tag, place: Place) -> Result<(), Refused> {
-        self.queue_key(id.0, self.placed(Key::new(pair, tag), place)).map(RecvId).map(|_| ())
+    fn queue_message(
+        &mut self,
+        id: MsgId,
+        pair: Pair,
+        tag: Tag,
+        place: Place,
+    ) -> Result<Option<RecvId>, Refused> {
+        self.arrive_words(id.0, pair, tag, place).map(RecvId)
     }
 
     #[inline(always)]
-    fn queue_receive(&mut self, id: RecvId, selector: &Selector, place: Place) -> Result<(), Refused> {
-        let pattern = Pattern::of(selector);
-        if self.gate & HINTED != 0 {
-            self.hints.admit(selector)?;
-        }
-        if pattern.class == Class::EXACT {
-            return self.post_key(id.0, self.placed(pattern.key, place)).map(MsgId).map(|_| ());
-        }
-        self.queue_wildcard(id.0, pattern).map(MsgId).map(|_| ())
+    fn queue_receive(
+        &mut self,
+        id: RecvId,
+        selector: &Selector,
+        place: Place,
+    ) -> Result<Option<MsgId>, Refused> {
+        self.post_open_words(id.0, selector, place).map(MsgId)
     }
 
     #[inline(always)]
