@@ -1,39 +1,38 @@
 //! The contract: what every matching engine does, and all that a caller may rely on.
 //!
-//! 1. A message matches a receive when their contexts are equal, and source and tag are each equal or left open.
-//! 2. An arriving message takes the earliest posted receive it matches; if none, it joins the unexpected queue.
-//! 3. A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue.
+//! 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a wildcard in the receive.
+//! 2. An arriving message takes the oldest posted receive that it matches. If there is none, the message joins the unexpected queue.
+//! 3. A posted receive takes the oldest unexpected message that it matches. If there is none, the receive joins the posted queue.
 //!
-//! The remaining laws:
+//! The other laws:
 //!
-//! * Arrivals for a context that nothing was posted to yet are queued, never refused: peers may finish creating a
-//!   communicator first.
-//! * Messages whose source is not known yet ([`Rank::UNKNOWN`]) are ordered among themselves as if all came from one
-//!   source, for they might have: the earliest is taken first, whatever [`Order`] but `None` is promised. Once named, a
-//!   message is ordered by its age among those of its source, however late it was named. Before that, a promise of
-//!   `PerSource` does not order it among named ones: a caller who needs that names it before receives are posted.
-//! * Receives are taken in the order in which they were posted, those from any source included, by nameless messages as
-//!   by others; no [`Order`] but `None` relaxes this.
-//! * After [`Engine::close`] nothing of that context can match, its hints are forgotten, and its id may be reused.
-//! * A [`Refused`] call leaves the engine as it was (of a batch, as the last message before it left it). No call aborts
-//!   for want of memory, but for what [`Engine::statistics`] lists, and [`Engine::close`] and [`Engine::fail_source`] where
-//!   the caller has not [reserved room](Drained). Of engines that several threads call see [there](crate::concurrent).
-//! * Persistent receives (MPI-4.1 §3.9) are posted at each `MPI_Start`; partitioned ones (§4) match once, in a
-//!   context of their own, unseen by probes of the communicator's.
-//! * The length of a message never affects matching: truncation (§3.2.5) is the caller's to find.
-//! * The caller owns locking.
+//! * The engine queues a message for a context without posted receives, because peers may finish the creation of a communicator
+//!   first.
+//! * Messages with an unknown source ([`Rank::UNKNOWN`]) keep their order, because they may be of one source. This holds
+//!   for every [`Order`] but `None`. A message that gets its source keeps its age among the messages of that source. Before,
+//!   `PerSource` does not order it among messages with known source: a caller who needs that order sets sources first.
+//! * Messages take receives in posted order, any-source receives included, whether the source of the message is known or
+//!   not. No [`Order`] but `None` relaxes this.
+//! * After [`Engine::close`] nothing of that context can match, the engine has no hints for it, and the id may be used again.
+//! * A [`Refused`] call leaves the engine unchanged; of a batch, the messages before the refused one have arrived. A failed
+//!   allocation does not abort, except in the cases that [`Engine::statistics`] lists, and in [`Engine::close`] and
+//!   [`Engine::fail_source`] if the caller has not [reserved room](Drained). [Concurrent engines](crate::concurrent) have more cases.
+//! * A persistent receive (MPI-4.1 §3.9) is posted at each `MPI_Start`. A partitioned receive (§4) matches once, in a separate context,
+//!   and probes of the communicator do not find it.
+//! * The length of a message does not affect matching. The caller detects truncation (§3.2.5).
+//! * The caller serializes calls.
 //!
 //! # Withdrawals
 //!
-//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry, so that an engine finds it where
-//! it searches for matches, and needs no map of ids.
+//! [`Engine::cancel`], [`Engine::retract`] and [`Engine::readdress`] get the whole entry. The engine finds the entry where it
+//! searches for matches, and needs no map of ids.
 //!
-//! * The caller passes what it posted, or what arrived: the selector or the envelope is the one that the entry was queued with.
-//! * After [`Readdressed::Named`] the envelope of a message has the named source.
+//! * The caller passes the entry with the selector or the envelope with which it is queued.
+//! * After [`Readdressed::Named`] the envelope of a message has the new source.
 //! * An engine returns true only if an entry with this id and this selector or envelope is queued. It may ignore everything
 //!   but the id, because the caller never passes a queued id with another selector or envelope. A call that does is an error
 //!   of the caller: the engine may withdraw the entry or not.
-//! * An id that is not queued may be passed with any selector or envelope. The answer is then false, or
+//! * An id that is not queued may have any selector or envelope. The engine then returns false, or
 //!   [`Readdressed::NotNameless`].
 
 use std::any::Any;
@@ -44,38 +43,38 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{Hints, Order};
 
-/// What [`Engine::readdress`] came to.
+/// The outcome of [`Engine::readdress`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readdressed {
-    /// No receive that is posted accepts the message under its name: it has that now, and waits on at its age.
+    /// No posted receive accepts the message. It has the source now, and keeps its age.
     Named,
-    /// This receive, the earliest posted that accepts it under its name, has taken it: neither is queued any more.
+    /// The message took this receive, the oldest that accepts it. Neither is queued any more.
     Matched(RecvId),
-    /// Nothing changed. No message of that id waits nameless: it was taken, withdrawn or named before, or never came; or
-    /// the envelope passed names a source; or the name given is [`Rank::UNKNOWN`], which is none.
+    /// Nothing changed. No message with that id and an unknown source is queued; or the envelope has a source; or the new source
+    /// is [`Rank::UNKNOWN`].
     NotNameless,
 }
 
-/// What [`Engine::close`] and [`Engine::fail_source`] took out, oldest first. They add to what is there already.
+/// Entries that [`Engine::close`] and [`Engine::fail_source`] removed, oldest first. The calls append.
 ///
-/// A caller that must survive without memory reserves room beforehand: for as many receives, and pending ones, and for as
-/// many messages as are [queued in the context](Engine::queued_in).
+/// A caller that must not abort without memory reserves room first: for the receives, the pending receives and the
+/// messages that are [queued in the context](Engine::queued_in).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
     /// Receives that are no longer posted.
     pub receives: Vec<RecvId>,
     /// Messages that are no longer queued.
     pub messages: Vec<MsgId>,
-    /// Receives that stay posted although the failed source might have been the one to serve them
+    /// Any-source receives, which stay posted, although the failed source may be the expected one
     /// (`MPI_ERR_PROC_FAILED_PENDING`).
     pub pending: Vec<RecvId>,
 }
 
-/// What is done with a message that has found its receive, the protocol work: a copy, or a request for the data. It is told
-/// the message's number in its batch, and the receive.
+/// A callback for a message that took a receive, for protocol work: a copy, or a request for the data. Its arguments are the
+/// number of the message in its batch, and the receive.
 pub type Deliver<'a> = dyn Fn(usize, RecvId) + Sync + 'a;
 
-/// A batch that is its messages in turn: `deliver` is told of each that `arrive` says has taken a receive, before the next arrives.
+/// Messages of a batch arrive in turn. `deliver` is called for each one that takes a receive, before the next one arrives.
 ///
 /// # Errors
 /// As [`Engine::arrive_batch`].
@@ -174,16 +173,14 @@ pub trait Engine: Send {
     /// [named](Engine::readdress) later.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if the message would wait where `no_unexpected` was asserted, else [`Refused::Full`] or
-    /// [`Refused::Memory`].
+    /// [`Refused::Hint`] if the message would be queued under `no_unexpected`, else [`Refused::Full`] or [`Refused::Memory`].
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
-    /// The message that a receive with `selector` would take now, left in place (`MPI_Iprobe`). A selector that
+    /// Returns the message that a receive with `selector` would take now, and leaves it queued (`MPI_Iprobe`). A selector that
     /// breaks an assertion finds nothing.
     fn probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
-    /// The message that a receive with `selector` would take now, taken: no receive or probe sees it any more
-    /// (`MPI_Improbe`).
+    /// Removes and returns the message that a receive with `selector` would take now (`MPI_Improbe`).
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId>;
 
     /// Takes the receive that a message would take now. Queues nothing: a library that creates a descriptor only for an
@@ -230,8 +227,8 @@ pub trait Engine: Send {
         self.post_open(id, selector)
     }
 
-    /// Where an entry with this key would be queued: what a search computes and queueing would compute again. It remains
-    /// valid as long as the engine.
+    /// Where an entry with this key would be queued. A search computes it, and queueing need not compute it again. It is valid as
+    /// long as the engine exists.
     fn place(&self, pair: Pair, tag: Tag) -> Place {
         _ = (pair, tag);
         Place::default()
@@ -250,45 +247,44 @@ pub trait Engine: Send {
     /// True: it was still queued, and no longer is. See [withdrawals](self#withdrawals).
     fn retract(&mut self, message: &Message) -> bool;
 
-    /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It takes the earliest posted receive
-    /// that it matches under that name (rule 2); if none, it waits on, at its age.
+    /// Sets the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. The message then takes the oldest posted
+    /// receive that it matches (rule 2). If there is none, the message keeps its age in the queue.
     ///
     /// The caller passes the message as it is queued. Its `envelope.source` is therefore [`Rank::UNKNOWN`]; any other source
     /// yields [`Readdressed::NotNameless`]. See [withdrawals](self#withdrawals).
     ///
-    /// Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an
-    /// older one.
+    /// A caller that sets the source of several messages begins with the oldest. Otherwise a younger message takes the receive of
+    /// an older one.
     ///
     /// # Errors
-    /// [`Refused::Memory`], or [`Refused::Full`] if the engine's own numbering of entries has come to its end. The message
-    /// waits, nameless, at its age, and the call may be tried again: let to arrive anew it would lose its place.
+    /// [`Refused::Memory`], or [`Refused::Full`] if the engine has no more numbers for entries. The message keeps the unknown source
+    /// and its age. The caller may repeat the call.
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// Replaces the assertions on a context.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if what is queued already breaks one of them, else [`Refused::Memory`].
+    /// [`Refused::Hint`] if a queued entry breaks one of them, else [`Refused::Memory`].
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
-    /// Takes out all that is queued in `context` and forgets its hints (`MPI_Comm_free`).
+    /// Removes all entries of `context`, and its hints.
     fn close(&mut self, context: ContextId, drained: &mut Drained);
 
-    /// A peer died (the ULFM proposal to the MPI Forum; not in MPI-4.1): takes out the posted receives that name it, keeps what had
-    /// arrived from it, and lists the receives from any source of this context, which stay posted, as pending.
+    /// A process failed (ULFM, a proposal to the MPI Forum): removes the posted receives that name it, keeps its messages, and
+    /// lists any-source receives of this context, which stay posted, as pending.
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// Calls `each` for all that is in `queue`, over all contexts, oldest first.
+    /// Calls `each` for all entries of `queue`, of all contexts, oldest first.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// Number of receives posted.
+    /// Number of posted receives.
     fn posted_len(&self) -> usize;
 
-    /// Number of messages unexpected.
+    /// Number of unexpected messages.
     fn unexpected_len(&self) -> usize;
 
-    /// Number of receives posted and of messages unexpected in `context`: what [`close`](Engine::close) would take out,
-    /// so that a caller who must survive without memory can have room for it. It allocates nothing in an engine of ours.
-    /// O(entries queued), or O(1) where the engine says so.
+    /// Numbers of posted receives and of unexpected messages in `context`, which [`close`](Engine::close) would remove. A caller
+    /// can reserve room for them. Allocates nothing. O(queued entries), or O(1) if the engine's documentation says so.
     fn queued_in(&self, context: ContextId) -> (usize, usize) {
         let (mut receives, mut messages) = (0, 0);
         self.visit(Queue::Posted, &mut |entry| receives += usize::from(entry.context() == context));
@@ -299,8 +295,8 @@ pub trait Engine: Send {
     /// The same as [`Engine::arrive`] on each message in turn; appends the outcomes to `out`.
     ///
     /// # Errors
-    /// Stops at the first message refused: `out` then has grown by the number of messages before it. That is none if
-    /// there is no memory for `out` to grow by all of them.
+    /// Stops at the first refused message: `out` has grown by the number of messages before it. Without memory for all outcomes it
+    /// has not grown, and no message has arrived.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         one_by_one(
             messages,
@@ -310,18 +306,18 @@ pub trait Engine: Send {
         )
     }
 
-    /// The same as [`Engine::arrive_batch`], and calls `deliver` once for each message that takes a receive, as soon as that
-    /// is certain, and before it returns. An engine that has threads of its own calls it from several of them at once, in any
-    /// order; if it panics there, so does this call, once all of the batch is matched and the others are delivered: with what the
-    /// first panic brought. What later ones bring is leaked. In other engines the messages behind one that panics have not arrived.
+    /// The same as [`Engine::arrive_batch`], and calls `deliver` once for each message that takes a receive, before it returns. An
+    /// engine with worker threads calls `deliver` in several threads at once, in any order.
     ///
-    /// Threads of an engine have the stack that the standard library gives a thread (2 MiB, or what `RUST_MIN_STACK` says),
-    /// are called `matchpoint-worker`, and mask the signals that the thread masked that handed in the first batch: a program
-    /// whose handlers are to run in certain threads masks its signals there before. Any delivery may be in such a thread, or
-    /// in the calling one, and where the next one is may differ.
+    /// If `deliver` panics in an engine with worker threads, the engine matches and delivers the rest of the batch. Then this call
+    /// panics with the value of the first panic, and leaks the values of later ones. In other engines the messages after the panic have
+    /// not arrived.
+    ///
+    /// A worker thread has the stack size of the standard library (2 MiB, or `RUST_MIN_STACK`), the name `matchpoint-worker`, and the
+    /// signal mask of the thread that hands in the first batch. The thread of a delivery may differ from call to call.
     ///
     /// # Errors
-    /// As [`Engine::arrive_batch`]; nothing is delivered of messages from the one refused on.
+    /// As [`Engine::arrive_batch`]. The refused message and later ones are not delivered.
     fn deliver_batch(
         &mut self,
         messages: &[Message],
@@ -353,19 +349,18 @@ pub trait Engine: Send {
     /// Bytes in use.
     fn footprint(&self) -> Footprint;
 
-    /// Entries examined so far: zero forever in an engine that was built without counting.
+    /// Entries compared so far; zero in an engine built without counting.
     fn attempts(&self) -> Attempts {
         Attempts::default()
     }
 
-    /// What only this engine has to tell: name, with its unit, and value. Nothing from an engine built without
-    /// counting, unless it knows anyway.
+    /// Values of this engine only: a name with its unit, and the value. An engine that does not count returns those without cost.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
 }
 
-/// Structs become words before the call: nothing passes through memory.
+/// Calls with structs, which become scalars before the call: nothing passes through memory.
 impl dyn Engine + '_ {
     /// [`post_exact`](Engine::post_exact) or [`post_open`](Engine::post_open), as the receive needs.
     ///

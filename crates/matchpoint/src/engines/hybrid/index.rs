@@ -189,11 +189,6 @@ impl Indexes {
         }
     }
 
-    /// All blocks left the log.
-    pub(super) fn log_restarted(&mut self) {
-        self.all.iter_mut().for_each(|index| index.end.block = Position::START.block);
-    }
-
     /// Removes all indexes.
     pub(super) fn clear(&mut self) {
         while !self.all.is_empty() {

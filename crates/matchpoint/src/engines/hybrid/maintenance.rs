@@ -78,7 +78,7 @@ impl<E: Effort> Hybrid<E> {
     /// Frees some memory of the log.
     fn free_log(&mut self) {
         if self.log.free_some() {
-            self.indexes.log_restarted();
+            self.indexes.clear();
         }
     }
 

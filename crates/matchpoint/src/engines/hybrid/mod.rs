@@ -124,9 +124,6 @@ pub struct Hybrid<E: Effort = ()> {
     /// Takes until the next check for memory to give back, checks so far, and the most entries that they saw.
     until_check: u32,
     checks: u32,
-    /// A search without a match: the pattern, and the mark or age of the next entry of the searched queue. While the next entry is
-    /// the same, another search for the pattern finds nothing.
-    missed: (Pattern, u64),
     /// The number of posted receives. Not next to `posts`: the compiler would add to both with one load, which a processor cannot
     /// forward from two stores.
     posted: u64,
@@ -135,6 +132,9 @@ pub struct Hybrid<E: Effort = ()> {
     log: Log,
     wildcards: Wildcards,
     indexes: Indexes,
+    /// A search without a match: the pattern, and the mark or age of the next entry of the searched queue. While the next entry is
+    /// the same, another search for the pattern finds nothing.
+    missed: (Pattern, u64),
     hints: HintTable,
     peak_bytes: u64,
     effort: E,
