@@ -60,8 +60,8 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn give_back(&mut self) {
         self.until_check = CHECK;
         self.checks += 1;
-        self.most = self.most.max(self.entries());
-        self.log.free_some();
+        self.most = self.most.max(self.entries()).max(self.reserved);
+        self.log.free_some(self.reserved);
         self.indexes.tidy();
         self.wildcards.tidy();
         if self.checks as usize >= CHECKS.max(self.table.slots_len() / 8 / CHECK as usize) {
@@ -151,7 +151,7 @@ impl<E: Effort> Hybrid<E> {
     /// Gives back memory after many entries were removed: in steps, which calls make from now on.
     pub(super) fn release(&mut self) {
         self.note_peak();
-        let entries = self.entries();
+        let entries = self.entries().max(self.reserved);
         self.table.shrink(entries);
         self.wildcards.shrink(entries);
         self.wildcards.tidy();
@@ -162,8 +162,20 @@ impl<E: Effort> Hybrid<E> {
         }
         self.log.give_back();
         self.log.give_back();
-        self.log.free_some();
+        self.log.free_some(self.reserved);
         self.set_gates();
+    }
+
+    /// Reserves memory for so many more entries.
+    pub(super) fn reserve_memory(&mut self, entries: usize) -> Result<(), Refused> {
+        let keys = self.entries() + entries.min(1 << 30);
+        self.wildcards.reserve(entries)?;
+        self.log.reserve(entries)?;
+        self.table.reserve(keys)?;
+        // Each queued key can need a block for one more entry. Another key needs two entries for a block.
+        self.table.duplicates.reserve(entries / 2 + entries.min(self.entries()) / 2 + 1)?;
+        self.reserved = keys;
+        Ok(())
     }
 }
 
