@@ -281,6 +281,7 @@ pub struct Calls {
     >,
     pub length: Option<unsafe extern "C" fn(engine: *mut Engine, queue: i32) -> i64>,
     pub order: Option<unsafe extern "C" fn(engine: *mut Engine) -> i32>,
+    pub reserve: Option<unsafe extern "C" fn(engine: *mut Engine, entries: usize) -> i32>,
     pub footprint:
         Option<unsafe extern "C" fn(engine: *mut Engine, footprint: *mut Footprint, size: usize) -> i32>,
     pub attempts:

@@ -185,6 +185,7 @@ typedef struct mp_calls {
   int32_t (*visit)(struct mp_engine *engine, int32_t queue, mp_visit_fn each, void *user);
   int64_t (*length)(struct mp_engine *engine, int32_t queue);
   int32_t (*order)(struct mp_engine *engine);
+  int32_t (*reserve)(struct mp_engine *engine, size_t entries);
   int32_t (*footprint)(struct mp_engine *engine, struct mp_footprint *footprint, size_t size);
   int32_t (*attempts)(struct mp_engine *engine, struct mp_attempts *attempts, size_t size);
   int32_t (*statistics)(struct mp_engine *engine, mp_statistic_fn each, void *user);
@@ -302,6 +303,14 @@ static inline mp_outcome mp_queue_message(mp_engine *engine, uint64_t message, u
 static inline mp_outcome mp_queue_receive(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag, uint64_t ignore,
                                           uint64_t place) {
   return engine->calls->queue_receive(engine, receive, pair, tag, ignore, place);
+}
+
+/* Reserves memory for `entries` more entries, in any mix of both queues. Until so many are queued or named, no post, arrival, queue
+ * call or mp_readdress returns MP_REFUSED_MEMORY. The memory remains reserved until the next call of mp_reserve. 0 ends the
+ * reservation. O(entries). Engines other than "hybrid" and "list" cannot reserve memory. With MP_ANY_THREAD: MP_INVALID.
+ * Returns MP_OK or MP_REFUSED_MEMORY. */
+static inline int32_t mp_reserve(mp_engine *engine, size_t entries) {
+  return engine->calls->reserve(engine, entries);
 }
 
 /* --- Batches. --- */

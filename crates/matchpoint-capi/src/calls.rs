@@ -141,6 +141,7 @@ calls! {
     visit(queue: i32, each: VisitFn, user: *mut c_void) -> i32;
     length(queue: i32) -> i64;
     order() -> i32;
+    reserve(entries: usize) -> i32;
     footprint(footprint: *mut Footprint, size: usize) -> i32;
     attempts(attempts: *mut Attempts, size: usize) -> i32;
     statistics(each: StatisticFn, user: *mut c_void) -> i32;

@@ -418,6 +418,11 @@ impl<O: Owner> Kind for Exclusive<O> {
         convert::order_number(unsafe { handle.owner() }.engine().order())
     }
 
+    unsafe fn reserve(handle: &Handle<Self>, entries: usize) -> i32 {
+        // SAFETY: as above.
+        done(unsafe { handle.owner() }.engine().reserve(entries))
+    }
+
     unsafe fn footprint(handle: &Handle<Self>, footprint: *mut Footprint, size: usize) -> i32 {
         // SAFETY: as above.
         unsafe { write_struct(Footprint::from(handle.owner().engine().footprint()), footprint, size) }

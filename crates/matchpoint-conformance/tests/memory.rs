@@ -10,8 +10,8 @@ use alone::Alone;
 use cap::Cap;
 use matchpoint::event::Outcome;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Readdressed, Receive,
-    RecvId, Refused, Selector, Tag, TagMask, Wild, concurrent, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Pair, Queue, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, Tag, TagMask, Wild, concurrent, engines,
 };
 use matchpoint_conformance::{Choices, Judge, generate};
 
@@ -337,7 +337,97 @@ fn sparse_log_without_memory() {
     }
 }
 
+/// Plays calls that allocate no byte.
+fn without_memory<T>(call: impl FnOnce() -> T) -> T {
+    MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
+    let result = call();
+    MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
+    result
+}
+
+/// Takes receives of context 0 and messages of context 1 that have these tags.
+fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
+    for at in tags {
+        assert_eq!(engine.arrive(MsgId(at), Pair(at % 3), Tag(at)), Ok(Some(RecvId(at))));
+        let taken = engine.post_exact(RecvId(at), Pair(1 << 32 | at % 3), Tag(at));
+        assert_eq!(taken, Ok(Some(MsgId(at))));
+    }
+}
+
+/// Queues a receive of context 0 or a message of context 1, which do not match.
+fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Refused> {
+    let receive = |engine: &mut dyn Engine, selector| {
+        engine.post(Receive::new(RecvId(at), selector)).map(|taken| taken.is_none())
+    };
+    match choice % 6 {
+        0 => receive(engine, Selector::of(Pair(at % 3), at, 0)),
+        1 => receive(engine, Selector::of(Pair(9), at % 40, 0)),
+        2 => engine.arrive(MsgId(at), Pair(1 << 32 | at % 3), Tag(at)).map(|taken| taken.is_none()),
+        3 => engine.arrive(MsgId(at), Pair(1 << 32 | 8), Tag(at % 40)).map(|taken| taken.is_none()),
+        _ => {
+            let source = if choice / 6 % 2 == 0 { u64::from(u32::MAX) } else { at % 5 };
+            receive(engine, Selector::of(Pair(source), at << 20, 1 << (choice / 12 % 20)))
+        }
+    }
+}
+
+/// With reserved memory, so many entries of any mix are queued without another byte.
+fn reserved_entries_need_no_memory(name: &str) {
+    // Entries in each queue: at first, when memory is reserved, after it. How many are then queued.
+    let cases = [
+        [0, 0, 0, 1],
+        [0, 0, 0, 64],
+        [0, 0, 0, 4000],
+        [40_000, 0, 0, 3000],
+        [3000, 3000, 3000, 3000],
+        [700, 700, 700, 699],
+        [40_000, 40_000, 0, 500],
+        [40_000, 40_000, 0, 12_000],
+        [20_000, 500, 5, 2000],
+    ];
+    for (case, [first, reserved, left, count]) in cases.into_iter().enumerate() {
+        for seed in 0..8 {
+            let mut choices = Choices::Seed(seed);
+            let mut engine = engines::create(name).unwrap();
+            for at in 0..first {
+                assert_eq!(engine.post_exact(RecvId(at), Pair(at % 3), Tag(at)), Ok(None));
+                assert_eq!(engine.arrive(MsgId(at), Pair(1 << 32 | at % 3), Tag(at)), Ok(None));
+            }
+            take_entries(&mut *engine, reserved..first);
+            assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");
+            let mut drained = Drained::default();
+            // Memory is given back in the meantime, with memory for smaller tables or without.
+            let mut leave = || {
+                take_entries(&mut *engine, left..reserved);
+                engine.close(ContextId(5), &mut drained);
+            };
+            if seed % 2 == 0 {
+                leave()
+            } else {
+                without_memory(leave)
+            }
+            for at in 0..count {
+                let choice = match seed {
+                    // One kind of entries. The first kind are duplicates of all queued receives.
+                    0..6 => seed + 6 * choices.below(40),
+                    _ => choices.below(240),
+                };
+                let queued = without_memory(|| queue_entry(&mut *engine, at, choice));
+                assert_eq!(queued, Ok(true), "{name}: case {case}, seed {seed}, entry {at}");
+            }
+            assert_eq!(engine.posted_len() + engine.unexpected_len(), (2 * left + count) as usize);
+        }
+    }
+    let mut engine = engines::create(name).unwrap();
+    assert_eq!(engine.reserve(usize::MAX), Err(Refused::Memory), "{name}");
+    assert_eq!(without_memory(|| engine.reserve(10_000)), Err(Refused::Memory), "{name}");
+    assert_eq!(without_memory(|| engine.reserve(0)), Ok(()), "{name}");
+}
+
 fn main() {
+    for name in ["list", "hybrid:seed=0", "hybrid"] {
+        reserved_entries_need_no_memory(name);
+    }
     found_by_its_source_without_memory();
     sparse_log_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {

@@ -234,6 +234,16 @@ pub trait Engine: Send {
         Place::default()
     }
 
+    /// Reserves memory for `entries` more entries, in any mix of both queues. Until so many are queued or get a source, no call that
+    /// queues or names an entry is refused with [`Refused::Memory`]. The memory remains reserved until the next call of `reserve`;
+    /// `reserve(0)` ends the reservation. An engine that cannot reserve memory refuses every call.
+    ///
+    /// # Errors
+    /// [`Refused::Memory`]. No memory is reserved then.
+    fn reserve(&mut self, entries: usize) -> Result<(), Refused> {
+        if entries == 0 { Ok(()) } else { Err(Refused::Memory) }
+    }
+
     /// The engine as its own type, for callers that have a faster way to call that type.
     fn as_any(&self) -> Option<&dyn Any> {
         None

@@ -110,7 +110,8 @@ static void matching(mp_engine *engine) {
     CHECK(mp_close(engine, 1, NULL, NULL) == MP_OK && lengths_are(engine, 0, 0));
 }
 
-static void searching_first(mp_engine *engine) {
+static void searching_first(mp_engine *engine, const char *name) {
+    const int32_t reserved = strcmp(name, "hybrid") == 0 || strcmp(name, "list") == 0 ? MP_OK : MP_REFUSED_MEMORY;
     const uint64_t pair = mp_pair(2, 3);
     mp_outcome found;
 
@@ -118,8 +119,11 @@ static void searching_first(mp_engine *engine) {
         CHECK(is(mp_take_receive(engine, pair, 7), MP_INVALID, 0));
         CHECK(is(mp_queue_message(engine, 1, pair, 7, 0), MP_INVALID, 0));
         CHECK(is(mp_queue_receive(engine, 1, pair, 7, 0, 0), MP_INVALID, 0));
+        CHECK(mp_reserve(engine, 1) == MP_INVALID);
         return;
     }
+    CHECK(mp_reserve(engine, 100) == reserved);
+    CHECK(mp_reserve(engine, SIZE_MAX) == MP_REFUSED_MEMORY && mp_reserve(engine, 0) == MP_OK);
     found = mp_take_receive(engine, pair, 7);
     CHECK(is_none(found) && lengths_are(engine, 0, 0));
     CHECK(is(mp_queue_message(engine, 1, pair, 7, found.id), MP_QUEUED, 0) && lengths_are(engine, 0, 1));
@@ -344,7 +348,7 @@ int main(int count, char **arguments) {
     CHECK(mp_create(name, flags, &engine, NULL, 0) == MP_OK);
     invalid_arguments_change_nothing(engine);
     matching(engine);
-    searching_first(engine);
+    searching_first(engine, name);
     a_batch_ends_where_it_is_refused(engine);
     matched_messages_are_delivered(engine);
     withdrawing_and_naming(engine);

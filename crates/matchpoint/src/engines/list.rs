@@ -101,6 +101,11 @@ impl<E: Effort> Engine for List<E> {
         take(&mut self.unexpected, at).map(|message| message.id)
     }
 
+    fn reserve(&mut self, entries: usize) -> Result<(), Refused> {
+        self.posted.try_reserve(entries).map_err(|_| Refused::Memory)?;
+        self.unexpected.try_reserve(entries).map_err(|_| Refused::Memory)
+    }
+
     fn cancel(&mut self, receive: &Receive) -> bool {
         let at = self.posted.iter().position(|posted| posted.id == receive.id);
         at.and_then(|at| self.posted.remove(at)).is_some()

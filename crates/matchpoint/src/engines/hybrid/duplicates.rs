@@ -88,6 +88,8 @@ pub(super) struct Duplicates {
     pieces: Vec<*mut Block>,
     free: Link,
     used: usize,
+    /// Pieces that are reserved.
+    pub(super) kept: usize,
     /// Whether a block was in use since the last call of [`give_back`](Self::give_back).
     was_used: bool,
 }
@@ -97,7 +99,7 @@ unsafe impl Send for Duplicates {}
 
 impl Default for Duplicates {
     fn default() -> Self {
-        Duplicates { pieces: Vec::new(), free: Link::NONE, used: 0, was_used: false }
+        Duplicates { pieces: Vec::new(), free: Link::NONE, used: 0, kept: 0, was_used: false }
     }
 }
 
@@ -190,9 +192,21 @@ impl Duplicates {
         if next == block { Link::NONE } else { next }
     }
 
-    /// Frees all memory, if no block was in use since the last call. While a program has `entries`, the first piece remains.
+    /// Makes room for so many more blocks.
+    pub(super) fn reserve(&mut self, blocks: usize) -> Result<(), Refused> {
+        let pieces = (self.used + blocks).div_ceil(PIECE);
+        while self.pieces.len() < pieces {
+            self.grow()?;
+        }
+        self.kept = pieces;
+        Ok(())
+    }
+
+    /// Frees all memory, if no block was in use since the last call and none is reserved. While a program has `entries`, the first
+    /// piece remains.
     pub(super) fn give_back(&mut self, entries: usize) {
-        if self.used == 0 && !self.was_used && (entries == 0 || self.pieces.len() > 1) {
+        let is_idle = self.used == 0 && !self.was_used && self.kept == 0;
+        if is_idle && (entries == 0 || self.pieces.len() > 1) {
             *self = Duplicates::default();
         }
         self.was_used = self.used > 0;

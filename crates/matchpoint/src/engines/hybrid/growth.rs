@@ -57,6 +57,23 @@ impl Table {
         Ok(())
     }
 
+    /// Makes room for so many keys: no call that adds one of them needs memory.
+    pub(super) fn reserve(&mut self, keys: usize) -> Result<(), Refused> {
+        self.begin(keys)?;
+        self.move_all();
+        if self.row.len() < 2 * keys {
+            self.resize((2 * keys).next_power_of_two()).ok_or(Refused::Memory)?;
+        }
+        self.move_all();
+        Ok(())
+    }
+
+    fn move_all(&mut self) {
+        while !self.old.is_none() {
+            self.move_slots();
+        }
+    }
+
     /// Adds a key, which the table does not have, with one entry. The caller has [moved some slots](Self::move_some).
     pub(super) fn insert(&mut self, key: Key, queue: u64, entry: Entry) -> Result<(), Refused> {
         self.begin(0)?;

@@ -176,7 +176,7 @@ impl Log {
     #[inline(never)]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
         if !self.has_room() {
-            let block = self.allocate().map_err(|_| Refused::Memory)?;
+            let block = self.allocate()?;
             self.mark = (u64::from(block) * LANE) << NUMBER | UNEXPECTED;
             self.end = (u64::from(block) + 1) * LANE;
         }
@@ -184,25 +184,9 @@ impl Log {
     }
 
     /// Appends a block to the list.
-    fn allocate(&mut self) -> Result<u32, TryReserveError> {
-        if self.unused.is_empty() {
-            self.blocks.try_reserve(1)?;
-            self.waiting.try_reserve(1)?;
-            // So that every block can leave the list without memory.
-            self.unused.try_reserve(self.blocks.len() + 1)?;
-            self.unused.push(self.blocks.len() as u32);
-            self.blocks.push(Vec::new());
-            self.waiting.push(0);
-            self.freed = 1;
-        }
-        let block = self.unused[self.unused.len() - 1];
-        if self.freed == self.unused.len() {
-            let memory = &mut self.blocks[block as usize];
-            memory.try_reserve_exact(1)?;
-            memory.push(Block::EMPTY);
-            self.freed -= 1;
-        }
-        self.unused.pop();
+    fn allocate(&mut self) -> Result<u32, Refused> {
+        self.reserve(1)?;
+        let block = self.unused.pop().expect("a block is reserved");
         self.most = self.most.max(self.used());
         let before = std::mem::replace(&mut self.last, block);
         match self.block_mut(before.into()) {
@@ -214,6 +198,35 @@ impl Log {
         self.waiting[block as usize] = u64::MAX;
         self.age += LANE;
         Ok(block)
+    }
+
+    /// Makes room for so many messages, in blocks that are not in the list.
+    pub(super) fn reserve(&mut self, messages: usize) -> Result<(), Refused> {
+        while self.unused.len() - self.freed < messages.div_ceil(LANES) {
+            self.add_unused().map_err(|_| Refused::Memory)?;
+        }
+        Ok(())
+    }
+
+    /// Adds an unused block with memory.
+    fn add_unused(&mut self) -> Result<(), TryReserveError> {
+        if self.freed == 0 {
+            self.blocks.try_reserve(1)?;
+            self.waiting.try_reserve(1)?;
+            // So that every block can leave the list without memory.
+            self.unused.try_reserve(self.blocks.len() + 1)?;
+            self.unused.push(self.blocks.len() as u32);
+            let last = self.unused.len() - 1;
+            self.unused.swap(0, last);
+            self.blocks.push(Vec::new());
+            self.waiting.push(0);
+            self.freed = 1;
+        }
+        let memory = &mut self.blocks[self.unused[self.freed - 1] as usize];
+        memory.try_reserve_exact(1)?;
+        memory.push(Block::EMPTY);
+        self.freed -= 1;
+        Ok(())
     }
 
     /// The message of that number was taken. Returns whether its block [has to leave](Self::unlink).
@@ -254,17 +267,20 @@ impl Log {
         (self.kept, self.most) = (self.most + 1, self.used());
     }
 
-    /// Frees some blocks that [may be freed](Self::give_back). Returns whether the log restarts without blocks.
+    /// Frees some blocks that [may be freed](Self::give_back), but not those for `reserved` messages. Returns whether the log restarts
+    /// without blocks.
     #[cold]
     #[must_use]
-    pub(super) fn free_some(&mut self) -> bool {
+    pub(super) fn free_some(&mut self, reserved: usize) -> bool {
         let with_memory = self.blocks.len() - self.freed;
-        let count = with_memory.saturating_sub(self.kept).min(self.unused.len() - self.freed).min(STEP);
+        let unused = (self.unused.len() - self.freed).saturating_sub(reserved.div_ceil(LANES));
+        let count = with_memory.saturating_sub(self.kept).min(unused).min(STEP);
         for &block in &self.unused[self.freed..][..count] {
             self.blocks[block as usize] = Vec::new();
         }
         self.freed += count;
-        let restarts = self.len == 0 && self.blocks.len() > SMALL && self.blocks.len() - self.freed <= STEP;
+        let is_small = self.blocks.len() <= SMALL || self.blocks.len() - self.freed > STEP;
+        let restarts = reserved == 0 && self.len == 0 && !is_small;
         if restarts {
             *self = Log { age: self.age, ..Log::new(self.kernel) };
         }

@@ -60,7 +60,7 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn give_back(&mut self) {
         self.until_check = CHECK;
         self.checks += 1;
-        self.most = self.most.max(self.entries());
+        self.most = self.most.max(self.entries()).max(self.reserved);
         self.free_log();
         self.indexes.tidy();
         self.wildcards.tidy();
@@ -77,7 +77,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// Frees some memory of the log.
     fn free_log(&mut self) {
-        if self.log.free_some() {
+        if self.log.free_some(self.reserved) {
             self.indexes.clear();
         }
     }
@@ -158,7 +158,7 @@ impl<E: Effort> Hybrid<E> {
     /// Gives back memory after many entries were removed: in steps, which calls make from now on.
     pub(super) fn release(&mut self) {
         self.note_peak();
-        let entries = self.entries();
+        let entries = self.entries().max(self.reserved);
         self.table.shrink(entries);
         self.wildcards.shrink(entries);
         self.wildcards.tidy();
@@ -171,6 +171,18 @@ impl<E: Effort> Hybrid<E> {
         self.log.give_back();
         self.free_log();
         self.set_gates();
+    }
+
+    /// Reserves memory for so many more entries.
+    pub(super) fn reserve_memory(&mut self, entries: usize) -> Result<(), Refused> {
+        let keys = self.entries() + entries.min(1 << 30);
+        self.wildcards.reserve(entries)?;
+        self.log.reserve(entries)?;
+        self.table.reserve(keys)?;
+        // Each queued key can need a block for one more entry. Another key needs two entries for a block.
+        self.table.duplicates.reserve(entries / 2 + entries.min(self.entries()) / 2 + 1)?;
+        self.reserved = keys;
+        Ok(())
     }
 }
 

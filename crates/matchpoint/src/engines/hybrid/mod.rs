@@ -128,6 +128,8 @@ pub struct Hybrid<E: Effort = ()> {
     /// forward from two stores.
     posted: u64,
     most: usize,
+    /// With so many entries the reserved memory is in use, or 0.
+    reserved: usize,
     table: Table,
     log: Log,
     wildcards: Wildcards,
@@ -183,6 +185,7 @@ impl<E: Effort> Hybrid<E> {
             checks: 0,
             missed: Default::default(),
             most: 0,
+            reserved: 0,
             table: Table::new(hashing),
             log: Log::new(kernel),
             wildcards: Wildcards::new(hashing),
@@ -307,6 +310,13 @@ impl<E: Effort> Engine for Hybrid<E> {
     #[inline(always)]
     fn place(&self, pair: Pair, tag: Tag) -> Place {
         Place(self.table.hash(Key::new(pair, tag)) | HASHED)
+    }
+
+    fn reserve(&mut self, entries: usize) -> Result<(), Refused> {
+        (self.reserved, self.table.duplicates.kept) = (0, 0);
+        let reserved = if entries == 0 { Ok(()) } else { self.reserve_memory(entries) };
+        self.set_gates();
+        reserved
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

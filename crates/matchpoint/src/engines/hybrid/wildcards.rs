@@ -82,18 +82,23 @@ impl Wildcards {
         if self.has_list_only() && is_full {
             self.empty_list();
         }
-        if self.has_list_only() && !is_full || !self.store(pattern, entry)? {
-            self.list.try_reserve(FEW).map_err(|_| Refused::Memory)?;
+        if self.has_list_only() && !is_full || !self.store(pattern, entry) {
+            self.reserve(1)?;
             self.list.push(Listed { pattern, entry });
         }
         self.len += 1;
         Ok(())
     }
 
+    /// Makes room for so many receives in the list.
+    pub(super) fn reserve(&mut self, receives: usize) -> Result<(), Refused> {
+        self.list.try_reserve(receives).map_err(|_| Refused::Memory)
+    }
+
     /// Moves the receives of the list to tables, if their classes have one.
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
-        list.retain(|listed| self.store(listed.pattern, listed.entry) != Ok(true));
+        list.retain(|listed| !self.store(listed.pattern, listed.entry));
         self.list = list;
     }
 
@@ -109,19 +114,19 @@ impl Wildcards {
         is_added
     }
 
-    /// Adds a receive, the youngest of its class, to the table of the class, if it has one.
-    fn store(&mut self, pattern: Pattern, entry: Entry) -> Result<bool, Refused> {
+    /// Adds a receive, the youngest of its class, to the table of the class, if it has one with memory.
+    fn store(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let class = match self.classes.iter_mut().find(|posted| posted.class == pattern.class) {
             None => self.begin(pattern.class),
             class => class,
         };
-        let Some(posted) = class else { return Ok(false) };
-        posted.table.add(pattern.key, POSTED, entry)?;
+        let Some(posted) = class else { return false };
+        let is_added = posted.table.add(pattern.key, POSTED, entry).is_ok();
         if posted.table.len == 0 {
             posted.oldest = entry.number;
         }
-        posted.table.len += 1;
-        Ok(true)
+        posted.table.len += usize::from(is_added);
+        is_added
     }
 
     /// A table for a class, if there are few classes with receives.
@@ -221,9 +226,10 @@ impl Wildcards {
         self.retired.free_some();
     }
 
-    /// Makes tables smaller that are too large for that many keys. An empty one begins anew.
+    /// Makes the list and tables smaller that are too large for that many keys. An empty table begins anew.
     #[cold]
     pub(super) fn shrink(&mut self, keys: usize) {
+        self.list.shrink_to(keys.max(FEW));
         for posted in &mut self.classes {
             if posted.table.len == 0 && posted.table.is_sparse(keys) {
                 let table = std::mem::replace(&mut posted.table, Table::new(self.hashing));
