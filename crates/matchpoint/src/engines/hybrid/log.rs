@@ -16,13 +16,13 @@
 
 use std::collections::TryReserveError;
 
-use super::key::{Class, Key, Pattern};
+use super::key::Key;
 use super::row::{NEXT, NUMBER, UNEXPECTED};
 use crate::blocks::each;
 use crate::engine::Refused;
-use crate::scan::{Kernel, LANES, Lanes, Search};
+use crate::scan::{Kernel, LANES};
 
-const LANE: u64 = LANES as u64;
+pub(super) const LANE: u64 = LANES as u64;
 /// No block.
 const NONE: u32 = u32::MAX;
 /// Blocks that a call frees at most.
@@ -32,11 +32,11 @@ const SMALL: usize = 64;
 
 /// Aligned: a kernel loads whole cache lines.
 #[repr(align(64))]
-struct Block {
-    lows: [u32; LANES],
-    highs: [u32; LANES],
-    sources: [u32; LANES],
-    contexts: [u32; LANES],
+pub(super) struct Block {
+    pub(super) lows: [u32; LANES],
+    pub(super) highs: [u32; LANES],
+    pub(super) sources: [u32; LANES],
+    pub(super) contexts: [u32; LANES],
     /// The age of the message in lane 0.
     age: u64,
     /// Neighbours in the list.
@@ -62,7 +62,7 @@ impl Block {
     }
 
     #[inline(always)]
-    fn key(&self, lane: usize) -> Key {
+    pub(super) fn key(&self, lane: usize) -> Key {
         Key {
             pair: u64::from(self.contexts[lane]) << 32 | u64::from(self.sources[lane]),
             tag: u64::from(self.highs[lane]) << 32 | u64::from(self.lows[lane]),
@@ -104,7 +104,7 @@ pub(super) struct Log {
     last: u32,
     /// The age of the first message in the next block.
     age: u64,
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
 }
 
 impl Log {
@@ -317,7 +317,7 @@ impl Log {
 
     /// The blocks from a position on, and bits of the messages that wait in each.
     #[inline(always)]
-    fn blocks_from(&self, from: Position) -> impl Iterator<Item = (u32, &Block, u64)> {
+    pub(super) fn blocks_from(&self, from: Position) -> impl Iterator<Item = (u32, &Block, u64)> {
         let mut next = if from.block == NONE { self.first } else { from.block };
         // Of the last block some lanes may be free.
         let (open, arrived) =
@@ -331,14 +331,6 @@ impl Log {
                 u64::MAX.checked_shl(from.age.saturating_sub(block.age).min(LANE) as u32).unwrap_or(0);
             Some((number, block, self.waiting[number as usize] & since & !after))
         })
-    }
-
-    /// The first message from a position on that a pattern accepts, and how many were compared.
-    #[inline]
-    pub(super) fn search(&self, pattern: &Pattern, from: Position) -> (Option<u64>, u64) {
-        let mut scan = Scan { log: self, pattern, from, compared: 0 };
-        let found = if self.len > 0 { self.kernel.run(&mut scan) } else { None };
-        (found, scan.compared)
     }
 
     /// The numbers and positions of the messages that wait, from a position on.
@@ -358,54 +350,4 @@ impl Log {
             + self.unused.capacity() * size_of::<u32>()
             + (self.blocks.len() - self.freed) * size_of::<Block>()) as u64
     }
-}
-
-/// A search, for any instruction set.
-struct Scan<'a> {
-    log: &'a Log,
-    pattern: &'a Pattern,
-    from: Position,
-    compared: u64,
-}
-
-impl Search for Scan<'_> {
-    type Found = Option<u64>;
-
-    #[inline(always)]
-    fn run<L: Lanes>(&mut self, lanes: L) -> Option<u64> {
-        for (number, block, waiting) in self.log.blocks_from(self.from) {
-            let mut hits = candidates(lanes, block, self.pattern, waiting);
-            while hits != 0 {
-                let lane = hits.trailing_zeros();
-                if self.pattern.accepts(block.key(lane as usize)) {
-                    self.compared += u64::from((waiting & u64::MAX >> (63 - lane)).count_ones());
-                    return Some(u64::from(number) * LANE + u64::from(lane));
-                }
-                hits &= hits - 1;
-            }
-            self.compared += u64::from(waiting.count_ones());
-        }
-        None
-    }
-}
-
-/// The lanes of `hits` that a pattern may accept. Further columns are compared while several are left.
-#[inline(always)]
-fn candidates<L: Lanes>(lanes: L, block: &Block, pattern: &Pattern, mut hits: u64) -> u64 {
-    let Pattern { key, class: Class { source, ignore } } = *pattern;
-    let (low, high) = (!ignore as u32, (!ignore >> 32) as u32);
-    let has_several = |hits: u64| hits & hits.wrapping_sub(1) != 0;
-    if low != 0 {
-        hits &= lanes.equal_32_under(&block.lows, low, key.tag as u32);
-    }
-    if source == 0 && has_several(hits) {
-        hits &= lanes.equal_32(&block.sources, key.pair as u32);
-    }
-    if high != 0 && has_several(hits) {
-        hits &= lanes.equal_32_under(&block.highs, high, (key.tag >> 32) as u32);
-    }
-    if has_several(hits) {
-        hits &= lanes.equal_32(&block.contexts, (key.pair >> 32) as u32);
-    }
-    hits
 }

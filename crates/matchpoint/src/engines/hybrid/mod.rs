@@ -37,7 +37,7 @@
 //! | `exact.rs` | post and arrive, in the order of their cases |
 //! | `key.rs` | keys, classes, patterns, outcomes, the hash function |
 //! | `table.rs`, `growth.rs`, `row.rs`, `duplicates.rs` | the hash table |
-//! | `log.rs`, `index.rs` | unexpected messages for wildcard searches |
+//! | `log.rs`, `search.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
 //! | `maintenance.rs` | cancel, retract, readdress, and what `upkeep` needs |
 
@@ -49,6 +49,7 @@ mod key;
 mod log;
 mod maintenance;
 mod row;
+mod search;
 
 mod table;
 mod wildcards;
