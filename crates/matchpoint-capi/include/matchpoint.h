@@ -307,8 +307,8 @@ static inline mp_outcome mp_queue_receive(mp_engine *engine, uint64_t receive, u
 
 /* Reserves memory for `entries` more entries, in any mix of both queues. Until so many are queued or named, no post, arrival, queue
  * call or mp_readdress returns MP_REFUSED_MEMORY. The memory remains reserved until the next call of mp_reserve. 0 ends the
- * reservation. O(entries). Engines other than "hybrid" and "list" cannot reserve memory. With MP_ANY_THREAD: MP_INVALID.
- * Returns MP_OK or MP_REFUSED_MEMORY. */
+ * reservation. O(entries reserved and queued). Engines other than "hybrid" and "list" cannot reserve memory.
+ * Returns MP_OK or MP_REFUSED_MEMORY; with MP_ANY_THREAD MP_INVALID. */
 static inline int32_t mp_reserve(mp_engine *engine, size_t entries) {
   return engine->calls->reserve(engine, entries);
 }

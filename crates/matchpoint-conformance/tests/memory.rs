@@ -349,7 +349,7 @@ fn without_memory<T>(call: impl FnOnce() -> T) -> T {
 fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     for at in tags {
         assert_eq!(engine.arrive(MsgId(at), Pair(at % 3), Tag(at)), Ok(Some(RecvId(at))));
-        let taken = engine.post_exact(RecvId(at), Pair(1 << 32 | at % 3), Tag(at));
+        let taken = engine.post_exact(RecvId(at), Pair((1 << 32) | (at % 3)), Tag(at));
         assert_eq!(taken, Ok(Some(MsgId(at))));
     }
 }
@@ -362,7 +362,7 @@ fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Re
     match choice % 6 {
         0 => receive(engine, Selector::of(Pair(at % 3), at, 0)),
         1 => receive(engine, Selector::of(Pair(9), at % 40, 0)),
-        2 => engine.arrive(MsgId(at), Pair(1 << 32 | at % 3), Tag(at)).map(|taken| taken.is_none()),
+        2 => engine.arrive(MsgId(at), Pair((1 << 32) | (at % 3)), Tag(at)).map(|taken| taken.is_none()),
         3 => engine.arrive(MsgId(at), Pair(1 << 32 | 8), Tag(at % 40)).map(|taken| taken.is_none()),
         _ => {
             let source = if choice / 6 % 2 == 0 { u64::from(u32::MAX) } else { at % 5 };
@@ -391,7 +391,7 @@ fn reserved_entries_need_no_memory(name: &str) {
             let mut engine = engines::create(name).unwrap();
             for at in 0..first {
                 assert_eq!(engine.post_exact(RecvId(at), Pair(at % 3), Tag(at)), Ok(None));
-                assert_eq!(engine.arrive(MsgId(at), Pair(1 << 32 | at % 3), Tag(at)), Ok(None));
+                assert_eq!(engine.arrive(MsgId(at), Pair((1 << 32) | (at % 3)), Tag(at)), Ok(None));
             }
             take_entries(&mut *engine, reserved..first);
             assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");

@@ -129,7 +129,7 @@ pub struct Hybrid<E: Effort = ()> {
     /// forward from two stores.
     posted: u64,
     most: usize,
-    /// With so many entries the reserved memory is in use, or 0.
+    /// The most entries for which memory is reserved, those included that were queued before; or 0.
     reserved: usize,
     table: Table,
     log: Log,

@@ -79,7 +79,8 @@ impl Wildcards {
     /// Adds a receive, the youngest.
     pub(super) fn add(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
         let is_full = self.list.len() >= FEW;
-        if self.has_list_only() && is_full {
+        // Seldom, if tables have no memory.
+        if self.has_list_only() && is_full && self.list.len().is_power_of_two() {
             self.empty_list();
         }
         if self.has_list_only() && !is_full || !self.store(pattern, entry) {
