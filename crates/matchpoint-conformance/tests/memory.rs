@@ -424,12 +424,36 @@ fn reserved_entries_need_no_memory(name: &str) {
     assert_eq!(without_memory(|| engine.reserve(0)), Ok(()), "{name}");
 }
 
+/// The last block of the log is full, and no memory is left for another. Receives take all its messages, and it is used again.
+fn full_block_emptied_without_memory() {
+    let mut engine = engines::create("hybrid:seed=1").unwrap();
+    let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));
+    let arrival = |at| Event::Arrive(Message::new(MsgId(at), envelope));
+    let exact = |at| Event::Post(Receive::new(RecvId(at), Selector::exactly(&envelope)));
+    let any = |at| Event::Post(Receive::new(RecvId(at), Selector::new(ContextId(0), Wild::Any, Wild::Any)));
+    for at in 0..63 {
+        assert_eq!(arrival(at).play(&mut *engine), Outcome::Arrived(Ok(None)));
+    }
+    assert_eq!(starved(&mut *engine, &arrival(63), 0), Outcome::Arrived(Ok(None)));
+    assert_eq!(starved(&mut *engine, &arrival(64), 0), Outcome::Arrived(Err(Refused::Memory)));
+    for at in 0..64 {
+        assert_eq!(starved(&mut *engine, &exact(at), 0), Outcome::Posted(Ok(Some(MsgId(at)))));
+    }
+    for at in 64..164 {
+        assert_eq!(arrival(at).play(&mut *engine), Outcome::Arrived(Ok(None)));
+    }
+    for at in 64..164 {
+        assert_eq!(any(at).play(&mut *engine), Outcome::Posted(Ok(Some(MsgId(at)))));
+    }
+}
+
 fn main() {
     for name in ["list", "hybrid:seed=0", "hybrid"] {
         reserved_entries_need_no_memory(name);
     }
     found_by_its_source_without_memory();
     sparse_log_without_memory();
+    full_block_emptied_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
         moved_without_memory(name);
     }

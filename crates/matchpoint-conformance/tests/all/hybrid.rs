@@ -510,6 +510,9 @@ fn stale_index_entries_cost_little() {
         let examined = engine.attempts().unexpected - before;
         assert!(examined < 1000, "one probe examines {examined}");
     }
+    let before = engine.attempts().unexpected;
+    assert_eq!(engine.probe(&any_source(1)), Some(MsgId(taken)));
+    assert!(engine.attempts().unexpected - before < 8, "earlier probes left entries");
 }
 
 /// Once all messages are taken, the log frees its blocks. The index of the wildcard class remains, as searches use it.
@@ -525,4 +528,30 @@ fn index_finds_messages_after_log_restarts() {
         assert_eq!(arrive(&mut *engine, id, 1, id % 8), None);
         assert_eq!(post(&mut *engine, id, ANY_SOURCE, tagged(id % 8)), Some(MsgId(id)));
     }
+}
+
+/// A few messages wait while the log frees the blocks of a flood.
+#[test]
+fn log_keeps_messages_while_blocks_return() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..10_000).for_each(|id| _ = arrive(&mut *engine, id, 1, id));
+    (3..10_000).for_each(|id| assert_eq!(post(&mut *engine, id, from(1), tagged(id)), Some(MsgId(id))));
+    for id in 10_000..110_000 {
+        assert_eq!(arrive(&mut *engine, id, 2, id % 8), None);
+        assert_eq!(post(&mut *engine, id, from(2), tagged(id % 8)), Some(MsgId(id)));
+    }
+    (0..3).for_each(|id| assert_eq!(post(&mut *engine, id, ANY_SOURCE, ANY_TAG), Some(MsgId(id))));
+    assert_eq!(engine.unexpected_len(), 0);
+}
+
+/// An index of a source has all messages. The last one gets that source.
+#[test]
+fn index_finds_last_readdressed_message() {
+    let (mut engine, unknown) = (engines::create("hybrid").unwrap(), Rank::UNKNOWN.0.into());
+    (0..1000).for_each(|id| assert_eq!(arrive(&mut *engine, id, unknown, id), None));
+    let selector = Selector::new(WORLD, from(2), ANY_TAG);
+    (0..20).for_each(|_| assert_eq!(engine.probe(&selector), None));
+    assert_eq!(statistic(&*engine, "unexpected_indexes"), 1.0);
+    assert_eq!(engine.readdress(&message(999, unknown, 999), Rank(2)), Ok(Readdressed::Named));
+    assert_eq!(engine.probe(&selector), Some(MsgId(999)));
 }

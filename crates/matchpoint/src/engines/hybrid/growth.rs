@@ -204,3 +204,29 @@ impl Retired {
         self.0.iter().map(Table::bytes).sum::<u64>() + (self.0.capacity() * size_of::<Table>()) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::POSTED;
+    use super::*;
+
+    /// Each key is in the slot where it belongs, so no displaced key makes the row grow before it is full.
+    #[test]
+    fn full_row_grows_for_next_key() {
+        let mut table = Table::new(Hashing::of_seed(1));
+        table.begin(0).unwrap();
+        let mut keys: Vec<Key> = Vec::new();
+        let mut tag = 0;
+        while keys.len() < LEAST + 1 {
+            let key = Key { pair: 1, tag };
+            let is_free = table.slot(table.home(table.hash(key))).mark == 0;
+            if keys.len() == LEAST || is_free {
+                table.insert(key, POSTED, Entry { id: tag, number: tag }).unwrap();
+                keys.push(key);
+            }
+            tag += 1;
+        }
+        assert!(table.slots_len() > LEAST);
+        assert!(keys.iter().all(|&key| table.find(key).0.is_some()));
+    }
+}
