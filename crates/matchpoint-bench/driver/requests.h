@@ -122,6 +122,8 @@ static bool create_pool(struct pool *pool, size_t count)
 
 static inline struct request *take_request(struct pool *pool, uint32_t number)
 {
+    if (pool->free_count == 0)
+        abort(); /* an engine keeps requests that it should have matched */
     struct request *request = pool->free[--pool->free_count];
     request->number = number;
     return request;

@@ -10,7 +10,7 @@
  * receives have the same id, and no two unexpected messages. `pair` is context and source, made by mp_pair(). `ignore` has a 1
  * for each bit of the tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless a function says so.
  *
- * Results. A negative status: the call had no effect. MP_BUSY and MP_INVALID may come from every function.
+ * Results. A negative status: the call had no effect, except mp_arrive_batch(). Every function may return MP_BUSY and MP_INVALID.
  *
  * Threads. One thread at a time calls an engine, unless mp_create() made it with MP_ANY_THREAD. Different engines are independent.
  *
@@ -161,7 +161,8 @@ typedef struct mp_engine {
 /* The side of an offloaded engine at which messages arrive. */
 typedef struct mp_wire mp_wire;
 
-/* The functions of an engine, for the inline functions below. An engine of another library may lack some: they are NULL. */
+/* The functions of an engine, for the inline functions below. Read `calls` at each call: it changes while a callback runs. A function
+ * that an engine of another library lacks is NULL: compare before the call. */
 typedef struct mp_calls {
   size_t size; /* sizeof(mp_calls) */
   mp_outcome (*post_exact)(struct mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag);
@@ -252,7 +253,7 @@ static inline uint32_t mp_source(uint64_t pair) {
   return (uint32_t)pair;
 }
 
-/* Posts a receive from one source with one tag.
+/* Posts a receive from one source with one tag. The source is not MP_ANY_SOURCE, which mp_post() takes.
  * Returns MP_MATCHED (`id` is the message), MP_QUEUED, MP_REFUSED_FULL or MP_REFUSED_MEMORY. */
 static inline mp_outcome mp_post_exact(mp_engine *engine, uint64_t receive, uint64_t pair, uint64_t tag) {
   return engine->calls->post_exact(engine, receive, pair, tag);
@@ -315,7 +316,8 @@ static inline int32_t mp_reserve(mp_engine *engine, size_t entries) {
 
 /* --- Batches. --- */
 
-/* Messages arrive in turn. `outcomes` has room for `count`. `*done` becomes the number of messages before the first refused one.
+/* Messages arrive in turn. `outcomes` has room for `count`. `*done` becomes the number of messages before the first refused one, which
+ * have arrived whatever the call returns; it is not written with MP_INVALID and MP_BUSY.
  * `deliver` may be NULL. It is called once for each message that matched: with its number in the batch and the receive. The
  * engine "optimistic_parallel" calls it in several threads at once, in any order; it must not fork or end its thread.
  * Returns MP_OK, or why message `*done` was refused, as mp_arrive. The messages match as by mp_arrive, one after the other. */

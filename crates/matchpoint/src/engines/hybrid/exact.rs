@@ -140,8 +140,9 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(always)]
     fn note_moving(&mut self) {
+        let was_moving = self.gate & MOVING != 0;
         self.set_gate(MOVING, !self.table.is_ready());
-        if self.gate & MOVING != 0 {
+        if !was_moving && self.gate & MOVING != 0 {
             self.note_peak();
         }
     }
@@ -194,6 +195,8 @@ impl<E: Effort> Hybrid<E> {
         }
         if self.posted_len() > 0 {
             if let Some(id) = self.take_for(key) {
+                self.table.move_some();
+                self.note_moving();
                 return Outcome::took(id);
             }
         }

@@ -173,26 +173,31 @@ impl Indexes {
         self.retired.add(self.all.swap_remove(place).table);
     }
 
-    /// A message got another source, at its age. An index that would have to have it is removed.
-    pub(super) fn message_renamed(&mut self, age: u64) {
+    /// A message got another key, at its age. Without memory an index that would have to have it is removed.
+    pub(super) fn message_renamed(&mut self, key: Key, number: u64, age: u64) {
         for place in (0..self.all.len()).rev() {
-            if self.all[place].class.source == 0 && age < self.all[place].end.age {
+            let index = &mut self.all[place];
+            if index.class.source != 0 || age >= index.end.age {
+                continue;
+            }
+            let (key, entry) = (index.class.masked(key), Entry { id: number, number: age });
+            let added = index.table.add_in_order(key, UNEXPECTED, entry, |age| age);
+            index.table.len += 1;
+            if added.is_err() {
                 self.remove(place);
             }
         }
+    }
+
+    /// All blocks left the log.
+    pub(super) fn forget_blocks(&mut self) {
+        self.all.iter_mut().for_each(|index| index.end.block = Position::START.block);
     }
 
     /// A block left the log.
     pub(super) fn block_left(&mut self, block: u32, before: u32) {
         for index in self.all.iter_mut().filter(|index| index.end.block == block) {
             index.end.block = before;
-        }
-    }
-
-    /// Removes all indexes.
-    pub(super) fn clear(&mut self) {
-        while !self.all.is_empty() {
-            self.remove(0);
         }
     }
 

@@ -16,7 +16,8 @@ pub(super) struct Key {
     pub(super) tag: u64,
 }
 
-/// An entry of a queue: its id, and its number, which is its age.
+/// An entry of a queue: its id and its number. The number of a posted receive is its age. That of an unexpected message is its place in
+/// the [log](super::log), which has the age. In an [index](super::index) the id is the place, and the number is the age.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
     pub(super) id: u64,

@@ -27,8 +27,6 @@ pub(super) const LANE: u64 = LANES as u64;
 const NONE: u32 = u32::MAX;
 /// Blocks that a call frees at most.
 const STEP: usize = 32;
-/// The log of an engine without messages frees everything if it had more blocks.
-const SMALL: usize = 64;
 
 /// Aligned: a kernel loads whole cache lines.
 #[repr(align(64))]
@@ -267,11 +265,9 @@ impl Log {
         (self.kept, self.most) = (self.most + 1, self.used());
     }
 
-    /// Frees some blocks that [may be freed](Self::give_back), but not those for `reserved` messages. Returns whether the log restarts
-    /// without blocks.
+    /// Frees some blocks that [may be freed](Self::give_back), but not those for `reserved` messages.
     #[cold]
-    #[must_use]
-    pub(super) fn free_some(&mut self, reserved: usize) -> bool {
+    pub(super) fn free_some(&mut self, reserved: usize) {
         let with_memory = self.blocks.len() - self.freed;
         let unused = (self.unused.len() - self.freed).saturating_sub(reserved.div_ceil(LANES));
         let count = with_memory.saturating_sub(self.kept).min(unused).min(STEP);
@@ -279,12 +275,16 @@ impl Log {
             self.blocks[block as usize] = Vec::new();
         }
         self.freed += count;
-        let is_small = self.blocks.len() <= SMALL || self.blocks.len() - self.freed > STEP;
-        let restarts = reserved == 0 && self.len == 0 && !is_small;
-        if restarts {
-            *self = Log { age: self.age, ..Log::new(self.kernel) };
-        }
-        restarts
+    }
+
+    /// Whether the log has many blocks, most without memory, and no message.
+    pub(super) fn is_idle(&self) -> bool {
+        self.len == 0 && self.blocks.len() > 2 * STEP && self.blocks.len() - self.freed <= STEP
+    }
+
+    /// Frees all memory, if no message waits. Numbers begin anew: nothing may remember a block.
+    pub(super) fn release(&mut self) {
+        *self = Log { age: self.age, ..Log::new(self.kernel) };
     }
 
     /// Whether a message that had that number and that age waits.

@@ -1,9 +1,11 @@
 //! Cancel, retract and readdress, and what the calls in [`upkeep`](crate::upkeep) need.
 
 use super::duplicates::Link;
+use super::index::Indexes;
 use super::key::{Class, Entry, Key, Pattern};
 use super::row::{POSTED, UNEXPECTED};
 use super::table::{At, Place, Table};
+use super::wildcards::Wildcards;
 use super::{CHECK, Hybrid};
 use crate::effort::Effort;
 use crate::engine::{Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused};
@@ -61,7 +63,7 @@ impl<E: Effort> Hybrid<E> {
         self.until_check = CHECK;
         self.checks += 1;
         self.most = self.most.max(self.entries()).max(self.reserved);
-        self.free_log();
+        self.log.free_some(self.reserved);
         self.indexes.tidy();
         self.wildcards.tidy();
         if self.checks as usize >= CHECKS.max(self.table.slots_len() / 8 / CHECK as usize) {
@@ -70,16 +72,13 @@ impl<E: Effort> Hybrid<E> {
             self.wildcards.shrink(self.most);
             self.indexes.give_back();
             self.log.give_back();
+            if self.reserved == 0 && self.log.is_idle() {
+                self.log.release();
+                self.indexes.forget_blocks();
+            }
             (self.checks, self.most) = (0, 0);
         }
         self.set_gates();
-    }
-
-    /// Frees some memory of the log.
-    fn free_log(&mut self) {
-        if self.log.free_some(self.reserved) {
-            self.indexes.clear();
-        }
     }
 
     /// Remembers how much memory the engine has, before some of it is freed.
@@ -131,7 +130,7 @@ impl<E: Effort> Hybrid<E> {
         }
         self.log.set_key(entry.number, new);
         self.missed = Default::default();
-        self.indexes.message_renamed(self.log.age(entry.number));
+        self.indexes.message_renamed(new, entry.number, self.log.age(entry.number));
         Ok(())
     }
 
@@ -155,21 +154,19 @@ impl<E: Effort> Hybrid<E> {
         true
     }
 
-    /// Gives back memory after many entries were removed: in steps, which calls make from now on.
+    /// Gives back memory after many entries were removed: all of it if none is left or reserved, else in steps of later calls.
     pub(super) fn release(&mut self) {
         self.note_peak();
         let entries = self.entries().max(self.reserved);
-        self.table.shrink(entries);
-        self.wildcards.shrink(entries);
-        self.wildcards.tidy();
-        self.indexes.tidy();
         if entries == 0 {
-            self.wildcards.release();
-            self.indexes.clear();
+            let hashing = self.table.hashing;
+            (self.table, self.wildcards) = (Table::new(hashing), Wildcards::new(hashing));
+            self.indexes = Indexes::new(hashing);
+            self.log.release();
+        } else {
+            self.table.shrink(entries);
+            self.wildcards.shrink(entries);
         }
-        self.log.give_back();
-        self.log.give_back();
-        self.free_log();
         self.set_gates();
     }
 

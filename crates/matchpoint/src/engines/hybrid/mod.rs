@@ -12,22 +12,23 @@
 //! ```
 //!
 //! * A receive and a message with the same key match, so a key has entries in one queue only: the lookup that finds nothing to take
-//!   has found the place to wait. In the common case a call touches one cache line (`table.rs`, `row.rs`).
+//!   has found the place to wait. In the common case a call touches one cache line of the table (`table.rs`, `row.rs`).
 //! * Duplicates are in a ring of blocks of 14 (`duplicates.rs`).
 //! * Up to eight posted receives with wildcards are in a list. More are in a table of their class; an arrival looks up its key in the
 //!   table of each class with receives, and takes the oldest receive (`wildcards.rs`).
 //! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search that scans more than
 //!   256 messages begins an index (`index.rs`). Arrivals and exact receives do not visit indexes.
-//! * Tables grow and shrink a few slots a call. No call depends on earlier calls, other than by what is queued.
+//! * Tables grow and shrink a few slots a call.
 //!
-//! The hash function is keyed with seeds drawn once per process, so that no peer can choose colliding keys.
+//! The hash function is keyed with seeds drawn once per process: a peer that does not know them has no known way to choose colliding
+//! keys.
 //!
 //! | call | cost |
 //! |---|---|
-//! | post or arrive, exact | O(1), plus O(1) for each wildcard class with posted receives |
-//! | post or probe with a wildcard | O(1) when repeated; at most a scan of the messages that wait |
+//! | post or arrive, exact | O(1), plus O(1) for each of up to eight wildcard classes with posted receives |
+//! | post or probe with a wildcard | O(1) when repeated, for up to four classes; at most a scan of the messages that wait |
 //! | cancel, retract, readdress | O(1); O(duplicates) in the middle of many duplicates |
-//! | close, fail_source, hints | O(slots) |
+//! | close, fail_source, hints | O(slots + entries log entries) |
 //!
 //! Memory per entry: 32 bytes divided by the load, which is 0.2 to 0.8 (0.02 to 0.2 below 8192 slots); 18 bytes for a duplicate; 17
 //! bytes in the log (1,088 in a block with one message); 32 bytes divided by the load in each index.
@@ -50,7 +51,6 @@ mod log;
 mod maintenance;
 mod row;
 mod search;
-
 mod table;
 mod wildcards;
 
@@ -100,8 +100,8 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Bits of [`Hybrid::gate`]. While it is 0, a slot of the table decides every exact call. One byte: the compiler would write only a
-/// byte of more, which a processor cannot forward to a load of all.
+/// Bits of [`Hybrid::gate`]. While it is 0, a slot of the table decides every exact call. It is one byte: of a longer word the
+/// compiler would write one byte, and a load of the whole word would wait for that store.
 const HINTED: u8 = 1;
 /// Receives with wildcards are posted.
 const WILD: u8 = 2;
@@ -340,10 +340,12 @@ impl<E: Effort> Engine for Hybrid<E> {
         let was_there =
             self.remove_receive(&Pattern::of(&receive.selector), |entry| entry.id == receive.id.0);
         self.set_gates();
+        self.entry_left();
         was_there
     }
 
     fn retract(&mut self, message: &Message) -> bool {
+        self.entry_left();
         self.remove_message(Key::of(&message.envelope), |entry| entry.id == message.id.0)
     }
 

@@ -240,14 +240,6 @@ impl Wildcards {
         }
     }
 
-    /// Gives back memory, if there are no receives.
-    pub(super) fn release(&mut self) {
-        for posted in self.classes.drain(..) {
-            self.retired.add(posted.table);
-        }
-        (self.classes, self.list) = (Vec::new(), Vec::new());
-    }
-
     /// All receives, in any order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pattern, Entry)> {
         let listed = self.list.iter().map(|listed| (listed.pattern, listed.entry));
