@@ -140,9 +140,8 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(always)]
     fn note_moving(&mut self) {
-        let was_moving = self.gate & MOVING != 0;
         self.set_gate(MOVING, !self.table.is_ready());
-        if !was_moving && self.gate & MOVING != 0 {
+        if self.gate & MOVING != 0 {
             self.note_peak();
         }
     }
