@@ -1,12 +1,45 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
-use super::key::{Entry, Key, Pattern};
+use super::key::{Class, Entry, Key, Pattern};
 use super::row::{At, NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{Exchange, Hashed};
-use super::{HINTED, Hybrid, MOVING, NO_ROOM, WILD};
+use super::{HASHED, HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
-use crate::engine::{Engine, Outcome, Queue};
-use crate::envelope::Pair;
+use crate::engine::{Engine, Outcome, Place, Queue};
+use crate::envelope::{Pair, Selector, Tag};
+
+/// Posts and arrivals in words, for the C interface.
+impl<E: Effort> Hybrid<E> {
+    /// [`Engine::post_exact`].
+    #[inline(always)]
+    pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
+        self.post_key(id, self.hashed(Key::new(pair, tag)))
+    }
+
+    /// [`Engine::queue_receive`], and without a place [`Engine::post_open`].
+    #[inline(always)]
+    pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
+        let pattern = Pattern::of(selector);
+        if self.gate & HINTED != 0 && self.hints.admit(selector).is_err() {
+            return Outcome::HINT;
+        }
+        if pattern.class == Class::EXACT {
+            return self.post_key(id, self.placed(pattern.key, place));
+        }
+        self.post_wildcard(id, pattern)
+    }
+
+    /// [`Engine::queue_message`], and without a place [`Engine::arrive`].
+    #[inline(always)]
+    pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
+        let hashed = self.placed(Key::new(pair, tag), place);
+        if place.0 & HASHED != 0 && self.gate == WILD && self.missed == (Pattern::exact(hashed.0), self.posts)
+        {
+            return self.exchange_slowly::<UNEXPECTED>(id, hashed.0);
+        }
+        self.arrive_key(id, hashed)
+    }
+}
 
 impl<E: Effort> Hybrid<E> {
     /// Posts a receive without wildcards.

@@ -20,6 +20,16 @@
 //!   256 messages begins an index (`index.rs`). Arrivals and exact receives do not visit indexes.
 //! * Tables grow and shrink a few slots a call.
 //!
+//! Invariants:
+//!
+//! * A *number* orders posted receives. The number of an unexpected message is its place in the log: block and lane. A place is used again
+//!   when all messages of its block are taken, so only the *age*, which the block has, orders messages.
+//! * A mark is a number, a count of keys that passed the slot, and four flags. 0: the slot is free, and no search goes on behind it.
+//! * While `gate` is 0, a slot decides every exact call: the table has one row, the log has room, no wildcard is posted, no hint can refuse.
+//! * Calls that add a key or take a receive slowly move slots. Addresses of slots are valid within one call.
+//! * An index has all messages before its position. The log reports each block that leaves the list, and a restart.
+//! * `posted` and `log.len` count the entries of both queues. `wildcards.len` counts those receives a second time.
+//!
 //! The hash function is keyed with seeds drawn once per process: a peer that does not know them has no known way to choose colliding
 //! keys.
 //!
@@ -58,9 +68,7 @@ use std::any::Any;
 
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{
-    Drained, Engine, Message, MsgId, Outcome, Place, Queue, Readdressed, Receive, RecvId, Refused,
-};
+use crate::engine::{Drained, Engine, Message, MsgId, Place, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
@@ -141,39 +149,6 @@ pub struct Hybrid<E: Effort = ()> {
     hints: HintTable,
     peak_bytes: u64,
     effort: E,
-}
-
-/// Posts and arrivals in words, for the C interface.
-impl<E: Effort> Hybrid<E> {
-    /// [`Engine::post_exact`].
-    #[inline(always)]
-    pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
-        self.post_key(id, self.hashed(Key::new(pair, tag)))
-    }
-
-    /// [`Engine::queue_receive`], and without a place [`Engine::post_open`].
-    #[inline(always)]
-    pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
-        let pattern = Pattern::of(selector);
-        if self.gate & HINTED != 0 && self.hints.admit(selector).is_err() {
-            return Outcome::HINT;
-        }
-        if pattern.class == Class::EXACT {
-            return self.post_key(id, self.placed(pattern.key, place));
-        }
-        self.post_wildcard(id, pattern)
-    }
-
-    /// [`Engine::queue_message`], and without a place [`Engine::arrive`].
-    #[inline(always)]
-    pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
-        let hashed = self.placed(Key::new(pair, tag), place);
-        if place.0 & HASHED != 0 && self.gate == WILD && self.missed == (Pattern::exact(hashed.0), self.posts)
-        {
-            return self.exchange_slowly::<UNEXPECTED>(id, hashed.0);
-        }
-        self.arrive_key(id, hashed)
-    }
 }
 
 impl<E: Effort> Hybrid<E> {
