@@ -217,7 +217,7 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
-        if self.gate & MOVING != 0 {
+        if self.table.slots_len() == 0 {
             // Without memory a message that would be queued is refused.
             _ = self.table.begin(0);
             self.note_moving();
