@@ -12,7 +12,7 @@
 //!
 //! | call | allocation |
 //! |---|---|
-//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists, whose length is unknown before the call has the lock |
+//! | [`Concurrent::close`], [`Concurrent::fail_source`] | the lists: their length is unknown before the call has the lock |
 //! | `set_hints`, `close`, `visit`, `substitute`, `footprint` of `sharded` | a list of its locks |
 //! | an arrival with which `sharded` stops spreading a context | a list of its locks, and an engine |
 //! | `substitute` | a text |

@@ -10,7 +10,7 @@
 //!   first.
 //! * Messages with an unknown source ([`Rank::UNKNOWN`]) keep their order, because they may be of one source. This holds
 //!   for every [`Order`] but `None`. A message that gets its source keeps its age among the messages of that source. Before,
-//!   `PerSource` does not order it among messages with known source: a caller who needs that order sets sources first.
+//!   `PerSource` does not order it among messages with known source: a caller that needs that order sets sources first.
 //! * Messages take receives in posted order, any-source receives included, whether the source of the message is known or
 //!   not. No [`Order`] but `None` relaxes this.
 //! * After [`Engine::close`] nothing of that context can match, the engine has no hints for it, and the id may be used again.

@@ -12,33 +12,28 @@ struct request {
 
 #define PAIR(request) mp_pair((request)->context, (request)->source)
 
-#define CALLS_WITH_OUTCOME(name, ...) \
+/* Callers that store the result in a member of the request. */
+#define CALLS(name, result, ...) \
   void name##_of_request(mp_engine *engine, struct request *request) { \
-    request->outcome = mp_##name(engine, __VA_ARGS__); \
+    request->result = mp_##name(engine, __VA_ARGS__); \
   } \
   void name##_of_new_request(mp_engine *engine, struct request *request, uint32_t context, uint32_t source, uint64_t tag) { \
     request->context = context; \
     request->source = source; \
     request->tag = tag; \
     request->ignore = 0; \
-    request->outcome = mp_##name(engine, __VA_ARGS__); \
-  } \
+    request->result = mp_##name(engine, __VA_ARGS__); \
+  }
+
+#define CALLS_WITH_OUTCOME(name, ...) \
+  CALLS(name, outcome, __VA_ARGS__) \
   uint64_t name##_at_once(mp_engine *engine, struct request *request) { \
     mp_outcome outcome = mp_##name(engine, __VA_ARGS__); \
     return outcome.status == MP_MATCHED ? outcome.id : 0; \
   }
 
 #define CALLS_WITH_STATUS(name, ...) \
-  void name##_of_request(mp_engine *engine, struct request *request) { \
-    request->status = mp_##name(engine, __VA_ARGS__); \
-  } \
-  void name##_of_new_request(mp_engine *engine, struct request *request, uint32_t context, uint32_t source, uint64_t tag) { \
-    request->context = context; \
-    request->source = source; \
-    request->tag = tag; \
-    request->ignore = 0; \
-    request->status = mp_##name(engine, __VA_ARGS__); \
-  } \
+  CALLS(name, status, __VA_ARGS__) \
   int name##_at_once(mp_engine *engine, struct request *request) { \
     return mp_##name(engine, __VA_ARGS__) == MP_FOUND; \
   }

@@ -29,7 +29,7 @@ pub(super) enum Exchange<'a> {
 /// A key and its hash.
 pub(super) type Hashed = (Key, u64);
 
-/// See the [module's documentation](self). What most calls use comes first.
+/// See the [module's documentation](self). The fields that most calls use come first.
 #[repr(C)]
 pub(super) struct Table {
     pub(super) row: Row,

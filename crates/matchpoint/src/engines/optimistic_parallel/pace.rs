@@ -202,7 +202,7 @@ mod tests {
     const OF_EACH: u64 = (BATCHES / 2) as u64;
 
     #[test]
-    fn faster_way_is_used_fifty_times_trial_cost() {
+    fn faster_way_runs_for_fifty_trial_costs() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
             assert_eq!(tried(&mut pace, &mut now, took, |_| true), BATCHES);
