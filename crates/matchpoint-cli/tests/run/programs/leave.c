@@ -6,7 +6,8 @@
  * exit       senders finalize, and exit with 3 at once
  * abort      rank 1 calls MPI_Abort while rank 0 sends it messages
  * parent     a spawned process sends, disconnects and finalizes; the parent receives late
- * child      the parent sends, disconnects and finalizes; the spawned process receives late */
+ * child      the parent sends, disconnects and finalizes; the spawned process receives late
+ * pending    the parent and a spawned process disconnect while sends and receives are pending */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,25 @@ static int receive_all(int peer, MPI_Comm comm)
     return wrong;
 }
 
+/* Messages in both directions, the last one first. */
+static int exchange_and_disconnect(MPI_Comm *comm)
+{
+    int wrong = 0, *sent = malloc(sizeof(int) * (size_t)messages), *received = malloc(sizeof(int) * (size_t)messages);
+    MPI_Request *requests = malloc(sizeof(MPI_Request) * 2 * (size_t)messages);
+    for (int i = 0; i < messages; i++)
+        MPI_Irecv(&received[i], 1, MPI_INT, 0, i, *comm, &requests[i]);
+    for (int i = messages - 1; i >= 0; i--) {
+        sent[i] = i;
+        MPI_Isend(&sent[i], 1, MPI_INT, 0, i, *comm, &requests[messages + i]);
+    }
+    MPI_Comm_disconnect(comm);
+    MPI_Waitall(2 * messages, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < messages; i++)
+        wrong += received[i] != i;
+    free(sent), free(received), free(requests);
+    return wrong;
+}
+
 static int end(const char *rank_name, int wrong)
 {
     if (rank_name != NULL)
@@ -63,7 +83,10 @@ int main(int argc, char **argv)
         messages = atoi(argv[2]);
     MPI_Comm_get_parent(&parent);
     int from_child = strcmp(how, "parent") == 0, from_parent = strcmp(how, "child") == 0;
+    int is_pending = strcmp(how, "pending") == 0;
     if (parent != MPI_COMM_NULL) {
+        if (is_pending)
+            return end("child", exchange_and_disconnect(&parent));
         if (from_child) {
             send_all(0, parent, 0);
         } else {
@@ -73,11 +96,13 @@ int main(int argc, char **argv)
         MPI_Comm_disconnect(&parent);
         return end("child", wrong);
     }
-    if (from_child || from_parent) {
+    if (from_child || from_parent || is_pending) {
         char count[16];
         sprintf(count, "%d", messages);
         char *words[] = {(char *)how, count, NULL};
         MPI_Comm_spawn(argv[0], words, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child, MPI_ERRCODES_IGNORE);
+        if (rank == 0 && is_pending)
+            return end("parent", exchange_and_disconnect(&child));
         if (rank == 0 && from_child) {
             usleep(LATE_US);
             wrong = receive_all(0, child);

@@ -1,4 +1,4 @@
-/* How many standard sends return before a receive is posted. Arguments: "one" (each rank sends to rank 0) or "all" (rank 0
+/* How many standard sends return before a receive is posted: MPI_Send, and MPI_Isend with MPI_Wait, in turn. Arguments: "one" (each rank sends to rank 0) or "all" (rank 0
  * sends to each other rank), and the lengths if not all.
  *
  * The receiver makes progress, and posts the receives once no send has returned for a while. Counts are shared by a file in
@@ -42,9 +42,15 @@ static int *share_counts(int rank)
 
 static void send_all(int length, int index, int peer, char *bytes)
 {
+    MPI_Request request;
     for (int i = 0; i < MESSAGES; i++) {
         memset(bytes, i % 128, (size_t)length);
-        MPI_Send(bytes, length, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+        if (i % 2 == 0) {
+            MPI_Send(bytes, length, MPI_BYTE, peer, 1, MPI_COMM_WORLD);
+        } else {
+            MPI_Isend(bytes, length, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
         returned[index]++;
     }
 }
