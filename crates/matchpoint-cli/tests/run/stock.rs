@@ -332,6 +332,9 @@ const SENDS: &[Row] = &[("standard_sends", 4, "all 200 4000 16384")];
 
 const TRUNCATED: &[Row] = &[("truncated", 2, "")];
 
+/// The error ends the job. The exit code is the library's own.
+const FATAL: &[Row] = &[("fatal", 2, "MPI_Waitall"), ("fatal", 2, "MPI_Recv")];
+
 const LEAVING: &[Row] = &[
     ("leave", 3, "finalize 5000"),
     ("leave", 3, "receiver 2000"),
@@ -357,6 +360,7 @@ fn standard_sends_return_as_shipped() {
 #[test]
 fn truncation_is_reported_as_shipped() {
     compare_all(&short(TRUNCATED), Effort { runs: 1, seconds: 30 });
+    compare_all(&Program::listed(FATAL, programs::source), Effort { runs: 1, seconds: 30 });
 }
 
 #[test]
