@@ -187,14 +187,17 @@ static void poll_again(uint64_t begin, unsigned *polls)
     relax();
 }
 
-/* Until the library has a request for each receive, and while the engine has receives until each request is complete. */
-static void wait_for_view(struct view *view, const MPI_Request requests[])
+/* Until the library has a request for each receive, and while the engine has receives until each request is complete. Returns
+ * whether all were complete before. */
+static bool wait_for_view(struct view *view, const MPI_Request requests[])
 {
     uint64_t begin = ticks();
     unsigned polls = 0;
+    bool were_complete = true;
     for (int i = 0; i < view->count; i++) {
         struct receive *owner = view->owners[i];
         while (owner != NULL && is_pending(owner)) {
+            were_complete = false;
             make_progress(owner);
             if (is_pending(owner))
                 poll_again(begin, &polls);
@@ -209,18 +212,20 @@ static void wait_for_view(struct view *view, const MPI_Request requests[])
         while (always.drives && !flag) {
             if (REAL(Request_get_status)(view->natives[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag)
                 break;
+            were_complete = false;
             make_progress(NULL);
             poll_again(begin, &polls);
         }
     }
+    return were_complete;
 }
 
-/* MPI_Waitall of a view. Open MPI 5.0 returns MPI_SUCCESS and keeps the requests if it gets no statuses and all requests have
- * failed before the call. */
-static int wait_all(struct view *view, MPI_Status statuses[])
+/* MPI_Waitall of a view. Without statuses, Open MPI 5.0 returns MPI_SUCCESS and keeps failed requests if all requests were
+ * complete before the call. The program's call must report errors unless they `were_complete` when it began. */
+static int wait_all(struct view *view, bool were_complete, MPI_Status statuses[])
 {
     MPI_Status small[VIEW_SMALL], *own = NULL;
-    if (RETURNS_AT_ERROR && statuses == MPI_STATUSES_IGNORE)
+    if (RETURNS_AT_ERROR && !were_complete && statuses == MPI_STATUSES_IGNORE)
         own = view->count > VIEW_SMALL ? malloc((size_t)view->count * sizeof *own) : small;
     int result = REAL(Waitall)(view->count, view->natives, own != NULL ? own : statuses);
     if (own != small)
@@ -234,7 +239,7 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
     lock();
     if (!open_view(&view, count, requests))
         return no_memory();
-    wait_for_view(&view, requests);
+    bool were_complete = wait_for_view(&view, requests);
     bool has_persistent = false;
     for (int i = 0; i < view.count && always.drives; i++)
         has_persistent |= view.owners[i] != NULL && view.owners[i]->is_persistent;
@@ -247,7 +252,7 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
         }
     }
     if (!flag && result == MPI_SUCCESS)
-        result = wait_all(&view, statuses);
+        result = wait_all(&view, were_complete, statuses);
     for (int i = 0; i < view.count; i++) {
         bool is_left = result != MPI_SUCCESS && (view.owners[i] != NULL || view.natives[i] != library.request_null);
         if (requests[i] != library.request_null && !is_left)
