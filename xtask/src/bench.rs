@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_says_how_much_memory_is_anonymous() {
+    fn kernel_reports_anonymous_memory() {
         assert_eq!(anonymous_bytes("VmRSS:\t  900 kB\nRssAnon:\t     12 kB\nRssFile: 1 kB\n"), Some(12288));
         assert_eq!(anonymous_bytes("VmRSS: 900 kB"), None);
     }

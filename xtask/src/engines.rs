@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_made_of_the_run_that_was_disturbed_least() {
+    fn table_uses_least_disturbed_run() {
         let cell = |engine: &str, ns: f64| json!({ "workload": "last", "n": 8, "engine": engine, "ns_min": ns - 1.0, "ns_median": ns });
         let run = |options: Value, cells: Vec<Value>| json!({ "options": options, "results": { "results": cells } });
         let slow = json!({ "workload": "last", "n": 64, "engine": "list", "ns_min": null, "ns_median": null, "ns_above": 77.0 });

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_more_work_than_recorded_is_an_error() {
+    fn only_increased_work_is_error() {
         for (now, is_worse) in [(100.0, false), (109.0, false), (111.0, true), (50.0, false)] {
             assert_eq!(compare(&counts(now), &counts(100.0), TOLERANCE, false).is_err(), is_worse, "{now}");
         }

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_several_is_enough_and_all_of_several_are_needed() {
+    fn license_alternatives_and_conjunctions_are_checked() {
         assert_eq!(is_allowed("MIT OR GPL-3.0-only"), Ok(true));
         assert_eq!(is_allowed("Unlicense/MIT"), Ok(true));
         assert_eq!(is_allowed("MIT AND GPL-3.0-only"), Ok(false));

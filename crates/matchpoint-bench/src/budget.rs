@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_spent_is_never_nothing_in_words() {
+    fn short_durations_are_not_rounded_to_zero() {
         for (micros, text) in
             [(1, "1.00 µs"), (2_340, "2.34 ms"), (40_500, "40.5 ms"), (12_345_678, "12.3 s")]
         {

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_messages_of_a_sequence_are_delivered_once_and_that_is_looked_at() {
+    fn sequence_delivers_each_message_once() {
         for engine in ["list", "optimistic_parallel:threads=1"] {
             for scenario in Scenario::ALL {
                 // More than one window.

@@ -381,7 +381,7 @@ mod tests {
     use crate::floor::Floor;
 
     #[test]
-    fn a_wrong_answer_ends_its_stage_and_is_told() {
+    fn wrong_answer_ends_stage() {
         let mut times = Vec::new();
         let ended = timed(&mut Floor::default(), &late(1000)[0], Duration::from_secs(60), &mut times);
         assert_eq!(ended, Some(Ended::Wrong("call 0 found number 0, not nothing".to_owned())));

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_engine_is_told_by_its_first_wrong_answer() {
+    fn first_wrong_answer_is_reported() {
         assert!(matches!(floor("last:8"), First::Right), "here the last receive is the right one");
         let First::Wrong(what) = floor("reverse:3") else { panic!("it gives the youngest twice") };
         assert_eq!(what, "call 4 found number 2, not number 1");

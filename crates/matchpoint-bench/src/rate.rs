@@ -515,7 +515,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_stand_beside_the_name_whoever_says_how_many() {
+    fn thread_count_follows_engine_name() {
         let engines =
             ["list", "optimistic_parallel", "optimistic_parallel:threads=8,by=order"].map(str::to_owned);
         let named = names(&engines, &[1, 2]);

@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_that_is_cut_off_is_none() {
+    fn truncated_greeting_is_refused() {
         for end in 0..HELLO.len() - 1 {
             assert!(heard(&HELLO[..end]).hello().is_err(), "{}", &HELLO[..end]);
         }

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_measured_follows_from_where_ranks_are() {
+    fn rank_placement_decides_measurements() {
         let settings = Settings::default();
         let parts_of = |nodes: &[(u32, &[Option<u32>])]| parts(&measurements(&ranks(nodes), &settings));
         assert_eq!(parts_of(&[(1, &[None])]), []);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_counts_reach_what_was_asked_for() {
+    fn sizes_and_counts_end_at_maximum() {
         assert_eq!(sizes(8), [1, 2, 3, 4, 6, 8]);
         assert_eq!(counts(10_000), [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]);
         assert_eq!(counts(1), [1]);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_the_same_for_every_number_of_messages() {
+    fn bytes_do_not_depend_on_message_count() {
         let settings = Settings::default();
         let all = measurements(&ranks(&[(1, &[None, None])]), &settings);
         for measurement in all.iter().filter(|measurement| measurement.part == Part::Queue) {

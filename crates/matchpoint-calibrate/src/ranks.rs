@@ -168,7 +168,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn unbound_ranks_of_two_sockets_are_not_guessed_about() {
+    fn unbound_ranks_have_unknown_sockets() {
         let unbound = ranks(&[(2, &[None, None])]);
         for placement in [Locality::OnSocket, Locality::OnNode] {
             assert!(unbound.pair(placement).unwrap_err().why.contains("bind-to core"));

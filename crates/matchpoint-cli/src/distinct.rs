@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_the_same_by_whatever_way_it_is_named() {
+    fn equivalent_paths_are_one_place() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
         std::fs::write(file("there"), "").unwrap();

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_named_are_told_of_alone() {
+    fn only_named_engines_are_listed() {
         let named = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             Listed::of(&names).text(80)

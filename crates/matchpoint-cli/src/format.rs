@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn units_change_where_the_digits_would_run_out() {
+    fn units_change_at_thousands() {
         assert_eq!(duration_ns(999.6), "1.00 µs");
         assert_eq!(seconds(0.015), "15.0 ms");
         assert_eq!(bytes(1024), "1.00 KiB");

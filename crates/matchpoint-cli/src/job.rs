@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+    fn words_with_spaces_are_quoted() {
         assert_eq!(word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
         assert_eq!(word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
         assert_eq!(word("it's"), "'it'\\''s'");

@@ -224,7 +224,7 @@ mod tests {
     use super::visible;
 
     #[test]
-    fn of_a_line_that_has_begun_the_last_is_seen() {
+    fn last_text_of_line_is_visible() {
         assert_eq!(visible(b"10 %\r20 %\r"), "20 %");
         assert_eq!(visible(b"\x1b[1mname:\x1b[0m "), "name: ");
         assert_eq!(visible(b"a\tb\x07"), "a b");

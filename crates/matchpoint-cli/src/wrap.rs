@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stay_whole_unless_they_are_longer_than_a_line() {
+    fn only_words_beyond_line_are_split() {
         assert_eq!(wrap("one two, three", 9), ["one two,", "three"]);
         assert_eq!(wrap("of name:a=1,b=2,c=3 again", 12), ["of name:a=1,", "b=2,c=3", "again"]);
         assert_eq!(wrap("incomprehensible", 4), ["incomprehensible"]);

@@ -50,7 +50,7 @@ fn deliver_some(engine: &mut dyn Engine) {
 }
 
 #[test]
-fn a_child_matches_without_the_threads_of_its_parent_and_drops_the_engine() {
+fn forked_child_matches_and_drops_engine() {
     for by in ["pace", "order", "shares", "optimism"] {
         let mut engine = engines::create(&format!("optimistic_parallel:threads=3,by={by}")).unwrap();
         deliver_some(&mut *engine);

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ours_cannot_be_put_before_is_closed() {
+    fn object_without_our_wrapper_is_closed() {
         // SAFETY: zeros are absent functions.
         let mut ops: Ops = unsafe { std::mem::zeroed() };
         ops.close = Some(close_core);

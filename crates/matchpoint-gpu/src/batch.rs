@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_packed_if_all_of_it_fits() {
+    fn batch_is_packed_if_it_fits() {
         let fits = envelope((1 << 16) - 1, (1 << 24) - 1, (1 << 24) - 1);
         assert_eq!(Batch::of(&[fits], &[]).layout(), Layout::Packed);
         for beyond in [envelope(1 << 16, 0, 0), envelope(0, 1 << 24, 0), envelope(0, 0, 1 << 24)] {

@@ -204,7 +204,7 @@ mod tests {
 
     /// What was measured both ways, or so that the other cannot be near.
     #[test]
-    fn the_way_is_the_one_that_was_faster() {
+    fn faster_path_is_chosen() {
         for (entries, wildcards, way) in [
             (64, 0, Way::Numbers),
             (1024, 0, Way::Numbers),

@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn receives_of_two_segments_are_found_in_any_order() {
+    fn shared_receives_are_found_in_any_order() {
         let of = |receive, receive_end| Segment { message: 0, message_end: 9, receive, receive_end };
         assert!(have_own_receives(&[]));
         assert!(have_own_receives(&[of(5, 9), of(0, 5), of(3, 3)]));

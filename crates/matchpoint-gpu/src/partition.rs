@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_one_source_stay_in_order_in_one_segment() {
+    fn messages_of_source_stay_in_segment() {
         let messages: Vec<(u64, u64)> = (0..100).map(|at| (at % 7, at)).collect();
         let receives: Vec<(u64, u64)> = (0..50).map(|at| (at % 5, at)).collect();
         let partition = Partition::by_source(&batch(&messages, &receives), 4).unwrap();

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_waited_for_as_long_as_the_kernel_runs() {
+    fn running_kernel_is_waited_for() {
         let lost = |why: &str| why.to_owned();
         let said = |answered: Result<(), String>| answered.unwrap_err();
         let failed = || Err("it is gone".to_owned());

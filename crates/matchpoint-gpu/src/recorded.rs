@@ -242,7 +242,7 @@ mod tests {
     ";
 
     #[test]
-    fn what_has_to_know_what_is_matched_ends_a_batch() {
+    fn dependent_call_ends_batch() {
         let recorded = recorded(TEXT, 100, 1000);
         // Two receives and two messages; what is left of them (r1, m2) and r3; r3 and what comes.
         let lengths: Vec<(u32, u32)> = recorded
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_have_as_many_new_entries_as_asked_for() {
+    fn batches_have_requested_number_of_entries() {
         let text: String =
             (0..100).map(|at| format!("post r{at} 0/1/{at}\narrive m{at} 0/1/{at}\n")).collect();
         let recorded = recorded(&text, 10, 10_000);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_by_source_have_all_of_their_batch() {
+    fn queues_by_source_cover_batch() {
         let text: String =
             (0..60).map(|at| format!("post r{at} 0/{}/1\narrive m{at} 0/{}/1\n", at % 7, at % 7)).collect();
         let recorded = recorded(&text, 20, 10_000);

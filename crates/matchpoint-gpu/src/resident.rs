@@ -582,7 +582,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_must_fit_beside_what_comes() {
+    fn kept_entries_and_batch_must_fit() {
         let mut batch = Batch::empty(Layout::Packed);
         let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
         assert!((0..SLOT_ENTRIES).all(|_| batch.push_message(&envelope)));

@@ -383,7 +383,7 @@ mod tests {
 
     /// A build script shares no code with its crate.
     #[test]
-    fn the_standard_abi_is_compiled_with_the_same_flags() {
+    fn standard_abi_has_same_compiler_flags() {
         let script = include_str!("../build.rs");
         let (_, array) = script.split_once("const FLAGS: &[&str] =").unwrap();
         let (array, _) = array.split_once(';').unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn the_family_is_read_from_what_a_header_defines() {
+    fn header_definitions_give_family() {
         assert_eq!(family("#define OPEN_MPI 1\n#define MPI_VERSION 3"), Family::OpenMpi);
         assert_eq!(family("#define MPI_ABI 1\n#define MPI_ABI_VERSION 1"), Family::StandardAbi);
         assert_eq!(family("#define MPI_VERSION 4\n#define MPI_ABI_VERSION 1"), Family::Mpich);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_replaced_as_a_whole_and_nothing_else_is_touched() {
+    fn replace_changes_only_whole_trace() {
         let root = tempfile::tempdir().unwrap();
         let trace = root.path().join("trace");
         for file in [
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_made_where_a_folder_is_and_nothing_else() {
+    fn trace_needs_existing_parent_folder() {
         let root = tempfile::tempdir().unwrap();
         let nowhere = root.path().join("no/trace");
         let refused = make(&nowhere, false).unwrap_err().to_string();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn spawned_folders_are_in_the_order_of_their_numbers() {
+    fn spawned_folders_are_in_numeric_order() {
         let root = tempfile::tempdir().unwrap();
         for name in ["spawned-10", "spawned-2", "spawned-x"] {
             fs::create_dir(root.path().join(name)).unwrap();

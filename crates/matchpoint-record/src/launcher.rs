@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_lead_to_the_compiler_of_the_same_library() {
+    fn alternatives_have_compiler_of_same_library() {
         let root = tempfile::tempdir().unwrap();
         let bin = root.path().join("bin");
         for name in ["mpicc", "mpicc.openmpi", "mpicc.mpich", "orterun"] {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_has_its_compiler_beside_its_launcher() {
+    fn package_has_compiler_next_to_launcher() {
         let root = tempfile::tempdir().unwrap();
         touch(&root.path().join("bin/mpicc"));
         touch(&root.path().join("bin/mpiexec"));

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_are_known_by_the_names_of_their_libraries() {
+    fn library_names_give_family() {
         assert_eq!(Family::of_library("libmpi.so.12"), Some(Family::Mpich));
         assert_eq!(Family::of_library("libmpich.so.12"), Some(Family::Mpich));
         assert_eq!(Family::of_library("libmpi.so.40"), Some(Family::OpenMpi));

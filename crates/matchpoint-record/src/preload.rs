@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_preloads_stays_behind_the_recorder() {
+    fn preloads_of_user_follow_recorder() {
         for (command, with, by_x) in [
             ("mpiexec -n 2 ./a", "mpiexec -n 2 ./a", false),
             ("mpiexec -x LD_PRELOAD=/u.so ./a", "mpiexec -x LD_PRELOAD=/r.so:/u.so ./a", true),

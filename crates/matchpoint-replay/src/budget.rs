@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_engines_may_take_all_the_time_and_a_slow_one_may_not() {
+    fn slow_engine_gets_limited_time() {
         let second = Duration::from_secs(1);
         for engines in 1..20u32 {
             let passed = 1000 * second;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_played_is_taken_for_the_same_per_entry_queued() {
+    fn unplayed_part_costs_same_per_entry() {
         let half = QueueMeasurements {
             length_mean: 9.0,
             attempts: 100,

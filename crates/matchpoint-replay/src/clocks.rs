@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_cannot_agree_are_shifted_into_their_bounds() {
+    fn contradicting_clocks_are_shifted_into_bounds() {
         // By the first clock, the collective took place in [0, 100]; by the second, in [5000, 5100].
         let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(5000, 5100)])]);
         assert_eq!(clocks.shifted, 1);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_list_does_not_have_is_not_kept() {
+    fn unlisted_arrivals_are_not_kept() {
         let mut list = list(&[(10, 1, 7)]);
         assert!(!list.keep(1, 8, 100) && !list.keep(0, 7, 101));
         assert!(list.keep(1, 7, 102) && !list.keep(1, 7, 103));

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_meant_is_taken_out_of_turn() {
+    fn named_message_is_taken_out_of_turn() {
         let mut inbox = Inbox::default();
         // The last overtakes more than are searched for its place.
         for place in 0..20 {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_overtake_many_arrive_in_the_same_order() {
+    fn overtaking_messages_arrive_in_same_order() {
         let (mut inbox, mut expected) = (Inbox::default(), Vec::new());
         let mut state = 1u64;
         for place in 0..5000u32 {

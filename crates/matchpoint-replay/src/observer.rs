@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_were_not_there_at_once_do_not_conflict() {
+    fn messages_of_different_times_do_not_conflict() {
         let one = Wild::Is(Rank(1));
         let post = |receive| Step { at_ns: 0, kind: Kind::Post { receive, took: None }, site: 0 };
         let (first, second) = (receive(1, one), receive(2, one));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_different_sources_conflict_over_a_wildcard_only() {
+    fn different_sources_conflict_only_over_wildcard() {
         let (one, two) = (Wild::Is(Rank(1)), Wild::Is(Rank(2)));
         assert_eq!(conflicts(&[arrives(1, Some(receive(1, one))), arrives(2, Some(receive(2, two)))]), 0);
         assert_eq!(

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn times_in_order_are_not_odd_and_others_are_told() {
+    fn unordered_times_are_reported() {
         let fine = survey(0, &[(0, 10), (10, 20), (25, 2_000_000_000)]);
         let found = odd_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
         assert_eq!((found.negative, found.backward, found.first_rank), (0, 0, None));

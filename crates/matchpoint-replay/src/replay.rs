@@ -464,7 +464,7 @@ mod tests {
     use super::uniformity;
 
     #[test]
-    fn uniformity_is_one_for_equal_peers_and_zero_for_one() {
+    fn uniformity_of_equal_peers_is_one() {
         assert!((uniformity([3, 3, 0, 3].into_iter()).0 - 1.0).abs() < 1e-12);
         assert_eq!(uniformity([7].into_iter()), (0.0, 1.0));
         assert_eq!(uniformity([].into_iter()), (0.0, 0.0));

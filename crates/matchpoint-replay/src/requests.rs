@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_as_small_as_can_be() {
+    fn request_has_minimal_size() {
         assert_eq!(size_of::<Request>(), 48);
         for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Done(-7)] {
             assert_eq!(Request::new(RequestKind::Received, state).state(), state);
@@ -339,7 +339,7 @@ mod tests {
 
     /// Those of which something may still be told stay, and are found.
     #[test]
-    fn of_requests_that_nobody_completes_few_are_kept() {
+    fn few_uncompleted_requests_are_kept() {
         let mut table = RequestTable::default();
         let mut most = 0;
         for at in 0..100_000u32 {

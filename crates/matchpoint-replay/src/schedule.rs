@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_is_the_least_of_all_times() {
+    fn earliest_is_minimum_of_times() {
         for processes in (1..20).chain([63, 64, 65, 513, 600]) {
             let mut schedule = Schedule::new(processes);
             let mut times = vec![NEVER; processes];

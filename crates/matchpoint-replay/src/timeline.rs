@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_in_which_little_happened_is_summed_up_at_once() {
+    fn quiet_long_run_is_summed_at_once() {
         let mut timeline = Timeline::default();
         timeline.change(5, 1);
         // Spans of a microsecond, over a century.
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whatever_the_length_of_the_run() {
+    fn memory_does_not_grow_with_run() {
         let mut timeline = Timeline::default();
         for at in 0..100_000i64 {
             timeline.change(at * 1_000_000, if at % 2 == 0 { 1 } else { -1 });

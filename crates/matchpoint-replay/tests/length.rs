@@ -402,7 +402,7 @@ fn communicators_that_are_freed_leave_nothing() {
 }
 
 #[test]
-fn messages_and_requests_that_are_over_leave_nothing() {
+fn completed_messages_leave_no_memory() {
     hold(OTHERS, TURNS, SLACK, simulated);
 }
 

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_on_one_host_and_a_network_between_several() {
+    fn core_is_memory_or_network_by_hosts() {
         for vendor in [Vendor::Mpich, Vendor::OpenMpi] {
             assert_eq!(core(vendor, 1), "shm");
             assert_eq!(core(vendor, 2), "tcp;ofi_rxm");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_used_or_refused() {
+    fn requested_core_is_used_or_refused() {
         let asked = ("tcp;ofi_rxm".to_owned(), "--core".to_owned());
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&asked)).unwrap();

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_that_the_user_names_is_the_core() {
+    fn provider_of_user_is_core() {
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let set = |value: &'static str| move |name: &str| (name == "FI_PROVIDER").then(|| value.to_owned());
         let core = |value| chosen(&mpich, set(value)).map(|found| found.map(|(core, _)| core));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_one_sided_component_of_the_users_is_kept() {
+    fn one_sided_component_of_user_is_kept() {
         let mut all = of(Vendor::OpenMpi, "5.0.11", "shm");
         let words = Words { mca: vec![("osc".to_owned(), "rdma".to_owned())], ..Words::default() };
         reconcile(&mut all, &words, none).unwrap();

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_core_needs_is_there_and_nothing_else() {
+    fn folder_has_only_needs_of_core() {
         let root = tempfile::tempdir().unwrap();
         let provider = touch(&root.path().join(PROVIDER.built));
         for name in ["libtcp-fi.so", "librxm-fi.so", "libshm-fi.so", "libverbs-1.1-fi.so", "libtcp.so"] {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_the_user_names_stays_and_is_renewed() {
+    fn named_folder_stays_and_is_renewed() {
         let root = tempfile::tempdir().unwrap();
         let provider = touch(&root.path().join(PROVIDER.built));
         let named = root.path().join("run");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_provider_is_beside_the_command_or_installed_with_it() {
+    fn provider_is_found_near_command() {
         let root = tempfile::tempdir().unwrap();
         let program = touch(&root.path().join("bin/matchpoint"));
         let said = PROVIDER.find(None, &program).unwrap_err().to_string();

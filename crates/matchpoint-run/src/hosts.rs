@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_systems_are_believed_unless_the_command_says_otherwise() {
+    fn command_overrides_hosts_of_batch_system() {
         assert_eq!(of("srun sh", &[("SLURM_NNODES", "16")]).count, 16);
         assert_eq!(of("srun -N 1 sh", &[("SLURM_NNODES", "16")]).count, 1);
         assert!(of("mpirun --host localhost sh", &[("SLURM_NNODES", "16")]).here);

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_huge_source_takes_no_more_than_its_place() {
+    fn huge_source_takes_one_place() {
         let mut peers = Peers::<u8>::default();
         for source in [1 << 30, 3, u32::MAX, 64] {
             *peers.get_or_insert(Rank(source), 64).unwrap() = source as u8 | 1;

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_in_comes_out_in_order_and_no_more_than_fits() {
+    fn ring_keeps_order_and_capacity() {
         let (mut sender, mut receiver) = ring(3).unwrap();
         for round in 0..5 {
             assert!((0..4).all(|number| sender.put(round * 4 + number).is_ok()));

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_are_found_with_and_without_a_list() {
+    fn oldest_are_found_with_and_without_list() {
         let entries = || [(5, 'c'), (0, 'a'), (9, 'd'), (3, 'b')].into_iter();
         for mut oldest in [Oldest::of(entries()), Oldest::Sought { after: None }] {
             let all: String = std::iter::from_fn(|| oldest.next(entries())).collect();

@@ -59,7 +59,7 @@ mod tests {
     use super::ours;
 
     #[test]
-    fn only_our_own_functions_count_and_not_what_they_call() {
+    fn only_own_functions_count() {
         let dump = "events: Ir\n\
                     fl=/src/matchpoint-fabric/src/queue.rs\nfn=matchpoint_fabric::queue::read\n10 5\n+1 2\n\
                     cfn=core_read\ncalls=3 20\n* 1000\n12 1\n\

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_is_told_from_talk_of_it() {
+    fn unsafe_in_comments_is_ignored() {
         assert!(has_unsafe(&file("let map = unsafe { map() };")));
         assert!(has_unsafe(&file("pub unsafe fn map() {}")));
         assert!(has_unsafe(&file("pub unsafe extern \"C\" fn map() {}")));

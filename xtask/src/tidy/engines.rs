@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_engine_without_page_or_row_is_told() {
+    fn engine_without_page_or_row_is_reported() {
         let file = |path: &str, text: &str| File { path: path.to_owned(), text: text.to_owned() };
         let table = file(TABLE, "| engine | structure |\n| [`heap`](engines/heap.md) | a heap |\n");
         let page = file("docs/engines/heap.md", "# `heap`\n");

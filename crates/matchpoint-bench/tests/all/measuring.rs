@@ -26,7 +26,7 @@ fn results(options: &Options, texts: &[&str]) -> Results {
 }
 
 #[test]
-fn a_list_examines_what_stands_before_and_the_one_that_matches() {
+fn list_compares_entries_up_to_match() {
     let results = results(&options(&["list"], 50), &["last"]);
     for cell in &results.cells {
         assert_eq!(cell.attempts_mean, Some(cell.n as f64 + 1.0));
@@ -53,7 +53,7 @@ fn every_engine_answers_every_workload_rightly() {
 }
 
 #[test]
-fn what_is_too_slow_is_told_with_a_bound() {
+fn slow_engine_is_reported_with_bound() {
     let results = results(&options(&["list"], 1), &["many_sources:16384"]);
     let [cell] = &results.cells[..] else { panic!() };
     let Outcome::TooSlow { above_ns, why } = &cell.outcome else { panic!("{cell:?}") };
@@ -65,7 +65,7 @@ fn what_is_too_slow_is_told_with_a_bound() {
 }
 
 #[test]
-fn posts_and_arrivals_are_told_apart_where_there_are_many() {
+fn posts_and_arrivals_have_separate_times() {
     let results = results(&options(&["bins"], 50), &["unexpected:2048", "halo"]);
     let split = |at: usize| match &results.cells[at].outcome {
         Outcome::Measured(figures) => (figures.split, figures.ns_median),
@@ -77,7 +77,7 @@ fn posts_and_arrivals_are_told_apart_where_there_are_many() {
 }
 
 #[test]
-fn single_calls_from_cold_caches_have_figures_too() {
+fn cold_single_calls_have_figures() {
     let cold = Options { is_cold: true, ..options(&["list", "bins"], 100) };
     let results = results(&cold, &["last:8", "halo"]);
     assert!(results.is_cold);
@@ -102,7 +102,7 @@ fn whoever_says_stop_is_heard() {
 }
 
 #[test]
-fn a_name_that_is_wrong_is_an_error_before_any_work() {
+fn wrong_name_is_refused_before_work() {
     let mut told = 0;
     let error = run(&options(&["list", "lost"], 10), &jobs(&["last"]), &mut |_, _, _| {
         told += 1;
@@ -140,7 +140,7 @@ fn single_calls_are_counted_stage_by_stage() {
 }
 
 #[test]
-fn an_engine_that_is_too_slow_for_single_calls_is_given_up_and_what_follows_is_not_reached() {
+fn slow_engine_stops_before_later_stages() {
     let options = LatencyOptions {
         engines: vec!["list".to_owned()],
         entries: 200_000,
@@ -157,7 +157,7 @@ fn an_engine_that_is_too_slow_for_single_calls_is_given_up_and_what_follows_is_n
 
 /// What was refused is no call that was fast.
 #[test]
-fn a_full_table_ends_a_stage_before_the_call_that_was_refused() {
+fn full_table_ends_stage_before_refused_call() {
     let options = LatencyOptions {
         engines: vec!["optimistic:capacity=100".to_owned()],
         entries: 4000,
@@ -175,7 +175,7 @@ fn a_full_table_ends_a_stage_before_the_call_that_was_refused() {
 }
 
 #[test]
-fn a_full_table_has_no_costs_where_another_matches() {
+fn substitute_hides_costs_of_full_table() {
     for (depth, messages, when) in [(200, 10, "receives that stand in front"), (0, 200, "of a sequence")] {
         let options = OffloadOptions {
             engines: vec!["optimistic:capacity=100".to_owned(), "list".to_owned()],

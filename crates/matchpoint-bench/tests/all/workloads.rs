@@ -50,7 +50,7 @@ fn small() -> Vec<Job> {
 }
 
 #[test]
-fn the_answers_are_those_of_the_list_and_a_round_leaves_the_queues_as_they_were() {
+fn round_has_answers_of_list() {
     for job in small() {
         let Script { parts, answers, matched, .. } = job.script();
         let [Part { standing, round, receives_left, messages_left }] = &parts[..] else { panic!("{job}") };
@@ -90,7 +90,7 @@ fn sizes_count_what_they_say() {
 }
 
 #[test]
-fn one_receive_in_a_hundred_is_from_any_source_and_one_has_any_tag() {
+fn one_percent_of_receives_have_wildcards() {
     let part = job("wild:4096").script().parts.pop().unwrap();
     let receives = keys(&part.round[0]);
     let share = |count: usize| count as f64 / receives.len() as f64;
@@ -104,7 +104,7 @@ fn one_receive_in_a_hundred_is_from_any_source_and_one_has_any_tag() {
 }
 
 #[test]
-fn gathered_messages_of_one_source_keep_their_order() {
+fn gathered_messages_keep_order_per_source() {
     let part = job("gather:50").script().parts.pop().unwrap();
     let mut next = [0; 50];
     let arriving = keys(&part.round[0]);
@@ -127,7 +127,7 @@ fn said(phase: &Phase) -> Vec<String> {
 }
 
 #[test]
-fn masks_and_communicators_are_as_many_as_asked_for_and_tell_all_apart() {
+fn masks_and_communicators_have_requested_number() {
     for (text, expected) in [("masks:1024", 1024), ("unexpected_masks:64", 64), ("contexts:1000", 1000)] {
         let part = job(text).script().parts.pop().unwrap();
         let posts = part.round.iter().find(|phase| matches!(phase, Phase::Posts(_))).unwrap();
@@ -174,7 +174,7 @@ fn fingerprint(of: &'static [Workload]) -> u64 {
 const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 
 #[test]
-fn names_that_are_wrong_are_told_with_what_would_be_right() {
+fn wrong_name_is_reported_with_valid_names() {
     for (text, told) in [
         ("lost", "there is no workload `lost`; there are last, "),
         (
@@ -191,7 +191,7 @@ fn names_that_are_wrong_are_told_with_what_would_be_right() {
 }
 
 #[test]
-fn a_trace_is_played_with_its_own_answers_and_cleaned_up() {
+fn trace_is_played_with_recorded_answers() {
     let events = script::parse(
         "post r1 0/3/7\n arrive m1 0/3/7\n arrive m1 1/4/1\n probe 1/*/*\n matched_probe 1/*/*\n post r1 0/*/*\n \
          cancel r1 0/*/*\n cancel r1 0/*/*\n post r2 0/1/1\n arrive m9 0/9/9\n arrive m8 0/8/8\n retract m8 0/8/8",

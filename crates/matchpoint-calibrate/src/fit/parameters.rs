@@ -506,7 +506,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashing_is_told_only_where_order_does_not_matter() {
+    fn equal_times_are_explained_by_hashing() {
         let with = |with_s| {
             [
                 (10, Difference { with_s: 1.0, without_s: 1.0, amount: 45.0 }),

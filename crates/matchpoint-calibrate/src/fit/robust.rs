@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_rows_as_parameters_leave_no_interval() {
+    fn minimal_rows_give_infinite_margins() {
         let found = fit(&line(&[1.0, 1000.0], 1e-6, 1e-9)).unwrap();
         assert!(found.margins.iter().all(|margin| margin.is_infinite()), "{found:?}");
     }

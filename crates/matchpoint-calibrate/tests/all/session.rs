@@ -72,7 +72,7 @@ fn run(request: &Request, benchmark: Conversation) -> Result<usize, String> {
 }
 
 #[test]
-fn what_was_interrupted_goes_on_where_it_stopped() {
+fn interrupted_session_resumes_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (request, ranks) = (request(folder.path()), nodes(2, 2));
     let all = rounds(&ranks, &request.settings).len();
@@ -94,7 +94,7 @@ fn what_was_interrupted_goes_on_where_it_stopped() {
 
 /// Wherever the file was cut off: what is whole is kept, the rest is measured, and nothing twice.
 #[test]
-fn a_file_that_is_cut_off_anywhere_goes_on() {
+fn session_resumes_from_file_cut_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let (request, ranks) = (request(folder.path()), nodes(1, 2));
     run(&request, benchmark(&ranks, usize::MAX, None)).unwrap();

@@ -63,7 +63,7 @@ fn the_papers_machine_is_found_again() {
 /// An entry costs more where the queue no longer lies in a cache: γ goes with the number of messages, and so does what is
 /// predicted with it.
 #[test]
-fn gamma_is_told_by_the_number_of_messages() {
+fn message_count_determines_gamma() {
     let cold = MadeUp { cold: (2000, 2.0), noise: 0.02, outliers: 5, ..MadeUp::blue_waters() };
     let raw = cold.raw(nodes(1, 2), Settings::default(), 3);
     let found = fit(&raw);
@@ -83,7 +83,7 @@ fn gamma_is_told_by_the_number_of_messages() {
 
 /// Messages that take milliseconds, on a host with other work, which interrupts most exchanges, for milliseconds.
 #[test]
-fn latency_and_rate_are_found_though_most_exchanges_are_interrupted() {
+fn interruptions_do_not_hide_latency_and_rate() {
     let (alpha, rate) = (2e-3, 24e6);
     for seed in 0..20 {
         let busy = MadeUp {
@@ -146,7 +146,7 @@ fn protocols_are_named_by_what_was_tried() {
 
 /// How many somebody started on one host says nothing of how many a node has.
 #[test]
-fn what_was_not_learned_of_nodes_is_not_written() {
+fn unknown_node_parameters_are_not_written() {
     let of = |topology| {
         let raw = MadeUp::blue_waters().raw(topology, Settings::default(), 1);
         machine::machine("made up", "somebody", &raw, &fit(&raw)).node
@@ -157,7 +157,7 @@ fn what_was_not_learned_of_nodes_is_not_written() {
 
 /// Where bytes cost nothing that could be measured, a rate has no upper end, and none is made up.
 #[test]
-fn a_rate_that_is_not_determined_is_open() {
+fn undetermined_rate_is_unbounded() {
     let free = MadeUp { on_socket: vec![(1e-6, 1e15, u32::MAX)], noise: 0.03, ..MadeUp::blue_waters() };
     let quick = Settings { bytes_max: 64, messages_max: 10, ..Settings::default() };
     let raw = free.raw(nodes(1, 4), quick, 2);
@@ -170,7 +170,7 @@ fn a_rate_that_is_not_determined_is_open() {
 /// Two times tell α and R_b, and not how far they are right: several rounds do. What nothing bounds is not in the file, for
 /// there it would be exact.
 #[test]
-fn what_nothing_bounds_is_told_and_left_out() {
+fn unbounded_parameter_is_reported_and_omitted() {
     let noisy = MadeUp { noise: 0.02, ..MadeUp::blue_waters() };
     let of_rounds = |rounds| {
         let two_sizes = Settings { bytes_max: 2, messages_max: 10, rounds, ..Settings::default() };
@@ -188,7 +188,7 @@ fn what_nothing_bounds_is_told_and_left_out() {
 
 /// That a limit does not show in what was measured is one thing, that nobody measured it another.
 #[test]
-fn no_limit_is_told_from_none_that_was_measured() {
+fn unlimited_rate_differs_from_unmeasured_rate() {
     let segment = |alpha_s: f64| {
         let point = |&bytes: &u32| Point { bytes, time_s: alpha_s + 1e-9 * f64::from(bytes) };
         protocols::line(&[1024, 2048, 4096, 8192].iter().map(point).collect::<Vec<_>>()).unwrap()
@@ -200,7 +200,7 @@ fn no_limit_is_told_from_none_that_was_measured() {
 
 /// Rounds that contradict each other leave R_N open above: the file says so, and can be read.
 #[test]
-fn a_node_rate_that_rounds_do_not_agree_on_is_open() {
+fn disagreeing_rounds_leave_node_rate_unbounded() {
     let drifting = MadeUp { drift: 0.3, ..MadeUp::blue_waters() };
     let two_rounds = Settings { rounds: 2, ..Settings::default() };
     let raw = drifting.raw(nodes(2, 16), two_rounds, 1);
@@ -238,7 +238,7 @@ fn noise_and_outliers_move_it_little() {
 
 /// An interval of 95 % misses once in twenty times. It may be somewhat too narrow or too wide, for outliers are not normal.
 #[test]
-fn intervals_hold_what_was_put_in_as_often_as_they_say() {
+fn intervals_contain_truth_at_stated_rate() {
     let sizes: Vec<u32> = (0..16).map(|power| 1 << power).collect();
     let (alpha, beta) = (5e-6, 1e-9);
     let (mut alphas, mut betas) = (0, 0);
@@ -278,7 +278,7 @@ fn one_protocol_stays_one() {
 }
 
 #[test]
-fn what_is_not_supported_is_told_and_left_out() {
+fn unsupported_parameter_is_reported_and_omitted() {
     let found = fit(&MadeUp::blue_waters().raw(nodes(1, 2), Settings::default(), 1));
     let told = found.warnings.join("\n");
     for what in ["No on-socket parameters", "No off-node parameters: all 2 ranks are on one node", "No δ"] {
@@ -291,7 +291,7 @@ fn what_is_not_supported_is_told_and_left_out() {
 }
 
 #[test]
-fn a_rate_that_is_not_reached_is_not_made_up() {
+fn unreached_rate_is_not_invented() {
     let wide = MadeUp { node_rate: 1e12, noise: 0.02, ..MadeUp::blue_waters() };
     let found = fit(&wide.raw(nodes(2, 4), Settings::default(), 3));
     let rates = &link(&found, Locality::OffNode).node_rates;
@@ -305,7 +305,7 @@ fn a_rate_that_is_not_reached_is_not_made_up() {
 
 /// Pairs that begin together pay a barrier, and one pair alone pays none: that is no limit.
 #[test]
-fn a_barrier_is_no_limit_to_the_rate_of_a_node() {
+fn barrier_does_not_limit_node_rate() {
     for noise in [0.0, 0.02] {
         for ranks in [16, 32, 64] {
             let free = MadeUp {
@@ -342,7 +342,7 @@ fn a_barrier_is_no_contention() {
 }
 
 #[test]
-fn queues_that_are_hashed_cost_nothing_that_could_be_told() {
+fn hashed_queues_have_no_measurable_cost() {
     let hashed = MadeUp { attempt_s: 0.0, noise: 0.02, ..MadeUp::blue_waters() };
     let found = fit(&hashed.raw(nodes(1, 2), Settings::default(), 3));
     let gamma = found.search.as_ref().unwrap().gamma_s();
@@ -368,7 +368,7 @@ fn too_little_to_fit_is_told() {
 
 /// Whatever is fitted can be written and read again.
 #[test]
-fn the_machine_is_a_file_that_can_be_read() {
+fn machine_file_can_be_read() {
     let noisy = MadeUp { noise: 0.05, outliers: 3, ..MadeUp::blue_waters() };
     for (seed, topology) in [nodes(4, 16), nodes(1, 2), nodes(2, 1)].into_iter().enumerate() {
         let raw = noisy.raw(topology, Settings::default(), seed as u64);

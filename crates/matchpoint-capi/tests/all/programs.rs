@@ -30,7 +30,7 @@ fn runs<'a>(
 }
 
 #[test]
-fn the_example_runs_with_every_engine_and_either_library() {
+fn example_runs_with_every_engine() {
     if !tools() {
         return;
     }
@@ -74,7 +74,7 @@ fn symbols(options: &[&str], library: &Path) -> Vec<String> {
 /// Of another Rust library in the same program nothing may meet ours; and what users install is stripped.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_libraries_show_the_interface_and_no_more() {
+fn libraries_export_only_interface() {
     if !tools() || !has("nm") || !has("objcopy") {
         return;
     }
@@ -96,7 +96,7 @@ fn the_libraries_show_the_interface_and_no_more() {
 }
 
 #[test]
-fn the_wrapper_for_cpp_runs_with_every_engine() {
+fn cpp_wrapper_runs_with_every_engine() {
     if !tools() || !has("c++") {
         return;
     }
@@ -116,7 +116,7 @@ fn engines_of_batches() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn the_example_of_batches_runs_with_every_engine() {
+fn batch_example_runs_with_every_engine() {
     if !tools() {
         return;
     }
@@ -160,7 +160,7 @@ const CONCURRENT: [&str; 4] = [
 ];
 
 #[test]
-fn the_example_of_threads_runs_with_every_kind_of_concurrent_engine() {
+fn thread_example_runs_with_concurrent_engines() {
     if !tools() {
         return;
     }
@@ -202,7 +202,7 @@ fn the_example_of_offloading_runs() {
 }
 
 #[test]
-fn every_function_of_offloading_does_what_the_header_says() {
+fn offload_functions_match_header() {
     if !tools() {
         return;
     }

@@ -58,7 +58,7 @@ mod tests {
     use super::threads_of;
 
     #[test]
-    fn threads_that_would_wait_for_a_processor_are_not_measured_unasked() {
+    fn default_threads_do_not_exceed_processors() {
         assert_eq!(threads_of(1), [1]);
         assert_eq!(threads_of(6), [1, 2, 4]);
         assert_eq!(threads_of(192), [1, 2, 4, 8, 16, 32]);

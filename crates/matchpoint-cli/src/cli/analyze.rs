@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_engine_searches_as_the_library_of_the_trace_unless_another_is_named() {
+    fn first_engine_searches_as_traced_library() {
         let open_mpi = Some("Open MPI v5.0.11, package: Open MPI somebody@somewhere");
         for (library, arguments, first) in [
             (None, &[][..], "list"),

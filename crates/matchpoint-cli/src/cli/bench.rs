@@ -299,7 +299,7 @@ mod tests {
     ];
 
     #[test]
-    fn an_option_without_what_it_is_for_is_an_error() {
+    fn option_needs_its_kind_of_bench() {
         for (option, kinds) in OPTIONS {
             for (kind, words) in KINDS {
                 let is_for = kinds.contains(&kind);

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_file_goes_to_standard_output() {
+    fn standard_output_takes_only_single_files() {
         for to in [Format::Csv, Format::Parquet] {
             assert_eq!(format("-", Some(to)), Ok(to));
         }

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_those_that_are_not_named_behind_those_that_are() {
+    fn all_adds_unnamed_engines_after_named() {
         let of =
             |names: &[&str]| engines_meant(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&["bins", "list", "bins"]), ["bins", "list"]);

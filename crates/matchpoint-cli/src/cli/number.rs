@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_of_the_range_is_told_what_is() {
+    fn invalid_number_is_reported_with_range() {
         let parse = whole(1..=100, 10_u32);
         assert_eq!((parse("1"), parse("100")), (Ok(1), Ok(100)));
         for text in ["", "0", "101", "-1", "x", "1.5", "99999999999999999999"] {

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn only_engines_with_something_for_each_peer_grow_with_peers() {
+    fn only_engines_with_peer_state_grow() {
         let bytes = |name, processes| all_peers(name, processes).unwrap().unwrap();
         assert_eq!(bytes("list", 10), bytes("list", 10_000));
         let (few, many) = (bytes("rank_array", 10_000), bytes("rank_array", 20_000));

@@ -80,7 +80,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn what_one_rank_has_told_of_alone_does_not_stand() {
+    fn pending_messages_are_sent_minus_received() {
         let mut flow = Flow::default();
         for ms in 0..3000 {
             flow.sent(7, ms * MS);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_late_counts_when_it_was() {
+    fn late_report_counts_at_its_time() {
         let mut flow = Flow::default();
         flow.received(0, 500 * MS);
         flow.sent(0, 300 * MS);

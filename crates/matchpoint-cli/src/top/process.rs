@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_stand_behind_a_name_of_any_kind() {
+    fn fields_follow_any_process_name() {
         let rest = "7 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 250 1000";
         let of = |name: &str, state: &str| parse(format!("12 ({name}) {state} {rest}").as_bytes());
         let started = Duration::from_millis(2500);
@@ -69,7 +69,7 @@ mod tests {
 
     /// In a container whose first process asks after nobody, all that lose their parent stay like this.
     #[test]
-    fn who_has_ended_and_was_not_waited_for_is_not_there() {
+    fn zombie_process_counts_as_ended() {
         let mut child = Command::new("true").spawn().unwrap();
         let begun = Instant::now();
         while is_there(child.id().into(), SystemTime::now()) && begun.elapsed().as_secs() < 20 {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_given_the_number_later_is_another() {
+    fn reused_process_number_is_another_process() {
         let own = std::process::id().into();
         assert!(is_there(own, SystemTime::now()));
         assert!(!is_there(own, SystemTime::UNIX_EPOCH));

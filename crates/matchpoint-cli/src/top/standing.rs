@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn receives_stand_until_a_call_reports_them_complete() {
+    fn receives_are_posted_until_reported_complete() {
         let mut told = Told::new();
         told.call(post(Peer::Rank(1), 1));
         told.call(post(Peer::Any, 2));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn persistent_requests_stand_as_often_as_they_are_started() {
+    fn each_start_posts_persistent_request() {
         let mut told = Told::new();
         told.call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
         told.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matched_probe_takes_the_message_and_receiving_it_counts_no_more() {
+    fn matched_probe_counts_message_once() {
         let mut told = Told::new();
         let args = receive(CommId::WORLD, Peer::Any);
         let taken = matchpoint_trace::call::HandleId(1);

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn many_ranks_fit_and_the_worst_are_shown() {
+    fn worst_of_many_ranks_are_shown() {
         let lines = stripped(&page(&snapshot(1024), WIDTH, 24, usize::MAX));
         assert_eq!(lines.len(), 24);
         let widest = lines.iter().map(|line| line.chars().count()).max();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn small_terminals_have_the_worst_ranks_as_well() {
+    fn small_terminal_shows_worst_ranks() {
         let shown = |width: usize, height: usize| stripped(&page(&snapshot(8), width, height, usize::MAX));
         for (width, height) in [(40, 6), (20, 3), (80, 9), (200, 1), (1, 50)] {
             let page = shown(width, height);
@@ -355,14 +355,14 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_failed_has_not_just_finished() {
+    fn failed_job_is_not_called_finished() {
         let ended = |exit_status| Snapshot { state: State::Finished, exit_status, ..snapshot(2) };
         assert!(plain(&ended(Some(0)), 9)[0].contains("finished"));
         assert!(plain(&ended(Some(3)), 9)[0].contains("failed"));
     }
 
     #[test]
-    fn nothing_is_cut_that_says_how_a_number_is_known() {
+    fn notes_on_estimates_are_not_cut() {
         let text = plain(&snapshot(8), 20).join("\n");
         assert!(text.contains("= the MPI library's own count (MPI_T)   ~ estimated from calls:\n"));
         assert!(text.contains("those on their way too"));

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_whose_processes_are_gone_does_not_run() {
+    fn job_without_processes_is_not_running() {
         let of = |lives: &[Life], ranks| state(&lives.iter().cloned().map(row).collect::<Vec<_>>(), ranks);
         assert_eq!(of(&[], 0), State::Waiting);
         assert_eq!(of(&[Life::Finalized, Life::Running], 2), State::Running);

@@ -58,7 +58,7 @@ fn json_has_the_members_that_were_promised() {
 }
 
 #[test]
-fn what_was_given_up_is_null_with_a_bound_and_a_reason() {
+fn abandoned_figure_is_null_with_reason() {
     let value = json(&["--budget", "0.001", "-e", "list", "-w", "many_sources:16384"]);
     let result = &value["results"][0];
     assert!(result["ns_median"].is_null() && result["ns_min"].is_null() && result["attempts_mean"].is_null());
@@ -68,7 +68,7 @@ fn what_was_given_up_is_null_with_a_bound_and_a_reason() {
 }
 
 #[test]
-fn an_engine_that_refused_work_is_not_the_leanest() {
+fn refusing_engine_is_not_leanest() {
     let arguments =
         [&QUICK[..], &["-e", "optimistic:capacity=16", "-e", "list", "-w", "reverse:1024"]].concat();
     let value = json(&arguments);
@@ -84,7 +84,7 @@ fn an_engine_that_refused_work_is_not_the_leanest() {
 }
 
 #[test]
-fn tables_name_the_best_and_where_each_engine_loses() {
+fn tables_name_best_engine_and_losses() {
     let output =
         bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "last:1024", "-w", "identical"]].concat());
     assert!(output.status.success());
@@ -147,7 +147,7 @@ fn a_spread_is_around_its_median() {
 }
 
 #[test]
-fn what_has_one_size_is_not_drawn_and_that_is_told() {
+fn workload_of_one_size_has_no_chart() {
     let folder = tempdir().unwrap();
     let plot = folder.path().join("a.svg").display().to_string();
     let output =
@@ -168,7 +168,7 @@ fn what_has_one_size_is_not_drawn_and_that_is_told() {
 }
 
 #[test]
-fn help_lists_every_workload_and_the_engines_that_nobody_named() {
+fn help_lists_workloads_and_default_engines() {
     let output = bench(&["--help"]);
     for workload in WORKLOADS {
         assert!(text(&output.stdout).contains(&format!("  {} ", workload.name)), "{}", workload.name);
@@ -180,7 +180,7 @@ fn help_lists_every_workload_and_the_engines_that_nobody_named() {
 }
 
 #[test]
-fn all_engines_are_those_of_the_processor_each_once() {
+fn all_means_each_processor_engine_once() {
     let names = |arguments: &[&str]| {
         let value = json(&[&["--budget", "0.001", "-w", "last:0"], arguments].concat());
         value["engines"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
@@ -252,7 +252,7 @@ fn a_page_has_spreads_notes_and_memory() {
 }
 
 #[test]
-fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
+fn wrong_word_is_usage_error_with_hint() {
     for (arguments, told) in [
         (["-w", "lost"], "there is no workload `lost`; there are last, "),
         (["-w", "last:x"], "`x` is no size of workload `last`"),
@@ -269,7 +269,7 @@ fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told_in_one_line_and_leaves_no_file() {
+fn impossible_bench_leaves_no_file() {
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     for (arguments, code, told) in [
@@ -348,7 +348,7 @@ fn the_manual_tells_all() {
 
 /// Neither a wrong answer nor a cheap call.
 #[test]
-fn a_full_table_is_told_where_single_calls_are_timed_or_offloaded() {
+fn full_table_is_reported_in_single_calls() {
     let full = "optimistic:capacity=100";
     let calls = ["--latency", "--entries", "1000", "--budget", "5", "-e", full];
     let value = json(&calls);
@@ -446,7 +446,7 @@ const KINDS: [&[&str]; 5] = [
 
 /// The figures of whoever stands in for a card are not the card's: whoever reads them is told, in every form.
 #[test]
-fn figures_of_who_takes_the_place_of_a_card_have_their_name() {
+fn figures_of_substitute_have_its_name() {
     const CARD: &str = "gpu_ordered:card=999,fallback=list";
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -497,7 +497,7 @@ fn figures_of_who_takes_the_place_of_a_card_have_their_name() {
 
 /// Whatever is around it.
 #[test]
-fn an_engine_inside_a_concurrent_one_has_its_substitute_named() {
+fn substitute_inside_concurrent_engine_is_named() {
     for kind in ["locked:", "sharded:shards=2,"] {
         let name = format!("{kind}engine=gpu_ordered:card=999,fallback=list");
         let output = bench(&[KINDS[4], &["--concurrent", &name, "--json", "-"]].concat());
@@ -510,7 +510,7 @@ fn an_engine_inside_a_concurrent_one_has_its_substitute_named() {
 
 /// Whoever reads the JSON alone may judge how far it is to be trusted.
 #[test]
-fn every_measurement_says_how_busy_the_machine_is() {
+fn every_measurement_has_host_load() {
     let cores = fs::read_to_string("/proc/stat").map_or(0, |stat| stat.matches("\ncpu").count());
     for kind in KINDS {
         let output = bench(

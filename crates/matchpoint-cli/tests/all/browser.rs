@@ -95,7 +95,7 @@ fn data(dom: &str, name: &str) -> Option<String> {
 }
 
 #[test]
-fn maps_are_drawn_and_keys_move_over_them() {
+fn keys_move_over_maps() {
     for ranks in [8, 1024] {
         let measurements = synthetic::run(ranks);
         let page = write(&format!("report-{ranks}.html"), &measurements);
@@ -145,7 +145,7 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
-fn runs_without_messages_or_ranks_have_a_report() {
+fn run_without_messages_has_report() {
     let mut measurements = synthetic::run(8);
     measurements.totals = Default::default();
     measurements.ranks.clear();

@@ -50,7 +50,7 @@ fn example(defined: &[&str]) -> Option<Example> {
 }
 
 #[test]
-fn every_engine_is_checked_unless_some_are_named() {
+fn all_engines_are_checked_by_default() {
     let output = matchpoint(&["check", "--streams=1", "--events=100", "--deep=300"]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     let lines: Vec<_> = stdout(&output).lines().collect();
@@ -105,7 +105,7 @@ fn help_counts_the_streams_that_are_played() {
 
 /// Hours of streams: who waits for them in a job's log sees that they go on.
 #[test]
-fn what_takes_long_is_told_without_a_terminal() {
+fn long_check_reports_progress_without_terminal() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     command.args(["check", "list", "--streams=1000000", "--events=100", "--deep=0"]);
     let mut check = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -117,7 +117,7 @@ fn what_takes_long_is_told_without_a_terminal() {
 }
 
 #[test]
-fn an_engine_is_held_to_the_order_asked_for() {
+fn engine_is_checked_for_requested_order() {
     let relaxed = "rank_array:order=per_source";
     assert!(
         matchpoint(&["check", relaxed, "--streams=3", "--deep=300", "--order=per-source"]).status.success()
@@ -128,7 +128,7 @@ fn an_engine_is_held_to_the_order_asked_for() {
 }
 
 #[test]
-fn a_library_that_is_right_passes_and_what_it_lacks_is_told() {
+fn correct_library_passes_with_missing_calls_named() {
     let Some(example) = example(&[]) else { return };
     let output = matchpoint(&["check", "--library", &example.library, "--streams=20", "--deep=2000"]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
@@ -138,7 +138,7 @@ fn a_library_that_is_right_passes_and_what_it_lacks_is_told() {
 }
 
 #[test]
-fn mistakes_are_found_and_shown_by_the_shortest_script() {
+fn fault_is_shown_by_shortest_script() {
     for (mistake, law, shortest) in [
         (
             "BUG_DIRECTED_FIRST",
@@ -170,7 +170,7 @@ fn mistakes_are_found_and_shown_by_the_shortest_script() {
 
 /// Right as long as there is one engine of it.
 #[test]
-fn a_library_whose_engines_share_their_queues_is_found() {
+fn shared_queues_of_library_are_found() {
     let Some(example) = example(&["BUG_SHARED"]) else { return };
     let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--deep=300"]);
     let says = stdout(&output);
@@ -183,7 +183,7 @@ fn a_library_whose_engines_share_their_queues_is_found() {
 
 /// As many shapes, and as many streams for every bit to go everywhere, as there are.
 #[test]
-fn the_manual_counts_the_streams_that_there_are() {
+fn manual_has_number_of_streams() {
     let shapes = matchpoint_conformance::generate::SHAPES.len() as u64;
     let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
     let everywhere = |streams: &u64| {
@@ -198,7 +198,7 @@ fn the_manual_counts_the_streams_that_there_are() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_one_clear_error() {
+fn uncheckable_library_is_one_error() {
     let lost = matchpoint(&["check", "--library", "./no/such.so"]);
     assert!(stderr(&lost).starts_with("matchpoint: error: cannot load ./no/such.so: "), "{}", stderr(&lost));
     let unknown = matchpoint(&["check", "lost"]);
@@ -221,7 +221,7 @@ fn what_cannot_be_checked_is_one_clear_error() {
 }
 
 #[test]
-fn what_came_of_it_is_json_as_well() {
+fn check_result_is_available_as_json() {
     let relaxed = "rank_array:order=per_source";
     let asked = ["check", "list", relaxed, "--order=total", "--streams=3", "--deep=0", "--json=-"];
     let output = matchpoint(&asked);
@@ -255,7 +255,7 @@ fn a_wrong_option_is_no_broken_law() {
 
 #[cfg(unix)]
 #[test]
-fn a_library_that_crashes_does_not_take_the_command_with_it() {
+fn crashing_library_does_not_end_command() {
     let Some(example) = example(&["BUG_CRASH"]) else { return };
     let output = matchpoint(&["check", "--library", &example.library]);
     assert_eq!(output.status.code(), Some(1));
@@ -292,7 +292,7 @@ fn a_library_that_crashes_does_not_take_the_command_with_it() {
 
 /// The end of a longer name is none of the next.
 #[test]
-fn a_trail_has_the_stream_that_is_played_and_nothing_else() {
+fn trail_has_only_played_stream() {
     let Some(example) = example(&[]) else { return };
     let folder = tempdir().unwrap();
     let trail = folder.path().join("trail").display().to_string();

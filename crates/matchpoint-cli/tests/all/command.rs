@@ -50,7 +50,7 @@ fn help_fits_a_terminal_of_80_columns() {
 
 /// One rule for all who start ranks and spread rows over processes.
 #[test]
-fn help_says_what_numbers_before_and_behind_the_dashes_mean() {
+fn help_explains_numbers_around_dashes() {
     let says = |command: &[&str], what: &str| {
         let output = matchpoint(command);
         let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -81,7 +81,7 @@ fn every_engine_is_listed() {
 }
 
 #[test]
-fn engines_are_listed_by_name_and_as_json() {
+fn engines_are_listed_as_text_and_json() {
     let output = matchpoint(&["engines", "list", "bins:n=3"]);
     let names: Vec<&str> = stdout(&output).lines().filter(|line| !line.starts_with(' ')).collect();
     assert!(names.len() == 2 && names[0].starts_with("list ") && names[1].starts_with("bins "), "{names:?}");
@@ -141,7 +141,7 @@ fn a_wrong_word_is_a_usage_error() {
 
 /// Of every number: what is expected, and an example.
 #[test]
-fn a_wrong_number_is_told_with_what_is_right() {
+fn wrong_number_is_reported_with_range() {
     for (arguments, told) in [
         (
             &["check", "--streams", "x"][..],
@@ -165,7 +165,7 @@ fn a_wrong_number_is_told_with_what_is_right() {
 
 /// Before anything is run or measured: what is run here would say something else.
 #[test]
-fn a_file_that_cannot_be_written_is_told_first_and_what_to_do() {
+fn unwritable_file_is_reported_before_work() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
@@ -218,7 +218,7 @@ fn dashes_that_are_missing_are_told() {
 }
 
 #[test]
-fn what_is_measured_is_named_with_its_option() {
+fn measurement_is_named_with_its_option() {
     let folder = tempdir().unwrap();
     let trace = folder.path().to_str().unwrap();
     for (what, word, option) in [
@@ -241,7 +241,7 @@ fn what_is_measured_is_named_with_its_option() {
 }
 
 #[test]
-fn only_folders_that_look_like_traces_are_suggested() {
+fn only_trace_folders_are_suggested() {
     let folder = tempdir().unwrap();
     for name in ["bin/tool", "halo.trace/rank-00000.mpt", "src/rank.c"] {
         let path = folder.path().join(name);
@@ -254,7 +254,7 @@ fn only_folders_that_look_like_traces_are_suggested() {
 }
 
 #[test]
-fn tables_do_not_go_where_a_file_is() {
+fn tables_are_not_written_over_file() {
     let folder = tempdir().unwrap();
     let source = folder.path().join("ring.c");
     fs::write(&source, "").unwrap();
@@ -263,7 +263,7 @@ fn tables_do_not_go_where_a_file_is() {
 }
 
 #[test]
-fn a_trace_that_is_not_there_is_one_line_and_leaves_no_file() {
+fn missing_trace_is_one_line() {
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let output = matchpoint(&[
@@ -284,7 +284,7 @@ fn a_trace_that_is_not_there_is_one_line_and_leaves_no_file() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told_before_the_replay() {
+fn missing_folder_is_reported_before_replay() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("none/out.json");
     let output = matchpoint(&["analyze", "x", "--engine=list", "--json", &path.display().to_string()]);
@@ -293,7 +293,7 @@ fn a_folder_that_is_not_there_is_told_before_the_replay() {
 }
 
 #[test]
-fn a_folder_is_not_overwritten_by_a_file() {
+fn file_does_not_overwrite_folder() {
     let folder = tempdir().unwrap();
     let output =
         matchpoint(&["analyze", "x", "--engine=list", "--html", &folder.path().display().to_string()]);
@@ -318,7 +318,7 @@ fn two_reports_need_two_files() {
 const NO_CARD: &str = "gpu_ordered:card=999";
 
 #[test]
-fn an_engine_of_a_card_that_is_not_there_says_what_else_there_is() {
+fn missing_card_engine_names_alternatives() {
     for arguments in [
         &["check", NO_CARD][..],
         &["bench", "-w", "last:8", "-e", NO_CARD],
@@ -335,7 +335,7 @@ fn an_engine_of_a_card_that_is_not_there_says_what_else_there_is() {
 }
 
 #[test]
-fn an_engine_of_the_processor_takes_the_place_of_a_card_and_that_is_told_once() {
+fn substitute_of_card_is_reported_once() {
     let with_fallback = format!("{NO_CARD},fallback=hybrid");
     for arguments in [
         &["check", &with_fallback, "--streams", "1"][..],
@@ -350,7 +350,7 @@ fn an_engine_of_the_processor_takes_the_place_of_a_card_and_that_is_told_once() 
 
 /// What it counted is shown under the name that was asked for, and every report says whose it is.
 #[test]
-fn reports_name_who_took_the_place_of_a_card() {
+fn reports_name_substitute_of_card() {
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/lulesh-27");
@@ -384,7 +384,7 @@ fn reports_name_who_took_the_place_of_a_card() {
 
 /// A law that is kept, or broken, is so by whoever matched.
 #[test]
-fn a_check_names_who_took_the_place_of_a_card() {
+fn check_names_substitute_of_card() {
     let check = |engine: &str, order: &str| {
         let few = ["--streams", "1", "--events", "100", "--deep", "0", "--order", order];
         let output = matchpoint(&[&["check", engine, "--json", "-"], &few[..]].concat());
@@ -417,7 +417,7 @@ fn a_check_names_who_took_the_place_of_a_card() {
 
 /// Its workload has receives from any source: that they are refused is no wrong answer.
 #[test]
-fn what_an_engine_demands_is_no_mistake_of_it() {
+fn demand_of_engine_is_no_fault() {
     let output =
         matchpoint(&["bench", "-w", "posted_any:64", "-e", "gpu_partitioned:card=999,fallback=list"]);
     assert!(output.status.success(), "{}", stderr(&output));

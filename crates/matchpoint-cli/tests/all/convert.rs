@@ -73,7 +73,7 @@ fn timeless(value: &mut Value) {
 }
 
 #[test]
-fn every_trace_is_analyzed_alike_in_our_own_format_and_in_dumpi_again() {
+fn converted_traces_have_equal_analysis() {
     let folder = tempdir().unwrap();
     for trace in bundled() {
         let name = trace.file_name().unwrap().to_str().unwrap();
@@ -196,7 +196,7 @@ fn nothing_is_left_of_what_fails() {
 
 /// What a recorded trace says of its run is of the same run in our own format; what stays behind is told.
 #[test]
-fn what_was_run_is_kept_or_said_to_be_left_out() {
+fn command_line_is_kept_or_reported_missing() {
     let folder = tempdir().unwrap();
     let recorded = folder.path().join("recorded.trace");
     assert!(!converted(&bundled()[0], &recorded).contains("left out: "));
@@ -227,7 +227,7 @@ fn what_was_run_is_kept_or_said_to_be_left_out() {
 }
 
 #[test]
-fn a_folder_with_something_in_it_is_left_alone() {
+fn nonempty_folder_is_not_changed() {
     let folder = tempdir().unwrap();
     fs::write(folder.path().join("mine"), "1").unwrap();
     let done = convert(&bundled()[0], folder.path(), &["--to", "dumpi"]);
@@ -237,14 +237,14 @@ fn a_folder_with_something_in_it_is_left_alone() {
 }
 
 #[test]
-fn a_name_that_tells_no_format_is_an_error() {
+fn name_without_format_is_error() {
     let done = convert(&bundled()[0], Path::new("somewhere"), &[]);
     assert_eq!(done.status.code(), Some(2));
     assert!(str::from_utf8(&done.stderr).unwrap().contains("say --to dumpi"));
 }
 
 #[test]
-fn a_table_of_either_kind_may_go_to_standard_output() {
+fn both_tables_go_to_standard_output() {
     let folder = tempdir().unwrap();
     for to in TABLES {
         let path = folder.path().join(format!("calls.{to}"));
@@ -258,7 +258,7 @@ fn a_table_of_either_kind_may_go_to_standard_output() {
 }
 
 #[test]
-fn whoever_reads_the_first_lines_only_breaks_nothing() {
+fn closed_pipe_is_no_error() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     command.arg("convert").arg(&bundled()[0]).args(["-o", "-", "--to", "csv"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

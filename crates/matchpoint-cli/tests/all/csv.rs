@@ -19,7 +19,7 @@ fn table(measurements: &Measurements, file: &str) -> (Vec<String>, Vec<Vec<Strin
 }
 
 #[test]
-fn every_table_has_a_header_and_lines_as_long() {
+fn table_rows_have_length_of_header() {
     let measurements = synthetic::run(8);
     for known in &TABLES {
         let (header, lines) = table(&measurements, known.file);
@@ -28,7 +28,7 @@ fn every_table_has_a_header_and_lines_as_long() {
 }
 
 #[test]
-fn ranks_come_back_with_a_column_per_engine() {
+fn rank_table_has_column_per_engine() {
     let measurements = synthetic::run(8);
     let (header, lines) = table(&measurements, "ranks.csv");
     let column = header.iter().position(|name| name == "bins_match_ns").unwrap();

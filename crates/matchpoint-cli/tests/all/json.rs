@@ -63,7 +63,7 @@ fn members(value: &Value, path: &str, into: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_page_names_every_member_and_no_other() {
+fn page_names_exactly_all_members() {
     let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let documented: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).collect();
@@ -75,7 +75,7 @@ fn the_page_names_every_member_and_no_other() {
 }
 
 #[test]
-fn what_is_fixed_is_where_it_was_fixed() {
+fn fixed_members_keep_their_places() {
     let json = written(&full());
     for pointer in [
         "/trace/format",

@@ -149,7 +149,7 @@ fn crowded_ranks_share_matching_cost() {
 
 /// What a card did not do is not said of it.
 #[test]
-fn sentences_name_who_matched_in_the_place_of_a_card() {
+fn sentences_name_substitute_of_card() {
     const CARD: &str = "gpu_ordered:fallback=";
     const BINS: usize = 2;
     let in_place = |at: usize, by: &str, ranks: u32| {
@@ -181,7 +181,7 @@ fn sentences_name_who_matched_in_the_place_of_a_card() {
 }
 
 #[test]
-fn a_range_across_a_threshold_is_no_answer() {
+fn range_across_threshold_is_inconclusive() {
     for (share, threshold) in [(0.009, "1 %"), (0.012, "1 %"), (0.04, "5 %"), (0.06, "5 %")] {
         let verdict = Report::new(&costing(share)).verdict;
         assert_eq!(verdict.answer, Answer::Unknown);
@@ -194,7 +194,7 @@ fn a_range_across_a_threshold_is_no_answer() {
 }
 
 #[test]
-fn a_trace_that_shows_little_of_the_run_gives_no_no() {
+fn partial_trace_gives_no_negative_verdict() {
     let few = with(|of| {
         *of = costing(0.001);
         of.trace.missing = (1..8).map(|rank| (rank, "no file".to_owned())).collect();
@@ -219,7 +219,7 @@ fn a_trace_that_shows_little_of_the_run_gives_no_no() {
 
 /// Nine of ten messages go to the rank that is not there.
 #[test]
-fn a_trace_without_the_rank_that_most_messages_go_to_gives_no_no() {
+fn missing_busiest_rank_prevents_negative_verdict() {
     let headless = with(|of| {
         *of = costing(0.001);
         of.trace.missing = vec![(5, "no file".to_owned())];
@@ -241,7 +241,7 @@ fn a_trace_without_the_rank_that_most_messages_go_to_gives_no_no() {
 }
 
 #[test]
-fn calls_that_were_cut_off_and_calls_that_end_early_are_told() {
+fn truncated_calls_are_reported() {
     let cut = with(|of| {
         *of = costing(0.001);
         of.trace.calls_cut_off = 2 * of.trace.calls;
@@ -265,7 +265,7 @@ fn calls_that_were_cut_off_and_calls_that_end_early_are_told() {
 }
 
 #[test]
-fn what_else_it_would_cost_is_told_of_hybrid_and_of_the_cheapest() {
+fn verdict_has_costs_of_hybrid_and_cheapest() {
     let mut measurements = costing(0.2);
     measurements.engines[1].name = "hybrid".to_owned();
     let named = |of: &Measurements| -> Vec<String> {
@@ -281,7 +281,7 @@ fn what_else_it_would_cost_is_told_of_hybrid_and_of_the_cheapest() {
 }
 
 #[test]
-fn a_busy_machine_and_implausible_times_are_told() {
+fn host_load_and_implausible_times_are_reported() {
     assert!(find(&costing(0.2), "was busy").is_none());
     let busy = with(|of| of.timings.processor_s = of.timings.wall_s / 2.0);
     let text = find(&busy, "was busy").unwrap().text;
@@ -300,7 +300,7 @@ fn a_busy_machine_and_implausible_times_are_told() {
 }
 
 #[test]
-fn what_was_never_cold_and_what_was_timed_while_it_counted_are_told() {
+fn missing_cold_and_counted_times_are_reported() {
     for title in ["Nothing was played on cold", "timed while they counted"] {
         assert!(find(&costing(0.2), title).is_none(), "{title}");
     }
@@ -325,7 +325,7 @@ fn trifles_get_no_advice() {
 }
 
 #[test]
-fn cold_below_warm_is_a_range_all_the_same() {
+fn cold_below_warm_is_still_range() {
     let measurements = with(|measurements| {
         let at = &mut measurements.engines[0].ranks[5];
         (at.match_ns, at.match_cold_ns) = (at.match_cold_ns, at.match_ns);
@@ -343,7 +343,7 @@ fn nothing_to_match_is_said() {
 
 /// A deadlock, a limit, an abort in the first second: what is not in the trace may have been messages.
 #[test]
-fn no_messages_in_a_trace_that_is_not_whole_is_no_answer() {
+fn incomplete_trace_without_messages_is_inconclusive() {
     let silent = |change: fn(&mut TraceFacts)| {
         let measurements = with(|of| {
             of.totals = Default::default();
@@ -455,7 +455,7 @@ fn run_of_mostly_setup_is_no_answer() {
 }
 
 #[test]
-fn an_engine_that_stands_for_another_library_is_told() {
+fn stand_in_engine_is_named() {
     let of = |library: Option<&str>, engine: usize| {
         let measurements = with(|of| {
             *of = costing(0.2);
@@ -487,7 +487,7 @@ fn late_receives_name_their_functions() {
 }
 
 #[test]
-fn matched_probes_are_advised_to_who_probes_a_lot() {
+fn frequent_probes_bring_matched_probe_advice() {
     assert!(find(&synthetic::run(8), "MPI_Improbe").is_none());
     assert!(find(&with(|of| of.totals.probes_found = 5000), "MPI_Improbe").is_some());
     let already = with(|of| {

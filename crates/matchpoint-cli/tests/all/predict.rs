@@ -45,7 +45,7 @@ fn complaint(arguments: &[&str]) -> String {
 
 /// Two ranks play all of them, and tell messages apart by tags.
 #[test]
-fn no_more_processes_are_played_than_there_are_tags() {
+fn played_processes_do_not_exceed_tags() {
     let validate = |processes| {
         let of = ["validate", "levels", "-m", "blue-waters", "--processes", processes, "--", "mpiexec"];
         let output = matchpoint(&of);
@@ -154,7 +154,7 @@ fn every_level_of_a_hierarchy() {
 }
 
 #[test]
-fn a_number_that_is_asked_for_twice_is_predicted_once() {
+fn repeated_number_is_predicted_once() {
     let (_folder, matrix) = tridiagonal();
     let predicted = json(&["spmv", &matrix, "-m", "blue-waters", "--scale", "4,2,4"]);
     let names: Vec<_> = predicted["rows"].as_array().unwrap().iter().map(|row| row["name"].clone()).collect();
@@ -215,7 +215,7 @@ fn traces_are_split_by_phases_and_engines() {
 
 /// Of a run that hung the calls that never returned are not in the trace: that it has no message says nothing.
 #[test]
-fn a_trace_of_no_messages_is_no_run_that_needs_none() {
+fn unfinished_trace_without_messages_is_reported() {
     let printed_of = |ended: u32| {
         let folder = tempdir().unwrap();
         for rank in 0..2 {
@@ -238,7 +238,7 @@ fn a_trace_of_no_messages_is_no_run_that_needs_none() {
 }
 
 #[test]
-fn all_engines_are_played_behind_those_that_are_named() {
+fn all_engines_follow_named_engines() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
     let of =
         ["trace", &trace, "-m", "blue-waters", "--phases", "1", "-e", "all", "-e", "bins:n=3", "-e", "bins"];
@@ -251,7 +251,7 @@ fn all_engines_are_played_behind_those_that_are_named() {
 
 /// The order of arrivals is that of the machine's network, if its file tells of it.
 #[test]
-fn a_trace_is_replayed_on_the_machines_network() {
+fn trace_is_replayed_on_machine_network() {
     let folder = tempdir().unwrap();
     let machine = folder.path().join("m.toml");
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
@@ -291,7 +291,7 @@ fn queues_are_searched_at_their_own_cost() {
 }
 
 #[test]
-fn summaries_fit_a_terminal_and_pages_are_whole() {
+fn summaries_fit_terminal() {
     let folder = tempdir().unwrap();
     let page = folder.path().join("amg.html").display().to_string();
     let levels = levels().display().to_string();

@@ -111,7 +111,7 @@ fn a_profile_of_another_job_is_told() {
 
 /// `bench` makes each rank's engine for that rank, as `analyze` does.
 #[test]
-fn a_trace_is_benched_with_the_partners_of_each_rank() {
+fn trace_bench_uses_partners_of_rank() {
     let folder = tempdir().unwrap();
     let (file, json) = (folder.path().join("app.partners"), folder.path().join("bench.json"));
     profile("fillboundary-27", &file);
@@ -132,7 +132,7 @@ fn a_trace_is_benched_with_the_partners_of_each_rank() {
 }
 
 #[test]
-fn a_damaged_profile_is_a_usage_error_with_its_line() {
+fn damaged_profile_error_has_line() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("app.partners");
     profile("npb-is-16", &file);

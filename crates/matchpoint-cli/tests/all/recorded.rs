@@ -48,7 +48,7 @@ fn json(trace: &Path, arrivals: &str) -> Value {
 }
 
 #[test]
-fn a_recorded_trace_is_analyzed_as_the_one_that_it_was_made_of() {
+fn recorded_trace_has_analysis_of_original() {
     let folder = tempdir().unwrap();
     convert("lulesh-8", folder.path());
     for arrivals in ["simulated", "timestamps", "at_wait"] {
@@ -66,7 +66,7 @@ fn a_recorded_trace_is_analyzed_as_the_one_that_it_was_made_of() {
 }
 
 #[test]
-fn a_rank_that_died_is_told_of_and_a_damaged_one_is_an_error() {
+fn dead_rank_is_reported() {
     let folder = tempdir().unwrap();
     convert("lulesh-8", folder.path());
     let file = folder.path().join(file_name(3));

@@ -28,7 +28,7 @@ fn eight_ranks_look_as_agreed() {
 }
 
 #[test]
-fn a_summary_fits_one_screen_at_any_size() {
+fn summary_of_any_size_fits_screen() {
     for (ranks, lines) in [(8, 78), (1024, 95)] {
         let text = plain(ranks);
         assert!(text.lines().count() <= lines, "{} lines", text.lines().count());

@@ -50,7 +50,7 @@ fn stream(folder: &Path, rank: usize) -> PathBuf {
 }
 
 #[test]
-fn every_bundled_trace_gets_a_verdict_under_every_order_of_arrivals() {
+fn every_bundled_trace_has_verdict() {
     let traces =
         fs::read_dir(bundled()).unwrap().flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
     for trace in traces {
@@ -80,7 +80,7 @@ fn every_bundled_trace_gets_a_verdict_under_every_order_of_arrivals() {
 }
 
 #[test]
-fn all_reports_of_a_real_trace_are_written() {
+fn real_trace_gives_all_reports() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (html, json, csv) = (path("report.html"), path("report.json"), path("tables"));
@@ -94,7 +94,7 @@ fn all_reports_of_a_real_trace_are_written() {
 }
 
 #[test]
-fn a_truncated_stream_is_an_error_that_names_file_and_place() {
+fn truncated_stream_error_has_file_and_offset() {
     let trace = copy("lulesh-8");
     let cut = stream(trace.path(), 3);
     let bytes = fs::read(&cut).unwrap();
@@ -106,7 +106,7 @@ fn a_truncated_stream_is_an_error_that_names_file_and_place() {
 }
 
 #[test]
-fn a_rank_of_zero_bytes_or_without_a_file_is_told_and_the_rest_analyzed() {
+fn empty_rank_is_reported_and_rest_analyzed() {
     let trace = copy("lulesh-8");
     fs::write(stream(trace.path(), 5), "").unwrap();
     fs::remove_file(stream(trace.path(), 2)).unwrap();
@@ -119,7 +119,7 @@ fn a_rank_of_zero_bytes_or_without_a_file_is_told_and_the_rest_analyzed() {
 }
 
 #[test]
-fn folders_without_a_trace_or_with_two_are_errors() {
+fn folder_with_none_or_two_traces_fails() {
     let empty = tempdir().unwrap();
     assert!(complaint(empty.path()).contains("no trace"));
     let two = copy("lulesh-8");

@@ -66,7 +66,7 @@ fn a_launcher_that_ends_in_the_middle() {
 }
 
 #[test]
-fn without_a_terminal_a_line_says_how_far_it_is() {
+fn progress_without_terminal_is_one_line() {
     let setting = Setting::new();
     let ran = setting.run(QUICK, [launcher(&setting, &format!("{HELLO}\nread line; sleep 2; exit 9"))]);
     assert!(

@@ -201,7 +201,7 @@ fn the_rate_of_a_node_is_recovered() {
 /// the difference, b ÷ R, over the 2 b bytes that pass the line, is 1 ÷ 2 R.
 #[test]
 #[ignore = "takes two minutes: .ci/deep"]
-fn the_cost_of_a_shared_link_is_recovered() {
+fn cost_of_shared_link_is_found() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let (line_mbit, rate_mbit) = (40.0, 100.0);

@@ -87,7 +87,7 @@ fn an_interrupt_costs_one_measurement() {
 
 /// What is written of messages that wait for their receive is what was tried, and o is no more than α.
 #[test]
-fn sends_that_wait_are_told_from_those_that_do_not() {
+fn rendezvous_sends_are_told_from_eager() {
     mpi::each(|mpi| {
         let setting = Setting::new();
         // Libraries have messages of some 4 to 64 KiB wait at the latest, Intel's within a host those of 8 MiB.

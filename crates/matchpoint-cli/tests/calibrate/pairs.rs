@@ -30,7 +30,7 @@ fn link(mpi: &Mpi) -> PathBuf {
 /// Of two pairs each message waits for the other's: both ways take as long as two messages. Were the pairs left to
 /// themselves, one would send back while the other sends, and a way take as long as one.
 #[test]
-fn pairs_that_share_a_link_wait_for_each_other() {
+fn pairs_on_shared_link_slow_down() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let folder = tempfile::tempdir_in(mpi::scratch()).unwrap();

@@ -67,7 +67,7 @@ fn check_row(row: &Value) {
 }
 
 #[test]
-fn operations_of_two_ranks_are_measured_and_modelled() {
+fn two_rank_operations_are_measured_and_modelled() {
     mpi::each(|mpi| {
         let setting = Setting::new();
         let page = setting.path("validated.html").display().to_string();
@@ -158,7 +158,7 @@ const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
      echo 'MPCAL1 ready'";
 
 #[test]
-fn what_stands_in_the_way_is_one_line() {
+fn obstacle_is_reported_in_one_line() {
     let setting = Setting::new();
     let machine = machine(&setting, "n0");
     let with = |options: &[&str], says: &str| {

@@ -36,7 +36,7 @@ fn notes(report: &serde_json::Value) -> String {
 }
 
 #[test]
-fn the_exit_code_is_that_of_the_job() {
+fn exit_code_is_code_of_job() {
     mpi::each(|mpi| {
         let (launcher, program) = (mpi.mpiexec(), mpi.example("gather_fds"));
         for (ending, code) in [("exit 42", 42), ("kill -TERM $$", 128 + 15)] {
@@ -67,7 +67,7 @@ fn processes_that_die_leave_what_they_wrote() {
 
 /// Nobody is sent to look at a trace in which nothing is.
 #[test]
-fn a_crash_before_anything_was_written_is_told() {
+fn crash_before_first_write_is_reported() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["early"]).run();
@@ -86,7 +86,7 @@ fn a_crash_before_anything_was_written_is_told() {
 
 /// As in a deadlock: a call that did not return is in no block of calls.
 #[test]
-fn the_call_that_a_process_died_in_is_told() {
+fn last_call_of_dead_process_is_reported() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let ran = Job::of(mpi, 4, &program).args(["late"]).run();
@@ -140,7 +140,7 @@ fn leaving_without_finalize_is_told() {
 
 /// As batch systems do when the time is over.
 #[test]
-fn a_job_that_is_told_to_stop_keeps_its_trace() {
+fn stopped_job_keeps_trace() {
     mpi::each(|mpi| {
         let program = mpi.program("endings");
         let folder = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn a_limit_is_kept() {
 }
 
 #[test]
-fn a_limit_that_no_call_is_within_is_told() {
+fn limit_below_first_call_is_reported() {
     mpi::each(|mpi| {
         let ran = Job::new(&["--limit", "1K"]).with(mpi, 2, &mpi.example("gather_fds")).succeed();
         ran.says("nothing of ranks 0, 1 is within the limit; give a larger --limit, or none");
@@ -225,7 +225,7 @@ fn a_limit_that_no_call_is_within_is_told() {
 
 /// The trace ends, and the job does not. A disk of 200 KiB is mounted where nobody else sees it.
 #[test]
-fn a_full_disk_ends_the_trace_and_not_the_job() {
+fn full_disk_ends_trace_only() {
     let mount = "mount -t tmpfs -o size=200k none \"$0\"";
     let alone = |script: &str, disk: &Path| {
         let mut command = Command::new("unshare");

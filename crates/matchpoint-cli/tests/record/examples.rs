@@ -98,7 +98,7 @@ fn every_facility() {
 
 /// Each world is a trace; what crosses between them is not in either as a whole.
 #[test]
-fn spawned_processes_have_a_trace_of_their_own() {
+fn spawned_processes_have_separate_trace() {
     mpi::each(|mpi| {
         if !mpi.can_spawn() {
             eprintln!("{} cannot spawn", mpi.name);

@@ -63,7 +63,7 @@ fn sessions_alone_are_recorded() {
 
 /// `--dry-run` prints what a batch script needs.
 #[test]
-fn the_environment_can_be_exported_and_the_job_run_by_hand() {
+fn exported_environment_records_job() {
     mpi::each(|mpi| {
         let program = mpi.example("halo27");
         let dry = Job::new(&["--dry-run"]).with(mpi, 4, &program).succeed();

@@ -79,7 +79,7 @@ fn callbacks_may_free_communicators() {
 
 /// Whoever writes is interrupted, and must not be waited for.
 #[test]
-fn a_signal_may_end_the_process_while_it_writes() {
+fn signal_may_end_process_during_write() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 1, &["signal"]).run();
         assert!(ran.code != Some(0) && ran.code != Some(TIMED_OUT), "{ran}");
@@ -87,7 +87,7 @@ fn a_signal_may_end_the_process_while_it_writes() {
 }
 
 #[test]
-fn a_call_with_more_requests_than_the_ring_holds_may_fail() {
+fn call_with_too_many_requests_may_fail() {
     mpi::each(|mpi| {
         if !mpi.name.contains("openmpi") {
             eprintln!("{} ends a program that starts no request", mpi.name);
@@ -114,7 +114,7 @@ fn sessions_begin_at_once_and_outlive_finalize() {
 
 /// A process without the recorder: it takes part in nothing of the recorder's.
 #[test]
-fn part_of_the_world_may_lack_the_recorder() {
+fn some_ranks_may_lack_recorder() {
     mpi::each(|mpi| {
         let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
         let program = program.to_str().unwrap();
@@ -183,7 +183,7 @@ fn tools_stay_where_they_are() {
 
 /// Open MPI has ROMIO as a component, which calls MPI as a program does.
 #[test]
-fn what_files_are_made_of_is_not_recorded() {
+fn inner_calls_of_romio_are_not_recorded() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("debian-openmpi") else { return };
     let file = scratch().join("file");
@@ -196,7 +196,7 @@ fn what_files_are_made_of_is_not_recorded() {
 
 /// A limit to the size of files is told, and ends the trace, not the program.
 #[test]
-fn a_limit_to_the_size_of_files_does_not_end_the_program() {
+fn file_size_limit_does_not_end_program() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 1, &["size-limit"]).succeed();
         ran.says("its trace ends here");
@@ -229,7 +229,7 @@ fn what_the_user_preloads_is_loaded_too() {
 
 /// The loader takes no such name.
 #[test]
-fn a_cache_that_cannot_be_named_is_refused() {
+fn cache_path_with_space_is_refused() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let cache = tempfile::tempdir().unwrap();

@@ -136,7 +136,7 @@ fn a_launcher_that_starts_processes_elsewhere() {
 
 /// Processes that cannot write their files are told, and the others' are there.
 #[test]
-fn a_folder_that_one_host_does_not_see() {
+fn folder_missing_on_one_host_is_reported() {
     let _alone = mpi::alone();
     let Some(cluster) = Cluster::make() else { return };
     // One of each family: it takes the seconds that processes wait for each other.

@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::mpi;
 
 #[test]
-fn every_recorded_function_has_the_fields_of_the_format() {
+fn recorded_functions_have_format_fields() {
     mpi::each(|mpi| {
         let ran = Job::of(mpi, 2, &mpi.example("gather_fds")).succeed();
         let files = native::summaries(&ran.trace()).unwrap();

@@ -158,7 +158,7 @@ fn gone_from_proc(row: &Value) {
 /// An MPICH that was configured with variables for its queues has them by these names. None of ours was, so another library
 /// stands in for its MPI_T: it counts how often it was asked, and looks that it is used as it should be.
 #[test]
-fn variables_by_the_names_of_mpich_are_read() {
+fn variables_of_mpich_are_read() {
     mpi::each(|mpi| {
         if mpi.is_open_mpi() {
             return;
@@ -230,7 +230,7 @@ fn a_rank_that_died_is_seen() {
 
 /// What the job prints comes through whole, and the table stands below it.
 #[test]
-fn a_table_stands_below_what_the_job_prints() {
+fn table_is_below_job_output() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -315,7 +315,7 @@ impl Screen {
 
 /// In a pipe the job's output is its own, and standard error has a line now and then.
 #[test]
-fn without_a_terminal_there_is_a_line_now_and_then() {
+fn lines_replace_table_without_terminal() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     let mut standing = Standing::new(&mpi, &["--live"], None);

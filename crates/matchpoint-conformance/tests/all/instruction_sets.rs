@@ -85,7 +85,7 @@ fn hits_in_vain(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
 }
 
 #[test]
-fn what_the_papers_keys_confuse_is_told_apart() {
+fn colliding_keys_of_paper_are_distinguished() {
     // "A message from rank 2 with a tag of 1 becomes a false positive with a message from rank 1 with a tag of 2." So
     // does, where the tag is the rank, every message with every other.
     for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
@@ -101,7 +101,7 @@ fn what_the_papers_keys_confuse_is_told_apart() {
 }
 
 #[test]
-fn the_papers_keys_are_what_the_paper_says() {
+fn keys_equal_those_of_paper() {
     // Exclusive or of the lower bits of each, as many as the key has.
     let pairs =
         [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1)), ((3, 1), (1, 2))];
@@ -155,7 +155,7 @@ fn common_patterns_are_told_apart() {
 }
 
 #[test]
-fn a_wildcard_does_not_make_its_block_be_verified() {
+fn wildcard_does_not_cause_verification_of_block() {
     for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
         let mut engine = engines::create_counting(name).unwrap();
         for tag in 0..200 {
@@ -188,7 +188,7 @@ fn a_receive_from_any_source_compares_tags() {
 }
 
 #[test]
-fn an_instruction_set_that_is_not_here_is_refused() {
+fn missing_instruction_set_is_refused() {
     let error = engines::create("fuzzy:isa=mmx").err().expect("there is none").to_string();
     assert!(
         error.contains("isa=mmx is no instruction set; there are ") && error.contains("scalar"),

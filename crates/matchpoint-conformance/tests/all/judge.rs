@@ -27,7 +27,7 @@ fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
 const TWO_SOURCES: &str = "arrive m1 0/1/7\n arrive m2 0/2/7\n";
 
 #[test]
-fn per_source_a_probe_binds_the_next_call_alone() {
+fn probe_per_source_binds_only_next_call() {
     for (then, outcome) in [("post r1 0/*/7", posted(1)), ("matched_probe 0/*/7", found(1))] {
         let text = format!("{TWO_SOURCES} probe 0/*/7\n {then}");
         let law = verdict(Order::PerSource, &text, &[QUEUED, QUEUED, found(2), outcome.clone()]);
@@ -39,7 +39,7 @@ fn per_source_a_probe_binds_the_next_call_alone() {
 }
 
 #[test]
-fn the_order_promised_decides_what_may_be_taken() {
+fn promised_order_decides_allowed_matches() {
     let text = format!("{TWO_SOURCES} arrive m3 0/2/7\n post r1 0/*/7");
     let taking = |order, id| verdict(order, &text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
@@ -62,7 +62,7 @@ fn nameless_messages_keep_their_order_among_themselves() {
 }
 
 #[test]
-fn a_name_learned_late_takes_the_earliest_receive_that_asks_for_it() {
+fn late_source_takes_earliest_matching_receive() {
     let text = "arrive m1 0/?/7\n post r1 0/3/*\n post r2 0/3/7\n readdress m1 0/?/7 3";
     let queued = Outcome::Posted(Ok(None));
     let saying = |said| {

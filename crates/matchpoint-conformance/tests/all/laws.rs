@@ -54,7 +54,7 @@ fn every_engine_keeps_the_laws() {
 /// Queues of 70,000 entries, which grow, are looked into from all sides and drained; of variants that are not the
 /// default 5,000, to save time.
 #[test]
-fn every_engine_keeps_the_laws_in_long_queues() {
+fn every_engine_keeps_laws_in_long_queues() {
     for Variant { name, .. } in variants() {
         let spec = engines::REGISTRY.iter().find(|spec| name.starts_with(spec.name)).expect("it is listed");
         let deep_may_fill = !spec.tight.is_empty();
@@ -67,7 +67,7 @@ fn every_engine_keeps_the_laws_in_long_queues() {
 }
 
 #[test]
-fn a_table_that_fills_breaks_a_law_unless_it_may() {
+fn full_table_breaks_law_unless_allowed() {
     for Variant { name, .. } in variants().filter(|variant| variant.tight) {
         let violation = check(&|| create(&name), &Options::quick()).expect_err(&name);
         assert_eq!(violation.broken.law, Law::Refusal, "{name}\n{violation}");
@@ -85,7 +85,7 @@ fn counting_and_wrapping_change_nothing() {
 }
 
 #[test]
-fn a_batch_adds_to_the_outcomes_that_are_there() {
+fn batch_appends_to_outcomes() {
     for Variant { name, .. } in variants() {
         let mut out = vec![Some(RecvId(7))];
         let message = Message::new(MsgId(1), Envelope::new(ContextId(0), Rank(1), Tag(2)));

@@ -35,7 +35,7 @@ fn the_original_has_no_fault() {
 
 /// An engine that keeps ranks and tags as `int`s and knows no masks is right for MPI, and wrong for more.
 #[test]
-fn what_is_for_mpi_alone_is_given_no_more() {
+fn mpi_only_check_accepts_mpi_only_engine() {
     for fault in [Fault::MasksTakenForAnyTag, Fault::SourceBit31Ignored] {
         let engine = || Box::new(Mutant::new(Some(fault))) as Box<dyn Engine>;
         let mpi_only = Options { mpi_only: true, ..options() };
@@ -69,7 +69,7 @@ fn only_a_fixed_table_may_be_full() {
 }
 
 #[test]
-fn each_fault_is_caught_by_its_law_in_a_short_script() {
+fn law_finds_its_fault_by_short_script() {
     for &(fault, laws, longest) in FAULTS {
         let violation = violation(fault, &options());
         assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
@@ -80,7 +80,7 @@ fn each_fault_is_caught_by_its_law_in_a_short_script() {
 /// Engines that share something are right one at a time, and found where there are two: also through a library that has
 /// only the functions it must have, so that queues show by their lengths and by what is taken.
 #[test]
-fn engines_that_have_something_in_common_are_found() {
+fn engines_with_shared_state_are_found() {
     let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };
     for (shares, calls) in
         Shares::ALL.map(|shares| (shares, Calls::default())).into_iter().chain([(Shares::Everything, bare)])

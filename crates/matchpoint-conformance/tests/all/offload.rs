@@ -201,17 +201,17 @@ fn exchange(budget_bytes: u64) -> bool {
 }
 
 #[test]
-fn every_receive_is_completed_once_and_in_order() {
+fn receives_complete_once_and_in_order() {
     assert!(!exchange(u64::MAX));
 }
 
 #[test]
-fn who_falls_back_goes_on_where_it_was() {
+fn software_continues_after_fallback() {
     assert!(exchange(0));
 }
 
 #[test]
-fn the_budget_is_what_engine_and_rings_may_hold() {
+fn budget_covers_engine_and_rings() {
     let (mut offload, wire) =
         Offload::start(engines::create("hybrid").unwrap(), Settings::default()).unwrap();
     let empty = offload.held_bytes();
@@ -233,7 +233,7 @@ fn receive(id: u64) -> Receive {
 }
 
 #[test]
-fn a_receive_is_cancelled_whether_or_not_the_matcher_came_to_it() {
+fn cancel_works_before_and_after_matcher() {
     let (mut offload, mut wire) =
         Offload::start(engines::create("list").unwrap(), Settings { ring: 4, ..Settings::default() })
             .unwrap();

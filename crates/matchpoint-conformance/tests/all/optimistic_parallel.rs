@@ -57,7 +57,7 @@ fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
 }
 
 #[test]
-fn the_laws_hold_with_any_number_of_threads() {
+fn laws_hold_with_any_thread_count() {
     let streams = streams(15, 40);
     for name in NAMES {
         let report = check(&|| engine(name), &Options { streams, ..Options::quick() });
@@ -142,7 +142,7 @@ impl Stream<'_> {
 }
 
 #[test]
-fn crowded_batches_come_to_what_their_messages_come_to_one_by_one() {
+fn crowded_batches_match_like_single_messages() {
     let rounds = if cfg!(miri) { 3 } else { 300 };
     for name in NAMES {
         for (seed, crowd) in (0..).zip(&CROWDS) {
@@ -193,7 +193,7 @@ fn crowded_batches_come_to_what_their_messages_come_to_one_by_one() {
 }
 
 #[test]
-fn a_message_that_is_refused_leaves_what_later_ones_were_to_take() {
+fn refused_message_takes_no_receive() {
     for name in NAMES {
         let mut engine = engine(name);
         let outcomes = play(
@@ -212,7 +212,7 @@ fn a_message_that_is_refused_leaves_what_later_ones_were_to_take() {
 }
 
 #[test]
-fn statistics_tell_how_messages_were_settled_whoever_was_faster() {
+fn statistics_count_paths_of_messages() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
         let mut engine = engine("optimistic_parallel:threads=3,by=optimism");
         // Of five messages alike two find the run, one what was posted behind it, one a later receive, and one nothing.
@@ -229,7 +229,7 @@ fn statistics_tell_how_messages_were_settled_whoever_was_faster() {
 }
 
 #[test]
-fn who_delivers_may_panic_and_all_is_matched() {
+fn panic_in_delivery_loses_no_match() {
     for name in NAMES {
         let (mut ours, mut right) = (engine(name), engine("list"));
         let posts = (0..100).map(|number| {
@@ -267,7 +267,7 @@ fn post_all(engine: &mut dyn Engine, receives: &[Receive]) {
 }
 
 #[test]
-fn deliveries_in_threads_of_the_engine_have_the_stack_of_any_thread() {
+fn delivery_threads_have_default_stack() {
     let mut engine = engine("optimistic_parallel:threads=2,by=order");
     let (receives, messages) = pairs(8);
     let caller = thread::current().id();
@@ -305,7 +305,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn of_deliveries_that_panic_the_first_is_told_and_the_others_are_let_be() {
+fn first_panic_of_deliveries_is_reported() {
     let (receives, messages) = pairs(60);
     for name in NAMES {
         let mut engine = engine(name);
@@ -557,7 +557,7 @@ fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
 /// Streams long enough that ways are tried and runs are cut off: a communicator or few, wildcards, few bins, every way, batches
 /// longer than what is matched at once, other calls between them.
 #[test]
-fn streams_of_all_sorts_come_to_what_list_says() {
+fn random_streams_match_like_list() {
     let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };
     let mut seed = 0;
     for _ in 0..turns {

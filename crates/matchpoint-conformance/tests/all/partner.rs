@@ -121,7 +121,7 @@ fn three(partner: &str) -> [Box<dyn Engine>; 3] {
 }
 
 #[test]
-fn searches_of_the_unexpected_queue_cost_what_the_equations_say() {
+fn unexpected_searches_cost_as_equations_predict() {
     let [mut list, mut array, mut partner] = three("partner:threshold=40,c=0,processes=12");
     let mut paper = Paper::new(40);
     for (id, key) in (0..).zip(senders()) {
@@ -158,7 +158,7 @@ fn searches_of_the_unexpected_queue_cost_what_the_equations_say() {
 }
 
 #[test]
-fn searches_of_the_posted_queue_cost_what_the_equations_say() {
+fn posted_searches_cost_as_equations_predict() {
     let [mut list, mut array, mut partner] = three("partner:threshold=40,c=0,processes=12");
     let (mut paper, mut from_any) = (Paper::new(40), [0; CONTEXTS as usize]);
     for (id, key) in (0..).zip(senders()) {
@@ -209,7 +209,7 @@ fn gathered(name: &str, sources: u64) -> u64 {
 }
 
 #[test]
-fn one_rank_that_collects_from_all_is_what_it_is_for() {
+fn collecting_rank_gains_from_partners() {
     // A list examines (64·sources)² ÷ 4 or so; partners leave a level or two in front of every search.
     let [small, large] = [128, 256].map(|sources| gathered("partner:processes=256,c=0", sources));
     assert!(large < 3 * small, "{small}, {large}");
@@ -221,7 +221,7 @@ fn one_rank_that_collects_from_all_is_what_it_is_for() {
 }
 
 #[test]
-fn memory_grows_with_the_root_of_the_processes() {
+fn memory_grows_with_root_of_processes() {
     let peers_bytes = |name: &str, sources: u64| {
         let mut engine = engines::create(name).unwrap();
         for id in 0..8 * sources {
@@ -241,7 +241,7 @@ fn memory_grows_with_the_root_of_the_processes() {
 }
 
 #[test]
-fn where_nobody_sends_more_extraction_is_not_tried_at_every_entry() {
+fn equal_senders_cause_few_extractions() {
     let mut engine = engines::create_counting("partner:threshold=10,over=senders").unwrap();
     // Each source once: nobody is above the average of those who send.
     for id in 0..10_000 {
@@ -254,7 +254,7 @@ fn where_nobody_sends_more_extraction_is_not_tried_at_every_entry() {
 }
 
 #[test]
-fn nothing_is_looked_up_while_nobody_is_a_partner() {
+fn no_partner_means_no_lookup() {
     let mut engine = engines::create_counting("partner:processes=64").unwrap();
     for id in 0..100 {
         engine.arrive_message(message(id, (0, id % 50), Tag(0))).unwrap();
@@ -273,7 +273,7 @@ fn nothing_is_looked_up_while_nobody_is_a_partner() {
 }
 
 #[test]
-fn a_closed_context_leaves_room_for_other_partners() {
+fn closed_context_frees_partner_slots() {
     let mut engine = engines::create("partner:threshold=4,c=1,processes=4").unwrap();
     let partners = |engine: &dyn Engine| {
         ["posted_partners", "unexpected_partners"].map(|name| statistic(engine, name) as u64)
@@ -308,7 +308,7 @@ fn profiled(parameters: &str) -> (u64, Box<dyn Engine>) {
 }
 
 #[test]
-fn a_profile_makes_partners_before_anything_is_queued() {
+fn profile_makes_partners_before_first_entry() {
     let (partners, engine) = profiled("process=0");
     assert_eq!(partners, 3);
     assert_eq!(statistic(&*engine, "posted_partners"), 4.0);
@@ -322,7 +322,7 @@ fn a_profile_makes_partners_before_anything_is_queued() {
 
 /// What the formula says that `rank_array` takes is what it takes, but for its list of communicators.
 #[test]
-fn the_memory_is_compared_with_that_of_rank_array() {
+fn memory_stays_below_rank_array() {
     let [_, mut array, mut partner] = three("partner:threshold=10,processes=1024");
     let of = |engine: &dyn Engine| {
         ["partners_bytes", "rank_array_bytes", "partners_bytes_per_rank_array_bytes"]

@@ -41,7 +41,7 @@ fn statistic(engine: &dyn Engine, name: &str) -> f64 {
 }
 
 #[test]
-fn four_d_searches_one_source_and_takes_memory_for_neighbours_of_those_heard_of() {
+fn four_d_searches_one_source() {
     let mut engine = engine("four_d");
     (0..1024).for_each(|source| assert_eq!(post(&mut *engine, source, Some(source), Some(0)), None));
     assert_eq!(arrive(&mut *engine, 0, 1023, 0), Some(RecvId(1023)));
@@ -58,7 +58,7 @@ fn four_d_searches_one_source_and_takes_memory_for_neighbours_of_those_heard_of(
 }
 
 #[test]
-fn four_d_gives_a_receive_from_any_source_the_first_of_all_arrivals_at_once() {
+fn four_d_any_source_takes_first_arrival() {
     let mut engine = engine("four_d:ranks=625");
     (0..1000).for_each(|source| assert_eq!(arrive(&mut *engine, source, 999 - source, 0), None));
     assert_eq!(post(&mut *engine, 0, None, Some(0)), Some(MsgId(0)), "from a source beyond the tree");
@@ -66,7 +66,7 @@ fn four_d_gives_a_receive_from_any_source_the_first_of_all_arrivals_at_once() {
 }
 
 #[test]
-fn four_d_gives_back_what_a_communicator_took() {
+fn four_d_frees_memory_of_closed_communicator() {
     let mut engine = engines::create("four_d").unwrap();
     (0..4096).for_each(|source| assert_eq!(arrive(&mut *engine, source, source * 16, 0), None));
     let before = engine.footprint();
@@ -83,7 +83,7 @@ fn storm(engine: &mut dyn Engine, depth: u64) {
 }
 
 #[test]
-fn adaptive_moves_when_searches_are_deep_and_only_then() {
+fn adaptive_migrates_only_after_deep_searches() {
     let mut engine = engine("adaptive");
     (0..1000).for_each(|_| storm(&mut *engine, 8));
     assert_eq!((statistic(&*engine, "moves"), statistic(&*engine, "structure")), (0.0, 0.0));
@@ -94,7 +94,7 @@ fn adaptive_moves_when_searches_are_deep_and_only_then() {
 }
 
 #[test]
-fn adaptive_examines_no_more_than_its_window_allows_before_it_moves() {
+fn adaptive_window_bounds_attempts_before_migration() {
     let mut engine = engine("adaptive:threshold=4,window=256");
     let before = engine.attempts().posted;
     storm(&mut *engine, 4096);
@@ -105,7 +105,7 @@ fn adaptive_examines_no_more_than_its_window_allows_before_it_moves() {
 }
 
 #[test]
-fn adaptive_counts_searches_and_not_its_own_moves() {
+fn adaptive_migration_counts_no_attempts() {
     let mut engine = engine("adaptive:threshold=0,window=1,n=1,ranks=yes");
     play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/1\npost r1 0/3/1\npost r2 0/3/1");
     let examined = engine.attempts().unexpected;
@@ -115,7 +115,7 @@ fn adaptive_counts_searches_and_not_its_own_moves() {
 }
 
 #[test]
-fn adaptive_goes_to_ranks_and_back_only_if_asked() {
+fn adaptive_uses_ranks_only_if_asked() {
     let mut engine = engine("adaptive:threshold=4,window=64,n=1,ranks=yes,back=4");
     storm(&mut *engine, 512);
     assert_eq!(statistic(&*engine, "structure"), 2.0, "one bin is no better than a list");
@@ -143,7 +143,7 @@ fn memory_of_ours(bins: u64, receives: u64) -> Footprint {
 }
 
 #[test]
-fn optimistic_takes_less_than_the_paper_and_no_less_than_its_descriptors() {
+fn optimistic_memory_is_below_paper() {
     assert_eq!(memory_of_the_paper(128, 0), 7680, "7.5 KiB");
     assert_eq!(memory_of_the_paper(128, 8192).div_ceil(1024), 520, "KiB");
     let empty = engines::create("optimistic").unwrap().footprint();
@@ -159,7 +159,7 @@ fn optimistic_takes_less_than_the_paper_and_no_less_than_its_descriptors() {
 }
 
 #[test]
-fn optimistic_refuses_what_its_table_has_no_room_for_and_takes_it_later() {
+fn optimistic_full_table_refuses_then_accepts() {
     let mut engine = engine("optimistic:capacity=2");
     post(&mut *engine, 1, Some(1), Some(1));
     let elsewhere = Selector::new(ContextId(9), Wild::Any, Wild::Any);
@@ -177,7 +177,7 @@ fn optimistic_refuses_what_its_table_has_no_room_for_and_takes_it_later() {
 }
 
 #[test]
-fn optimistic_keeps_no_index_that_hints_rule_out() {
+fn optimistic_hints_remove_indexes() {
     let bytes = |hints: &str| {
         let mut engine = engines::create("optimistic").unwrap();
         play(&mut *engine, hints);
@@ -208,7 +208,7 @@ fn bin_depth_mean(bins: u32) -> f64 {
 }
 
 #[test]
-fn optimistic_bins_divide_the_depth_of_the_queue() {
+fn optimistic_bins_divide_queue_depth() {
     // One bin holds the whole queue, which was 1024, 1023, … 1 long.
     assert_eq!(bin_depth_mean(1), 512.5);
     // A bin of b holds the receive that is wanted, and its share of the others.
@@ -219,7 +219,7 @@ fn optimistic_bins_divide_the_depth_of_the_queue() {
 }
 
 #[test]
-fn optimistic_searches_the_indexes_that_have_something_and_each_by_its_key() {
+fn optimistic_searches_only_used_indexes() {
     let mut engine = engine("optimistic");
     (0..1024).for_each(|id| assert_eq!(post(&mut *engine, id, None, Some(id)), None));
     (0..1024).rev().for_each(|id| assert_eq!(arrive(&mut *engine, id, id % 7, id), Some(RecvId(id))));
@@ -235,7 +235,7 @@ fn optimistic_searches_the_indexes_that_have_something_and_each_by_its_key() {
 }
 
 #[test]
-fn optimistic_tells_of_collisions_empty_bins_and_runs() {
+fn optimistic_reports_collisions_bins_and_runs() {
     let mut engine = engine("optimistic:bins=4");
     for id in 0..8 {
         post(&mut *engine, id, Some(1), Some(id / 4));
@@ -263,7 +263,7 @@ fn optimistic_tells_of_collisions_empty_bins_and_runs() {
 }
 
 #[test]
-fn optimistic_counts_runs_in_each_communicator_by_itself() {
+fn optimistic_counts_runs_per_communicator() {
     let mut engine = engine("optimistic");
     // Two communicators, each of which posts the same receive again and again, in turn.
     for id in 0..20 {
@@ -278,7 +278,7 @@ fn optimistic_counts_runs_in_each_communicator_by_itself() {
 }
 
 #[test]
-fn statistics_of_the_indexes_cost_nothing_unless_counting() {
+fn index_statistics_are_free_unless_counting() {
     let events = generate::stream(generate::SHAPES[0].1, Choices::Seed(7), 500);
     let mut silent = engines::create("optimistic").unwrap();
     events.iter().for_each(|event| drop(event.play(&mut *silent)));

@@ -36,7 +36,7 @@ fn full(name: &str, capacity: u64) -> Box<dyn Engine> {
 }
 
 #[test]
-fn a_broken_assertion_goes_before_a_full_table() {
+fn broken_assertion_precedes_full_table() {
     for (name, capacity) in tight() {
         let mut engine = full(&name, capacity);
         let hints = Hints { no_any_source: true, no_unexpected: true, ..Hints::default() };

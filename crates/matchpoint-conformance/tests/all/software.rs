@@ -41,7 +41,7 @@ fn alike(ours: &mut dyn Engine, right: &mut dyn Engine, text: &str) {
 }
 
 #[test]
-fn a_full_table_falls_back_and_an_empty_one_returns() {
+fn full_table_falls_back_empty_returns() {
     for name in NAMES {
         let (mut ours, mut right) = (engine(name), engine("list"));
         let mut both = |text: &str| {
@@ -69,7 +69,7 @@ fn a_full_table_falls_back_and_an_empty_one_returns() {
 }
 
 #[test]
-fn crowds_that_come_and_go_come_to_what_list_makes_of_them() {
+fn changing_crowds_match_like_list() {
     let rounds = if cfg!(miri) { 4 } else { 400 };
     for name in NAMES {
         let (mut ours, mut right) = (engine(name), engine("list"));
@@ -164,7 +164,7 @@ fn assertions_hold_wherever_they_were_made() {
 }
 
 #[test]
-fn an_assertion_that_is_refused_is_made_in_neither() {
+fn refused_assertion_holds_in_neither_engine() {
     let hints = |no_any_source, no_any_tag| Hints { no_any_source, no_any_tag, ..Hints::default() };
     for name in NAMES {
         for is_in_software in [false, true] {
@@ -186,7 +186,7 @@ fn an_assertion_that_is_refused_is_made_in_neither() {
 }
 
 #[test]
-fn what_a_move_compares_is_no_call_of_the_application() {
+fn migration_attempts_are_not_counted() {
     for name in NAMES {
         let mut engine = engines::create_counting(name).unwrap();
         play(
@@ -247,7 +247,7 @@ fn the_peak_is_that_of_both_together() {
 /// While matching is in software, the tables hold what they hold: what software held and gave back between two looks is
 /// in the peak as well.
 #[test]
-fn the_peak_has_what_software_held_between_two_looks() {
+fn peak_includes_software_between_checks() {
     for name in NAMES {
         let (mut ours, mut software) = (engine(name), engine("hybrid"));
         five(&mut *ours, true);
@@ -281,7 +281,7 @@ fn the_peak_has_what_software_held_between_two_looks() {
 }
 
 #[test]
-fn a_word_that_full_does_not_know_is_an_error() {
+fn unknown_word_of_full_is_error() {
     for name in ["optimistic:full=soft", "optimistic_parallel:full="] {
         let error = engines::create(name).map(|_| ()).expect_err(name).to_string();
         assert!(error.contains("is no value for `full`") && error.contains("refuse"), "{error}");

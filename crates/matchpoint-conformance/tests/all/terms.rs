@@ -120,7 +120,7 @@ fn what_is_there_is_asked_for() {
 }
 
 #[test]
-fn the_order_asked_for_goes_before_the_one_promised() {
+fn requested_order_precedes_promised_order() {
     let relaxed = || engines::create("rank_array:order=per_source").unwrap();
     let held_to = |order| check(&relaxed, &Options { order: Some(order), ..options(Calls::default()) });
     assert!(held_to(Order::PerSource).is_ok() && held_to(Order::None).is_ok());

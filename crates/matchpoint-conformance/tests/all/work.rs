@@ -123,7 +123,7 @@ fn a_thousand_idle_engines_are_small() {
 }
 
 #[test]
-fn a_source_is_not_an_amount_of_memory() {
+fn large_source_needs_no_memory() {
     for spec in engines::REGISTRY {
         let mut engine = engines::create(spec.name).unwrap();
         for (id, source) in [1 << 30, 1 << 31, u32::MAX - 1, u32::MAX].into_iter().enumerate() {
@@ -211,7 +211,7 @@ fn last_context(name: &str, contexts: u64) -> (u64, u64) {
 }
 
 #[test]
-fn a_thousand_communicators_cost_what_the_structure_says() {
+fn thousand_communicators_cost_as_documented() {
     // One queue for all: linear, by 64 at a time or not.
     for name in ["list", "partner", "vector", "fuzzy", "fuzzy:bits=32"] {
         assert_eq!(last_context(name, 1000).0, 1000, "{name}");
@@ -260,7 +260,7 @@ fn keys_tell_a_thousand_communicators_apart() {
 }
 
 #[test]
-fn what_a_context_has_is_what_a_visit_shows() {
+fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
     // More contexts than an engine counts apart, with ids that programs have.
     let shape = generate::Shape { contexts: 200, upkeep: 1, ..shape };
@@ -417,7 +417,7 @@ fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
 }
 
 #[test]
-fn work_grows_with_the_queue_as_the_structure_says() {
+fn work_grows_with_queue_as_documented() {
     for spec in engines::REGISTRY {
         let is_promised = promised::GROWTH.iter().any(|&(name, _)| name == spec.name);
         assert!(is_promised, "GROWTH has no line for {}", spec.name);
@@ -459,7 +459,7 @@ fn pages_say_what_one_receive_takes() {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn a_list_keeps_what_its_longest_queue_took() {
+fn list_keeps_memory_of_longest_queue() {
     let mut engine = engines::create("list").unwrap();
     (0..1000).for_each(|id| post(&mut *engine, id, 0, id));
     let full = engine.footprint();

@@ -104,7 +104,7 @@ fn asked(addr: Addr) -> Asked {
 }
 
 #[test]
-fn names_are_owed_until_there_is_memory_and_nothing_overtakes() {
+fn denied_sources_follow_in_order_after_memory() {
     let (mut matching, mut known) = (Matching::new("hybrid").expect("it is one"), Sources::default());
     let is_denied = Arc::new(AtomicBool::new(true));
     let engine = engines::create("list").expect("it is one");

@@ -69,7 +69,7 @@ fn structures_of_all_versions() {
 }
 
 #[test]
-fn the_end_of_an_error_is_not_there_before_1_20() {
+fn error_tail_is_absent_before_1_20() {
     // 80 bytes in 1.17.0 and 1.19.0.
     assert_eq!(offset_of!(CqErrEntry, src_addr), 80);
 }

@@ -103,7 +103,7 @@ fn device_buffers_are_refused() {
 
 /// What receives say of their source means nothing to who has not asked that it does.
 #[test]
-fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {
+fn undirected_receives_take_any_source() {
     for tag in [Some(5), None] {
         begin();
         world().caps = flags::TAGGED | flags::MSG;
@@ -117,7 +117,7 @@ fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {
 }
 
 #[test]
-fn tagged_receives_may_name_sources_where_untagged_ones_may_not() {
+fn only_tagged_receives_may_name_sources() {
     begin();
     world().caps = flags::TAGGED | flags::MSG | flags::TAGGED_DIRECTED_RECV;
     let all = endpoints(3);
@@ -131,7 +131,7 @@ fn tagged_receives_may_name_sources_where_untagged_ones_may_not() {
 }
 
 #[test]
-fn who_waits_in_a_queue_is_woken_by_a_signal() {
+fn signal_wakes_waiting_reader() {
     for threading in [THREAD_DOMAIN, THREAD_SAFE] {
         begin();
         world().threading = threading;
@@ -150,7 +150,7 @@ fn who_waits_in_a_queue_is_woken_by_a_signal() {
 
 /// The core would not wake it up: it has told us all.
 #[test]
-fn nobody_sleeps_while_there_is_something_to_be_read() {
+fn pending_completion_prevents_sleep() {
     begin();
     let all = endpoints(1);
     let may_sleep = || {
@@ -170,7 +170,7 @@ fn nobody_sleeps_while_there_is_something_to_be_read() {
 
 /// A core would close the receive queue as one of its own.
 #[test]
-fn an_endpoint_that_was_never_enabled_can_be_closed() {
+fn never_enabled_endpoint_can_be_closed() {
     begin();
     // SAFETY: as applications do.
     unsafe {
@@ -181,7 +181,7 @@ fn an_endpoint_that_was_never_enabled_can_be_closed() {
 }
 
 #[test]
-fn a_second_endpoint_of_a_domain_is_left_to_a_core_that_takes_one_queue() {
+fn second_endpoint_is_left_to_core() {
     begin();
     world().queues_left = 1;
     let all = endpoints(2);
@@ -193,7 +193,7 @@ fn a_second_endpoint_of_a_domain_is_left_to_a_core_that_takes_one_queue() {
 }
 
 #[test]
-fn a_core_that_refuses_a_queue_keeps_its_tables() {
+fn core_without_queue_keeps_tables() {
     begin();
     world().threading = THREAD_SAFE;
     world().queues_left = 0;
@@ -217,7 +217,7 @@ fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isiz
 }
 
 #[test]
-fn a_message_that_was_not_claimed_cannot_be_received_as_such() {
+fn unclaimed_message_cannot_be_received_as_claimed() {
     const NOTHING: isize = -(errno::ENOMSG as isize);
     begin();
     let all = endpoints(2);
@@ -249,7 +249,7 @@ fn error(at: &Opened) -> CqErrEntry {
 }
 
 #[test]
-fn an_endpoint_that_cannot_be_closed_works_on() {
+fn endpoint_works_after_failed_close() {
     begin();
     let all = endpoints(2);
     let to = all[1].insert(&all[0]);

@@ -63,7 +63,7 @@ fn look(at: &Opened) -> Vec<(usize, bool)> {
 }
 
 #[test]
-fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
+fn late_sender_name_finds_waiting_receive() {
     let (sender, receiver) = endpoints(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let (mut first, mut second) = ([0; 8], [0; 8]);
@@ -101,7 +101,7 @@ fn a_late_name_finds_buffers_for_several() {
 }
 
 #[test]
-fn a_buffer_for_several_is_released_after_the_last_of_them() {
+fn multi_receive_buffer_is_released_last() {
     for seed in 1..20 {
         let (sender, receiver) = endpoints(seed);
         let to = sender.insert(&receiver);
@@ -127,7 +127,7 @@ fn a_buffer_for_several_is_released_after_the_last_of_them() {
 }
 
 #[test]
-fn a_buffer_for_several_that_is_withdrawn_keeps_what_is_in_it() {
+fn cancelled_multi_receive_buffer_keeps_messages() {
     for seed in 1..20 {
         let (sender, receiver) = endpoints(seed);
         let to = sender.insert(&receiver);

@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_equal_messages_the_first_found_their_receives() {
+    fn first_of_equal_messages_match() {
         let envelope = |tag: u64| Envelope::new(ContextId(0), Rank(1), Tag(tag));
         let envelopes = [1, 2, 1, 1, 2, 1].map(envelope);
         let mut found = [None, Some(20), Some(10), None, None, Some(11)];

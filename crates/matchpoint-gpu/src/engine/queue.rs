@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_keep_their_order_and_holes_are_filled() {
+    fn compaction_keeps_order_of_entries() {
         let mut queue = Queue::default();
         for entry in 0..1000 {
             queue.push(entry).unwrap();

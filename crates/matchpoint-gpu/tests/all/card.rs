@@ -58,7 +58,7 @@ fn segments_match_as_mpi_does() {
 }
 
 #[test]
-fn numbers_within_each_envelope_match_as_mpi_does() {
+fn numbering_within_envelope_matches_as_mpi() {
     let Some(card) = card() else { return };
     let mut mixes = mixes(WITH_WILDCARDS);
     mixes.extend([
@@ -109,7 +109,7 @@ fn hashing_matches_all_that_there_is() {
 }
 
 #[test]
-fn what_is_left_is_put_together_in_order() {
+fn compaction_keeps_order() {
     let Some(card) = card() else { return };
     for are_short in [false, true] {
         assert_eq!(first_not_compacted(&card, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
@@ -149,7 +149,7 @@ fn a_little_of_each_kernel() {
 
 /// Batch by batch, what is left meets what comes: together that is MPI's matching of all.
 #[test]
-fn a_kernel_that_stays_keeps_what_batches_leave() {
+fn persistent_kernel_keeps_entries_between_batches() {
     let Some(card) = card() else { return };
     let open = Mix { any_source: 2, any_tag: 2, masked: 2, ..EXACT };
     for mix in [

@@ -64,7 +64,7 @@ fn every_kernel_compiles_for_every_architecture() {
 /// What host and card move of a ring is one word each, acquired and released: two words of a read have no order, nor has a volatile one
 /// with what else is read.
 #[test]
-fn words_of_a_ring_are_moved_whole_and_in_order() {
+fn ring_words_move_whole_in_order() {
     load_nvrtc();
     if let Err(CompileError::Missing) = compile(Program::Resident, Layout::Packed, "sm_70") {
         return leave_out_nvrtc();
@@ -92,7 +92,7 @@ fn words_of_a_ring_are_moved_whole_and_in_order() {
 }
 
 #[test]
-fn an_architecture_that_nvrtc_does_not_know_is_an_error() {
+fn unknown_nvrtc_architecture_is_error() {
     load_nvrtc();
     match compile(Program::Matrix, Layout::Packed, "sm_1") {
         Err(CompileError::Missing) => leave_out_nvrtc(),

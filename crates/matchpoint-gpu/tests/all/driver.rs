@@ -136,16 +136,16 @@ const ILLEGAL_ADDRESS: c_int = 700;
 
 /// The oldest driver that takes what NVRTC of CUDA 12 compiles; PTX of a newer CUDA than its own it refuses.
 #[test]
-fn a_driver_of_cuda_12_0_is_enough() {
-    played("a_driver_of_cuda_12_0_is_enough", |_| {
+fn driver_of_cuda_12_0_suffices() {
+    played("driver_of_cuda_12_0_suffices", |_| {
         let card = Card::open(0).unwrap();
         Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
     });
 }
 
 #[test]
-fn a_driver_that_takes_no_kernels_of_this_nvrtc_is_told() {
-    played("a_driver_that_takes_no_kernels_of_this_nvrtc_is_told", |driver| {
+fn older_driver_than_nvrtc_is_reported() {
+    played("older_driver_than_nvrtc_is_reported", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("cuModuleLoadData", NO_BINARY_FOR_GPU);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
@@ -160,8 +160,8 @@ fn a_driver_that_takes_no_kernels_of_this_nvrtc_is_told() {
 
 /// An event behind it would wait in a queue that other streams share.
 #[test]
-fn nothing_is_queued_behind_a_kernel_that_stays() {
-    played("nothing_is_queued_behind_a_kernel_that_stays", |driver| {
+fn no_work_is_queued_behind_persistent_kernel() {
+    played("no_work_is_queued_behind_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("cuEventRecord", ILLEGAL_ADDRESS);
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
@@ -173,8 +173,8 @@ fn nothing_is_queued_behind_a_kernel_that_stays() {
 }
 
 #[test]
-fn a_kernel_that_stays_and_is_not_started_leaves_nothing_behind() {
-    played("a_kernel_that_stays_and_is_not_started_leaves_nothing_behind", |driver| {
+fn unstarted_persistent_kernel_leaves_nothing() {
+    played("unstarted_persistent_kernel_leaves_nothing", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("match_resident", OUT_OF_MEMORY);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
@@ -185,8 +185,8 @@ fn a_kernel_that_stays_and_is_not_started_leaves_nothing_behind() {
 
 /// What the kernel has is given back in turn, which would never come.
 #[test]
-fn a_kernel_that_nobody_feeds_is_told_to_end() {
-    played("a_kernel_that_nobody_feeds_is_told_to_end", |driver| {
+fn idle_persistent_kernel_is_ended() {
+    played("idle_persistent_kernel_is_ended", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("feed_resident", OUT_OF_MEMORY);
         let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
@@ -201,8 +201,8 @@ fn a_kernel_that_nobody_feeds_is_told_to_end() {
 
 /// Who feeds, and who is fed: neither is waited for for ever, and what the caller starts afterwards waits for neither.
 #[test]
-fn who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience() {
-    played("who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience", |driver| {
+fn card_is_waited_for_in_both_directions() {
+    played("card_is_waited_for_in_both_directions", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
@@ -221,8 +221,8 @@ fn who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience() {
 
 /// It would be ended after seconds, with all that the process has on the card.
 #[test]
-fn a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long() {
-    played("a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long", |driver| {
+fn driver_time_limit_prevents_persistent_kernel() {
+    played("driver_time_limit_prevents_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
         driver.watches();
         assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::IsWatched);
@@ -238,8 +238,8 @@ fn a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long() {
 }
 
 #[test]
-fn a_card_that_fails_says_so_to_who_waits_for_a_batch() {
-    played("a_card_that_fails_says_so_to_who_waits_for_a_batch", |driver| {
+fn failed_card_is_reported_to_waiting_batch() {
+    played("failed_card_is_reported_to_waiting_batch", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -253,8 +253,8 @@ fn a_card_that_fails_says_so_to_who_waits_for_a_batch() {
 
 /// Who was waited for in vain and answers after all is not given up when it is to end.
 #[test]
-fn a_kernel_that_answers_late_is_waited_for_as_it_ends() {
-    played("a_kernel_that_answers_late_is_waited_for_as_it_ends", |driver| {
+fn late_kernel_is_waited_for_at_end() {
+    played("late_kernel_is_waited_for_at_end", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -304,8 +304,8 @@ fn nothing_is_loaded_while_a_kernel_stays() {
 
 /// What has to be loaded for it waits for the end of the kernel that stays; the engine does not, and goes on with the card then.
 #[test]
-fn an_engine_matches_on_the_card_again_after_a_kernel_that_stays() {
-    played("an_engine_matches_on_the_card_again_after_a_kernel_that_stays", |driver| {
+fn engine_matches_again_after_persistent_kernel() {
+    played("engine_matches_again_after_persistent_kernel", |driver| {
         matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
@@ -336,8 +336,8 @@ fn an_engine_matches_on_the_card_again_after_a_kernel_that_stays() {
 
 /// A thread that loads a kernel waits for long: launches of others do not.
 #[test]
-fn kernels_that_are_there_start_while_another_is_compiled() {
-    played("kernels_that_are_there_start_while_another_is_compiled", |driver| {
+fn compiled_kernels_start_during_compilation() {
+    played("compiled_kernels_start_during_compilation", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         driver.compiles_never(true);
@@ -355,8 +355,8 @@ fn kernels_that_are_there_start_while_another_is_compiled() {
 
 /// Every start would wait for the end of the kernel.
 #[test]
-fn a_kernel_does_not_stay_where_starts_wait_for_its_end() {
-    played("a_kernel_does_not_stay_where_starts_wait_for_its_end", |driver| {
+fn serial_launches_prevent_persistent_kernel() {
+    played("serial_launches_prevent_persistent_kernel", |driver| {
         // SAFETY: no other thread of this process reads its environment now.
         #[allow(unsafe_code)]
         unsafe {
@@ -402,8 +402,8 @@ fn a_card_without_memory_is_asked_again() {
 
 /// Its kernels are there, and would never be asked for again.
 #[test]
-fn no_engine_is_made_of_a_card_that_failed() {
-    played("no_engine_is_made_of_a_card_that_failed", |driver| {
+fn failed_card_gives_no_engine() {
+    played("failed_card_gives_no_engine", |driver| {
         matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
         matchpoint::engines::create("gpu_ordered").unwrap();
         driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);

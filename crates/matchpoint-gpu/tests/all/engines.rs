@@ -186,7 +186,7 @@ fn machine() -> Option<Arc<Failing>> {
 
 /// Whenever the machine fails, the laws hold: the other engine has all that was queued, in order, and every assertion.
 #[test]
-fn another_engine_takes_over_with_all_that_is_queued() {
+fn substitute_takes_all_queued_entries() {
     let Some(machine) = machine() else { return };
     for (algorithm, other) in [(Algorithm::Ordered, "hybrid"), (Algorithm::Hash, "list")] {
         for kernels in [0, 1, 20, 60] {
@@ -199,7 +199,7 @@ fn another_engine_takes_over_with_all_that_is_queued() {
 
 /// Something else has the machine now and then: the laws hold whoever matches, and who does changes with all that is queued.
 #[test]
-fn a_machine_that_is_taken_for_a_while_matches_again() {
+fn occupied_machine_matches_again_later() {
     let Some(machine) = machine() else { return };
     for (algorithm, other, turns) in [(Algorithm::Ordered, "hybrid", 5), (Algorithm::Hash, "list", 3)] {
         machine.turns.store(turns, Ordering::Relaxed);
@@ -211,7 +211,7 @@ fn a_machine_that_is_taken_for_a_while_matches_again() {
 }
 
 #[test]
-fn the_next_call_after_something_else_had_the_machine_is_matched_by_it() {
+fn next_call_uses_machine_again() {
     let Some(machine) = machine() else { return };
     let mut engine = failing(&machine, Algorithm::Ordered, u32::MAX, Some("list"));
     let batches = |engine: &dyn Engine| engine.statistics()[0];
@@ -248,7 +248,7 @@ fn the_next_call_after_something_else_had_the_machine_is_matched_by_it() {
 }
 
 #[test]
-fn without_another_the_call_after_something_else_had_the_machine_is_matched() {
+fn call_after_occupation_matches_without_substitute() {
     let Some(machine) = machine() else { return };
     let mut engine = failing(&machine, Algorithm::Ordered, u32::MAX, None);
     assert_eq!(engine.post(receive(1, Wild::Any, 7)), Ok(None));
@@ -261,7 +261,7 @@ fn without_another_the_call_after_something_else_had_the_machine_is_matched() {
 
 /// A probe is answered without the machine; that it was in the way then is no reason for what is refused later.
 #[test]
-fn what_was_in_the_way_of_a_probe_is_not_in_the_way_of_what_follows() {
+fn failed_probe_does_not_stop_later_calls() {
     let Some(machine) = machine() else { return };
     let mut engine = failing(&machine, Algorithm::Ordered, u32::MAX, Some("list"));
     let elsewhere = ContextId(4);
@@ -279,7 +279,7 @@ fn what_was_in_the_way_of_a_probe_is_not_in_the_way_of_what_follows() {
 
 /// To ask a driver for memory takes as long as to match: nothing is asked for again, and what is kept is in the footprint.
 #[test]
-fn memory_of_the_machine_is_kept_and_counted() {
+fn machine_memory_is_kept_and_counted() {
     let Some(machine) = machine() else { return };
     machine.left.store(u32::MAX, Ordering::Relaxed);
     for algorithm in Algorithm::ALL {
@@ -314,7 +314,7 @@ fn memory_of_the_machine_is_kept_and_counted() {
 /// A refusal changes nothing: what a batch took of the machine before it was refused is given back, what there was is there, and the
 /// most that was held is what was held, then or ever.
 #[test]
-fn a_batch_that_is_refused_leaves_the_memory_of_the_machine_as_it_was() {
+fn refused_batch_keeps_machine_memory() {
     let Some(machine) = machine() else { return };
     machine.left.store(u32::MAX, Ordering::Relaxed);
     for algorithm in Algorithm::ALL {
@@ -357,7 +357,7 @@ fn a_batch_that_is_refused_leaves_the_memory_of_the_machine_as_it_was() {
 
 /// What earlier batches left in memory that is kept, larger and smaller, in both layouts and every way, is seen by none.
 #[test]
-fn batches_in_memory_that_is_kept_are_matched_as_in_new() {
+fn kept_memory_matches_like_new_memory() {
     let Some(emulation) = Emulation::built() else { return };
     let rng = &mut fastrand::Rng::with_seed(11);
     let mut matcher = Matcher::default();
@@ -386,7 +386,7 @@ fn batches_in_memory_that_is_kept_are_matched_as_in_new() {
 
 /// Where a side of a batch is empty, nothing is left there of the batch before.
 #[test]
-fn what_is_divided_after_another_batch_may_have_an_empty_side() {
+fn divided_batch_may_have_empty_side() {
     let Some(emulation) = Emulation::built() else { return };
     let envelopes: Vec<Envelope> =
         (0..2000).map(|tag| Envelope::new(HERE, Rank(tag % 7), Tag(tag.into()))).collect();
@@ -408,7 +408,7 @@ fn what_is_divided_after_another_batch_may_have_an_empty_side() {
 }
 
 #[test]
-fn an_engine_in_the_place_of_a_card_that_is_not_there_keeps_its_laws() {
+fn substitute_of_missing_card_keeps_laws() {
     for algorithm in Algorithm::ALL {
         let make = || -> Box<dyn Engine> {
             Box::new(
@@ -431,7 +431,7 @@ fn message(id: u64, tag: u64) -> Message {
 }
 
 #[test]
-fn without_another_what_would_be_matched_is_refused_and_nothing_is_lost() {
+fn call_without_substitute_is_refused() {
     let Some(machine) = machine() else { return };
     let mut engine = failing(&machine, Algorithm::Ordered, 1, None);
     assert_eq!(engine.post(receive(1, Wild::Any, 7)), Ok(None));
@@ -451,7 +451,7 @@ fn without_another_what_would_be_matched_is_refused_and_nothing_is_lost() {
 
 /// What it searches is counted as if it had been asked for by its own name, from when it takes over.
 #[test]
-fn who_takes_the_place_of_a_machine_is_named_and_counts() {
+fn substitute_is_named_and_counted() {
     let play = |engine: &mut dyn Engine, from: u64| {
         for tag in from..20 {
             engine.post(receive(tag, Wild::Is(Rank(1)), tag)).unwrap();
@@ -530,7 +530,7 @@ fn what_breaks_a_demand_is_refused() {
 }
 
 #[test]
-fn a_batch_is_one_kernel_and_its_messages_are_delivered() {
+fn batch_is_one_kernel() {
     let Some(emulation) = Emulation::built() else { return };
     let machine = Arc::new(emulation);
     for algorithm in Algorithm::ALL {
@@ -555,7 +555,7 @@ fn a_batch_is_one_kernel_and_its_messages_are_delivered() {
 
 /// Batches of an application, one after the other by one block: as many pairs as an engine of the processor finds.
 #[test]
-fn batches_of_an_application_are_matched_as_it_had_them() {
+fn application_batches_match_as_recorded() {
     let Some(emulation) = Emulation::built() else { return };
     let rng = &mut fastrand::Rng::with_seed(5);
     let mut posted = Vec::new();

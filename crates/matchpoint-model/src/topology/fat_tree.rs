@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_by_half_the_tree_loads_every_link_alike() {
+    fn half_tree_permutation_loads_links_equally() {
         let tree = FatTree { arity: 4, levels: 3 };
         let mut loads: HashMap<LinkId, u32> = HashMap::new();
         for node in 0..64 {

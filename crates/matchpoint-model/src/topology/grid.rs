@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_of_figure_8_traverses_four_links() {
+    fn message_of_figure_8_traverses_four_links() {
         let cube = Cube::of(27 * 2, 2);
         assert_eq!(cube.side(), 3);
         assert_eq!(cube.hops(3 * 2, 11 * 2), 4);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn no_way_round_a_torus_is_longer_than_half_of_it() {
+    fn torus_routes_are_shortest() {
         let torus = Grid { dimensions: vec![5, 4], is_torus: true, nodes_per_router: 1 };
         for from in 0..20 {
             for to in 0..20 {

@@ -36,7 +36,7 @@ fn figures_are_of_table_1() {
 }
 
 #[test]
-fn where_table_1_lacks_something_there_are_no_figures() {
+fn missing_table_1_values_give_no_figures() {
     let mut machine = blue_waters();
     machine.contention.delta_s_per_byte = None;
     assert_eq!(figures(&machine).unwrap_err().parameter, "contention.delta_s_per_byte");

@@ -31,7 +31,7 @@ fn parameters_are_those_of_the_machine() {
 
 /// A message without bytes takes α, as in the postal model, whatever of it is o.
 #[test]
-fn a_message_takes_what_the_postal_model_says() {
+fn message_time_equals_postal_model() {
     let network = blue_waters().as_loggp(End::Value).unwrap();
     near(network.message_s(0.0), 2.3e-6);
     near(network.message_s(1.0), 2.3e-6);
@@ -40,7 +40,7 @@ fn a_message_takes_what_the_postal_model_says() {
 
 /// A sender is as slow as the slower of its processor and its network.
 #[test]
-fn messages_leave_at_the_slower_of_o_and_g() {
+fn messages_leave_at_slower_rate() {
     let of = |overhead_s, gap_s| LogP { latency_s: 4.0, overhead_s, gap_s };
     assert_eq!(of(1.0, 3.0).messages_s(11.0), 30.0 + 2.0 + 4.0);
     assert_eq!(of(2.0, 1.0).messages_s(11.0), 20.0 + 4.0 + 4.0);

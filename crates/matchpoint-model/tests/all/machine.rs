@@ -65,7 +65,7 @@ how = \"h\"
 ";
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn error_names_line() {
     let cases = [
         ("[off_node.eager]\nalpha_s = -1e-6\n", "line 11: -0.000001 is none: a time is"),
         ("[off_node.eager]\nalpha_s = nan\n", "line 11: NaN is none: a time is"),
@@ -141,7 +141,7 @@ fn a_rate_may_be_open_above() {
 }
 
 #[test]
-fn ends_of_intervals_are_shortest_and_longest_times() {
+fn interval_ends_give_extreme_times() {
     let estimate = Estimate::within(2.0, 1.0, 4.0);
     assert_eq!(End::ALL.map(|end| estimate.time(end)), [1.0, 2.0, 4.0]);
     assert_eq!(End::ALL.map(|end| estimate.rate(end)), [4.0, 2.0, 1.0]);

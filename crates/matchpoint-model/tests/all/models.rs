@@ -14,13 +14,13 @@ fn close(one: f64, other: f64) -> bool {
 }
 
 #[test]
-fn ten_thousand_messages_reversed_search_for_840_ms() {
+fn reversed_messages_search_840_ms() {
     let searched = blue_waters().search_s(SearchOrder::Bound, 10_000, End::Value).unwrap();
     assert!(close(searched, 0.84), "{searched}");
 }
 
 #[test]
-fn a_rendezvous_message_from_16_processes_is_bounded_by_the_node() {
+fn node_bounds_rendezvous_of_16_processes() {
     let machine = blue_waters();
     let message = |active| machine.message_s(Locality::OffNode, 1e5, active, End::Value).unwrap();
     assert!(close(message(1), 3.0e-6 + 1e5 / 2.9e9));
@@ -32,7 +32,7 @@ fn a_rendezvous_message_from_16_processes_is_bounded_by_the_node() {
 }
 
 #[test]
-fn what_less_knows_takes_all_for_messages_between_nodes() {
+fn coarse_model_takes_all_as_internode() {
     let machine = blue_waters();
     let of = |knowledge| machine.message_known_s(knowledge, Locality::OnSocket, 1e5, 16, End::Value).unwrap();
     let [postal, max_rate, node_aware] = Knowledge::ALL.map(of);
@@ -42,7 +42,7 @@ fn what_less_knows_takes_all_for_messages_between_nodes() {
 
 /// On one node there is nothing to be unaware of.
 #[test]
-fn on_a_machine_of_one_socket_all_know_the_same() {
+fn one_socket_machine_makes_models_equal() {
     let mut machine = blue_waters();
     (machine.on_node, machine.off_node) = Default::default();
     assert_eq!(machine.farthest(), Locality::OnSocket);
@@ -64,7 +64,7 @@ fn entries_that_orders_compare() {
 }
 
 #[test]
-fn what_was_not_measured_is_never_made_up() {
+fn unmeasured_parameters_are_not_invented() {
     let machine = Machine::new("bare", matchpoint_model::machine::Provenance::default());
     let lacks = |result: Result<f64, matchpoint_model::Missing>, key: &str| {
         let error = result.unwrap_err().to_string();
@@ -124,7 +124,7 @@ fn memory_of_open_mpi_is_table_2() {
 proptest! {
     /// §3: "when ppn R_b is less than injection bandwidth, this model reduces to the postal model".
     #[test]
-    fn max_rate_is_postal_while_the_node_is_fast_enough(
+    fn max_rate_equals_postal_below_limit(
         alpha in 0.0..1e-3, rate in 1e6..1e11, active in 1..256_u32, spare in 1.0..9.0, bytes in 0.0..1e9,
     ) {
         let active = f64::from(active);
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn max_rate_grows_with_bytes_and_processes_and_is_never_below_postal(
+    fn max_rate_is_monotonic_above_postal(
         alpha in 0.0..1e-3, rate in 1e6..1e11, limit in 1e6..1e12, active in 1.0..256.0, bytes in 0.0..1e9,
         more in 1.0..9.0,
     ) {
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn contention_is_cubic_in_hops_and_linear_in_all_else(
+    fn contention_is_cubic_in_hops(
         hops in 0.0..50.0_f64, bytes in 0.0..1e9, ppn in 1.0..256.0, times in 1.0..9.0_f64,
     ) {
         let of = |hops: f64, bytes: f64, ppn: f64| contention_s(1e-10, cube_link_bytes(hops, bytes, ppn, 2.0));

@@ -72,7 +72,7 @@ fn max_rate_counts_all_who_send() {
 }
 
 #[test]
-fn what_the_machine_does_not_tell_is_said() {
+fn missing_machine_parameters_are_reported() {
     let mut machine = blue_waters();
     machine.contention.delta_s_per_byte = None;
     machine.queue_search.gamma_s = None;
@@ -90,7 +90,7 @@ fn what_the_machine_does_not_tell_is_said() {
 }
 
 #[test]
-fn nodes_per_router_are_no_default_of_ours() {
+fn nodes_per_router_have_no_default() {
     let mut machine = blue_waters();
     machine.contention.nodes_per_router = None;
     let setting = Setting {
@@ -107,7 +107,7 @@ fn nodes_per_router_are_no_default_of_ours() {
 /// Figure 6: eight nodes at four Geminis in a line; those of the first send to those of the third, those of the second to
 /// those of the fourth: all bytes pass the link in the middle.
 #[test]
-fn the_line_of_figure_6_shares_the_link_in_the_middle() {
+fn line_of_figure_6_shares_middle_link() {
     let text = "format = 1\nkind = \"mesh\"\ndimensions = [4]\nnodes_per_router = 2\n";
     let line = Topology::parse(text, Path::new("line.toml")).unwrap();
     let machine = blue_waters();
@@ -178,7 +178,7 @@ fn several_messages_are_as_many_messages() {
 }
 
 #[test]
-fn known_times_of_matching_are_taken_as_they_are() {
+fn known_matching_times_are_used_unchanged() {
     let machine = blue_waters();
     let known = [[0.0; 3], [1.0, 2.0, 4.0]];
     let setting = Setting { search: Search::Known(&known), ..two(&machine) };
@@ -219,7 +219,7 @@ fn networks_that_are_none_are_told() {
 }
 
 #[test]
-fn a_graph_takes_shortest_ways_unless_routes_say_otherwise() {
+fn graph_uses_shortest_paths_without_routes() {
     let square =
         "format = 1\nkind = \"graph\"\nlinks = [[0, 1], [1, 2], [2, 3], [3, 0]]\nnodes = [0, 1, 2, 3]\n";
     let route = |text: &str, from, to| {
@@ -238,7 +238,7 @@ fn a_graph_takes_shortest_ways_unless_routes_say_otherwise() {
 /// More nodes than anybody would keep the ways to. Each sends a byte to three others on a ring, the shorter way round: every
 /// link has one byte of each that passes it.
 #[test]
-fn a_large_graph_is_walked_destination_by_destination() {
+fn large_graph_is_walked_by_destination() {
     let nodes = 3000_u32;
     let list = |of: &dyn Fn(u32) -> String| (0..nodes).map(of).collect::<Vec<_>>().join(", ");
     let links = list(&|at| format!("[{at}, {}]", (at + 1) % nodes));
@@ -268,7 +268,7 @@ fn exchanges() -> impl Strategy<Value = Vec<Sent>> {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_and_more_is_never_cheaper(messages in exchanges(), extra in 0..100_000_u64) {
+    fn prediction_is_complete_and_monotonic(messages in exchanges(), extra in 0..100_000_u64) {
         let machine = blue_waters();
         let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: None, search: Search::Order(SearchOrder::Bound) };
         let exchange = Exchange { messages };

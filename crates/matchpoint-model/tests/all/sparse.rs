@@ -44,7 +44,7 @@ fn every_kind_of_coordinate_matrix_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn error_names_line() {
     let real = "%%MatrixMarket matrix coordinate real general\n";
     let of = |rest: &str| format!("{real}{rest}");
     let cases = [
@@ -90,7 +90,7 @@ fn what_is_wrong_is_told_with_its_line() {
 
 /// Interpolations may have rows without entries: who cannot do with them asks.
 #[test]
-fn too_few_entries_for_all_rows_are_told_before_they_are_counted() {
+fn missing_entries_are_reported_before_count() {
     let reader =
         |text: &'static str| Reader::new(text.as_bytes(), text.len() as u64, Path::new("a.mtx")).unwrap();
     let few = "%%MatrixMarket matrix coordinate pattern general\n18 2 1\n1 1\n";

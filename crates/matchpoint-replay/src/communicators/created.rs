@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_shared_and_give_back_what_was_put_in() {
+    fn shared_rows_return_their_content() {
         const MANY: usize = 2 * ROW * ROW + 3 * ROW + 7;
         let mut created = Created::new(2);
         for creation in 0..MANY as u32 {

@@ -54,7 +54,7 @@ mod tests {
     use super::Usual;
 
     #[test]
-    fn an_interrupted_burst_counts_as_usual_and_a_lasting_change_does_not() {
+    fn short_interruption_is_ignored_lasting_change_counts() {
         let mut usual = Usual::default();
         for _ in 0..10 {
             assert_eq!(usual.unless_interrupted(320.0, 32, false), (320.0, false));

@@ -58,7 +58,7 @@ fn undefined_colours_belong_to_nobody() {
 }
 
 #[test]
-fn a_duplicate_is_a_context_of_its_own() {
+fn duplicate_has_separate_context() {
     let dup = |rank: Rank| rank.create(Function::Comm_dup, CommId::WORLD, NewComm::Dup, comm(1), &[]);
     let run = matches_all(
         &program(vec![
@@ -116,7 +116,7 @@ fn create_takes_the_order_of_its_group() {
 }
 
 #[test]
-fn slices_of_a_grid_have_the_ranks_of_their_line() {
+fn grid_slices_have_ranks_of_line() {
     // A 2 × 2 grid; its columns are {0, 2} and {1, 3}.
     let member = |rank: u32| {
         let grid = Rank::new()
@@ -129,7 +129,7 @@ fn slices_of_a_grid_have_the_ranks_of_their_line() {
 }
 
 #[test]
-fn both_sides_of_an_inter_communicator_number_from_zero() {
+fn intercommunicator_sides_number_from_zero() {
     let member = |rank: u32| {
         let inter = NewComm::Inter {
             local_leader: 0,
@@ -174,7 +174,7 @@ fn a_split_with_members_missing_is_marked() {
 }
 
 #[test]
-fn messages_of_a_missing_rank_are_made_up_from_their_receives() {
+fn receives_supply_messages_of_missing_rank() {
     let run = program(vec![
         Rank::new().irecv(from(1, 0), 1).recv(from_any(1), status(1, 1)).wait(1, None).send(to(1, 2)),
         Rank::new(),
@@ -188,7 +188,7 @@ fn messages_of_a_missing_rank_are_made_up_from_their_receives() {
 }
 
 #[test]
-fn a_receive_whose_send_is_not_in_the_trace_is_let_go() {
+fn receive_without_recorded_send_is_dropped() {
     let run = program(vec![Rank::new(), Rank::new().recv(from(0, 0), None).barrier(), Rank::new().barrier()])
         .simulated();
     assert_eq!(run.arrivals.released.get("receives whose message does not come"), Some(&1));
@@ -208,7 +208,7 @@ fn listed(
 }
 
 #[test]
-fn listed_members_have_the_ranks_that_the_list_gives_them() {
+fn listed_members_have_listed_ranks() {
     // Ranks 2, 0 and 3, 1, and nobody else: not even in order of keys that would be needed to know.
     let member = |rank: u32| {
         let own: &[i32] = if rank % 2 == 0 { &[2, 0] } else { &[3, 1] };
@@ -249,7 +249,7 @@ fn the_same_members_may_have_several_communicators() {
 }
 
 #[test]
-fn what_only_members_make_is_told_by_tag_and_members() {
+fn tag_and_members_identify_group_communicator() {
     // Rank 1 makes its two in another order than rank 0 and rank 2 make theirs: they are not of one order.
     let group = |rank, made, own: &[i32], tag| {
         listed(rank, Function::Comm_create_group, CommId::WORLD, made, own, Some(tag))
@@ -275,7 +275,7 @@ fn what_only_members_make_is_told_by_tag_and_members() {
 }
 
 #[test]
-fn sides_that_list_each_other_are_one_inter_communicator() {
+fn mutually_listed_sides_are_one_intercommunicator() {
     let member = |rank: u32| {
         let (own, remote): ([i32; 2], [i32; 2]) = if rank < 2 { ([0, 1], [2, 3]) } else { ([2, 3], [0, 1]) };
         let how = NewComm::Listed { own: 2, tag: Some(3) };
@@ -293,7 +293,7 @@ fn sides_that_list_each_other_are_one_inter_communicator() {
 }
 
 #[test]
-fn both_ends_of_a_connection_make_it_of_their_own() {
+fn accept_and_connect_share_new_communicator() {
     let end = |function, rank: i32, other: i32| {
         let how = NewComm::Listed { own: 1, tag: None };
         Rank::new().create(function, CommId::SELF, how, comm(1), &[rank, other])

@@ -21,7 +21,7 @@ fn a_persistent_request_counts_once_per_start() {
 }
 
 #[test]
-fn sendrecv_counts_one_of_each_and_proc_null_neither() {
+fn sendrecv_counts_both_proc_null_neither() {
     let exchange = |send: SendArgs, receive: ReceiveArgs| {
         let action = Action::SendReceive { send, receive, request: None, status: None };
         Rank::new().call(Function::Sendrecv, action)
@@ -57,7 +57,7 @@ fn wildcards_are_classified_by_what_was_posted() {
 }
 
 #[test]
-fn what_is_left_at_the_end_is_told() {
+fn remaining_entries_are_reported() {
     let run = program(vec![
         Rank::new().send(to(1, 1)).send(to(1, 1)),
         Rank::new().irecv(from(0, 2), 1).irecv(from(0, 1), 2).wait(2, None),
@@ -83,7 +83,7 @@ fn runs_of_compatible_receives_have_one_selector() {
 }
 
 #[test]
-fn at_wait_nothing_is_unexpected_and_a_receive_is_queued_until_it_completes() {
+fn at_wait_no_message_is_unexpected() {
     let run = program(vec![
         Rank::new().send(to(1, 1)).send(to(1, 2)),
         Rank::new()
@@ -144,7 +144,7 @@ fn chain(statuses: impl Fn(Option<u32>) -> Option<Status>) -> Program {
 }
 
 #[test]
-fn receives_from_proc_null_that_look_like_wildcards_are_recognised() {
+fn proc_null_receives_are_no_wildcards() {
     let nobody = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
     let told = |neighbour: Option<u32>| neighbour.map_or(Some(nobody), |rank| status(rank, 5));
     for trace in [chain(told), chain(|_| None)] {
@@ -170,7 +170,7 @@ fn true_wildcards_with_ignored_statuses_stay_wildcards() {
 }
 
 #[test]
-fn a_freed_id_of_a_persistent_wildcard_is_not_mistaken_for_one() {
+fn freed_persistent_id_is_no_wildcard() {
     let nobody = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
     let receive_init = Action::ReceiveInit { args: from_any(9), request: RequestId(1) };
     let send_init = Action::SendInit { args: to(1, 1), request: RequestId(1) };

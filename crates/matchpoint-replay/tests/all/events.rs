@@ -10,7 +10,7 @@ fn trace() -> Box<dyn matchpoint_trace::Trace> {
 }
 
 #[test]
-fn each_has_the_answer_that_an_engine_gives() {
+fn events_have_answers_of_engine() {
     let (ranks, has_more) =
         events(&*trace(), Arrivals::default(), LogGp::default(), usize::MAX, &Progress::default()).unwrap();
     assert!(!has_more);

@@ -17,7 +17,7 @@ fn overtaken() -> Program {
 }
 
 #[test]
-fn messages_come_in_the_order_in_which_they_came() {
+fn recorded_order_is_order_of_arrivals() {
     let run = overtaken().arrivals(0, &[(900, 2, 7), (2000, 1, 7)]).arrivals(1, &[]).arrivals(2, &[]);
     let recorded = run.replay(Arrivals::Recorded);
     assert_eq!(recorded.totals.reproduced_wildcards, 2);
@@ -27,7 +27,7 @@ fn messages_come_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_message_that_was_never_sent_keeps_no_other_back() {
+fn unsent_message_delays_no_other() {
     let run = overtaken().arrivals(0, &[(500, 2, 8), (900, 2, 7), (2000, 1, 7)]);
     let recorded = run.arrivals(1, &[]).arrivals(2, &[]).replay(Arrivals::Recorded);
     assert_eq!(recorded.totals.reproduced_wildcards, 2);
@@ -35,7 +35,7 @@ fn a_message_that_was_never_sent_keeps_no_other_back() {
 }
 
 #[test]
-fn a_trace_without_arrivals_cannot_be_replayed_so() {
+fn trace_without_arrivals_is_refused() {
     let options = Options {
         engines: vec!["list".into()],
         sampled: false,
@@ -59,7 +59,7 @@ fn run_ranks(run: &Program) -> usize {
 }
 
 #[test]
-fn a_match_belongs_to_the_call_that_it_was_posted_in() {
+fn match_belongs_to_posting_call() {
     // Calls of rank 0: Init to 0, Irecv 0 to 100, Barrier 100 to 200, Irecv 200 to 300, Waitall 300 to 400.
     let root = Rank::new().irecv(from_any(1), 1).barrier().irecv(from(1, 2), 2);
     let action = Action::Complete { awaits: Await::All, blocking: true };

@@ -20,7 +20,7 @@ fn quick() -> Program {
 }
 
 #[test]
-fn a_message_arrives_when_the_call_that_reports_it_ends_at_the_latest() {
+fn message_arrives_before_reporting_call_ends() {
     let apart = slow(&quick());
     assert!(!apart.arrivals.intervals_known);
     assert_eq!((apart.arrivals.arrivals_moved, apart.arrivals.arrivals_outside), (0, 0));
@@ -68,7 +68,7 @@ fn requests_and_probes_have_ends_too() {
 }
 
 #[test]
-fn what_was_not_sent_in_time_is_counted() {
+fn late_sends_are_counted() {
     let receive = Rank::new().recv(from(0, 5), None).taking(500);
     let run = slow(&program(vec![Rank::new().compute(1000).send(to(1, 5)), receive]).on_one_clock());
     assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (0, 1));

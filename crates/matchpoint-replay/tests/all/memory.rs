@@ -280,7 +280,7 @@ fn cases() -> Vec<Case> {
 const CASE: &str = "MATCHPOINT_TEST_MEMORY_CASE";
 
 #[test]
-fn memory_is_bounded_by_ranks_and_messages_in_flight() {
+fn ranks_and_pending_messages_bound_memory() {
     let messages = std::env::var("MATCHPOINT_TEST_MESSAGES").map_or(1_000_000, |n| n.parse().unwrap());
     if let Ok(case) = std::env::var(CASE) {
         return run(cases()[case.parse::<usize>().unwrap()], messages);
@@ -288,7 +288,7 @@ fn memory_is_bounded_by_ranks_and_messages_in_flight() {
     for (at, case) in cases().iter().enumerate() {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.env(CASE, at.to_string());
-        command.args(["--exact", "memory::memory_is_bounded_by_ranks_and_messages_in_flight", "--nocapture"]);
+        command.args(["--exact", "memory::ranks_and_pending_messages_bound_memory", "--nocapture"]);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         said.lines().filter(|line| line.contains("bytes each")).for_each(|line| println!("{line}"));

@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_program_that_ran_is_replayed_to_its_end(events in prop::collection::vec(event(), 0..60)) {
+    fn random_program_is_replayed_to_end(events in prop::collection::vec(event(), 0..60)) {
         let (program, messages) = written(&events);
         for mode in Arrivals::ASSUMED {
             let run = program.replay(mode);

@@ -55,7 +55,7 @@ fn at_wait_nothing_is_unexpected() {
 }
 
 #[test]
-fn what_is_counted_does_not_depend_on_the_order_of_arrivals() {
+fn counts_do_not_depend_on_arrivals() {
     for name in REAL.keys() {
         let [simulated, timestamps, at_wait] = Arrivals::ASSUMED.map(|mode| replayed(name, mode).totals);
         for other in [&timestamps, &at_wait] {

@@ -62,7 +62,7 @@ fn essence(mut run: Measurements, of_format: usize) -> String {
 }
 
 #[test]
-fn results_are_those_of_the_trace_that_it_was_made_of() {
+fn results_equal_those_of_original_trace() {
     for (name, real) in REAL.iter() {
         let dumpi = opened(&real.folder);
         let native = opened(&convert(&*dumpi, name, None));

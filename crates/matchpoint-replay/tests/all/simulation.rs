@@ -6,7 +6,7 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::*;
 
 #[test]
-fn a_message_does_not_arrive_before_it_was_sent() {
+fn message_arrives_after_its_send() {
     let run = program(vec![
         Rank::new().compute(MILLISECOND).send(to(1, 7)),
         Rank::new().recv(from(0, 7), status(0, 7)).taking(10 * MICROSECOND),
@@ -19,7 +19,7 @@ fn a_message_does_not_arrive_before_it_was_sent() {
 }
 
 #[test]
-fn a_receive_posted_after_its_message_came_finds_it_waiting() {
+fn late_receive_finds_waiting_message() {
     let run =
         program(vec![Rank::new().send(to(1, 7)), Rank::new().compute(MILLISECOND).recv(from(0, 7), None)])
             .simulated();
@@ -41,7 +41,7 @@ fn a_synchronous_send_waits_for_its_receive() {
 }
 
 #[test]
-fn a_message_over_the_eager_limit_waits_for_its_receive_too() {
+fn rendezvous_message_waits_for_receive() {
     let big = SendArgs { bytes: Some(1 << 20), ..to(1, 0) };
     let two = |first: SendArgs| {
         program(vec![
@@ -57,7 +57,7 @@ fn a_message_over_the_eager_limit_waits_for_its_receive_too() {
 }
 
 #[test]
-fn sends_that_deadlock_only_without_buffers_are_let_go() {
+fn sends_that_need_buffers_complete() {
     let big = |dest| SendArgs { bytes: Some(1 << 20), ..to(dest, 0) };
     let run = program(vec![
         Rank::new().send(big(1)).recv(from(1, 0), None),
@@ -84,7 +84,7 @@ fn messages_of_one_sender_do_not_overtake() {
 }
 
 #[test]
-fn nobody_leaves_a_barrier_before_all_have_entered() {
+fn barrier_ends_after_last_entry() {
     let run = program(vec![
         Rank::new().barrier().send(to(1, 0)),
         Rank::new().compute(MILLISECOND).irecv(from(0, 0), 1).barrier().wait(1, None),
@@ -120,7 +120,7 @@ fn waitany_waits_for_the_request_that_completed() {
 }
 
 #[test]
-fn a_receive_whose_messages_others_take_is_given_up() {
+fn receive_without_remaining_message_is_abandoned() {
     // Nobody sends; all that is made up for the last receive goes to the hundred before it, which nobody waits for.
     let mut receiver = Rank::new();
     for request in 1..=100 {
@@ -176,7 +176,7 @@ fn a_cancelled_receive_is_gone() {
 }
 
 #[test]
-fn what_is_done_to_a_completed_receive_does_not_touch_another() {
+fn reused_request_does_not_affect_others() {
     for (function, action) in
         [(Function::Cancel, Action::Cancel), (Function::Request_free, Action::RequestFree)]
     {
@@ -209,7 +209,7 @@ fn a_cancelled_send_is_withdrawn() {
 }
 
 #[test]
-fn threads_enter_their_calls_in_the_order_recorded() {
+fn threads_enter_calls_in_recorded_order() {
     // Both threads receive with the same envelope; the second reuses the first one's request id as soon as the
     // library freed it.
     let receiver = Rank::new()
@@ -243,7 +243,7 @@ fn calls_entered_at_once_keep_stream_order() {
 }
 
 #[test]
-fn a_slow_thread_does_not_stop_the_others() {
+fn slow_thread_does_not_stop_others() {
     let receiver = Rank::new().thread(0).irecv(from(0, 0), 1).thread(1).recv(from(0, 1), None).send(to(0, 2));
     let run = program(vec![
         Rank::new().compute(MILLISECOND).send(to(1, 1)).recv(from(1, 2), None).send(to(1, 0)),

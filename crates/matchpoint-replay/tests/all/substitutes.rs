@@ -5,7 +5,7 @@ use matchpoint_replay::measurements::Substitute;
 use matchpoint_replay::{Arrivals, LogGp, Options, Progress};
 
 #[test]
-fn a_substitute_is_told_with_the_ranks_that_it_matched_at() {
+fn substitute_is_reported_with_its_ranks() {
     let sender = Rank::new().send(to(1, 1)).send(to(2, 1));
     let receiver = || Rank::new().recv(from(0, 1), None);
     // Of rank 1 two receives are posted to the end.

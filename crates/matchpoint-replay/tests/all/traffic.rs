@@ -26,7 +26,7 @@ fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<Phase
 }
 
 #[test]
-fn phases_add_up_to_what_a_replay_measures() {
+fn phases_sum_to_replay() {
     for name in REAL.keys() {
         for arrivals in [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait] {
             let (measured, phases) = both(name, arrivals, 7);
@@ -64,7 +64,7 @@ fn phases_add_up_to_what_a_replay_measures() {
 }
 
 #[test]
-fn sizes_of_a_class_are_between_its_limits() {
+fn sizes_of_class_are_within_limits() {
     let (_, phases) = both("lulesh-8", Arrivals::Simulated, 3);
     let mut classes = [0; 3];
     for flow in phases.iter().flat_map(|phase| &phase.flows) {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_got_at_every_distance_from_the_end() {
+    fn values_are_read_at_any_distance() {
         for value in numbers() {
             for behind in 0..10 {
                 let mut bytes = vec![0xff];

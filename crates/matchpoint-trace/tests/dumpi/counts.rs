@@ -139,7 +139,7 @@ impl Counts {
 }
 
 #[test]
-fn real_traces_hold_what_is_known_of_them() {
+fn real_traces_have_known_counts() {
     for &(name, (streams, ranks), version, sent, persistent, any, cancels, tags, comms, threads, most) in
         KNOWN
     {

@@ -42,7 +42,7 @@ fn no_cut_is_worse_than_an_error() {
 }
 
 #[test]
-fn no_wrong_byte_is_worse_than_an_error() {
+fn wrong_byte_causes_at_most_error() {
     for mut bytes in small() {
         let step = 1 + bytes.len() / 1500;
         for at in (0..bytes.len()).step_by(step).chain(bytes.len().saturating_sub(64)..bytes.len()) {
@@ -56,7 +56,7 @@ fn no_wrong_byte_is_worse_than_an_error() {
 }
 
 #[test]
-fn no_wrong_byte_of_a_text_is_worse_than_an_error() {
+fn wrong_byte_of_text_causes_error() {
     for (_, mut bytes) in files("txt") {
         bytes.truncate(20_000);
         for at in (0..bytes.len()).step_by(23) {
@@ -70,7 +70,7 @@ fn no_wrong_byte_of_a_text_is_worse_than_an_error() {
 }
 
 #[test]
-fn a_record_that_ends_early_is_an_error_of_its_place() {
+fn short_record_error_has_place() {
     let file = Writer::new([13, 0, 0]).call(0, Bytes::default().int(3).half(9)).unended().file();
     let error = all(&file).unwrap_err();
     assert_eq!(error.offset, Some(16 + 29 + 6));
@@ -98,7 +98,7 @@ fn an_unknown_function_is_an_error() {
 }
 
 #[test]
-fn a_file_without_an_index_is_an_error_of_its_end() {
+fn missing_index_is_error_at_end() {
     let file = Writer::new([13, 0, 0]).call(125, Bytes::default()).file();
     let cut = &file[..file.len() - 1];
     let error = read_bytes(cut).err().unwrap();
@@ -107,7 +107,7 @@ fn a_file_without_an_index_is_an_error_of_its_end() {
 }
 
 #[test]
-fn an_index_that_leads_astray_is_an_error() {
+fn wrong_index_is_error() {
     let mut file = Writer::new([13, 0, 0]).call(125, Bytes::default()).file();
     let body = file.len() - 24;
     file[body..body + 8].copy_from_slice(&u64::MAX.to_be_bytes());

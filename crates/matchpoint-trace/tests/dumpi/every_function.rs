@@ -36,7 +36,7 @@ fn read(name: &str, extension: &str, bytes: &[u8]) -> Vec<Call> {
 }
 
 #[test]
-fn every_function_is_read_as_its_own_tool_reads_it() {
+fn functions_are_read_as_by_dumpi2ascii() {
     for ((name, binary), (_, text)) in files("bin").into_iter().zip(files("txt")) {
         let (ours, theirs) = (read(&name, "bin", &binary), read(&name, "txt", &text));
         let mut functions: Vec<_> = ours.iter().map(|call| call.function).collect();

@@ -40,7 +40,7 @@ fn missing(trace: &dyn Trace) -> Vec<(u32, &str)> {
 }
 
 #[test]
-fn a_folder_or_its_meta_file_is_a_trace() {
+fn folder_or_meta_file_is_trace() {
     let folder = folder("whole", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", bin())]);
     for path in [folder.clone(), folder.join("t.meta")] {
         let trace = opened(&path);
@@ -54,7 +54,7 @@ fn a_folder_or_its_meta_file_is_a_trace() {
 }
 
 #[test]
-fn a_file_of_one_rank_of_several_leaves_the_others_out() {
+fn single_rank_file_omits_other_ranks() {
     let folder = folder("one", &[("t.meta", meta(3)), ("t-0000.bin", bin()), ("t-0001.bin", bin())]);
     let trace = opened(&folder.join("t-0001.bin"));
     let why = "only the file of rank 1 was given";
@@ -84,7 +84,7 @@ fn ranks_without_calls_are_missing() {
 }
 
 #[test]
-fn a_meta_file_may_tell_of_fewer_processes_or_another_version() {
+fn meta_file_may_differ_from_files() {
     let lies = b"numprocs=1\nfileprefix=t\nversion=9\nsubversion=0\nsubsubversion=0\n".to_vec();
     let folder = folder("lies", &[("t.meta", lies), ("t-0000.bin", bin()), ("t-0001.bin", bin())]);
     let trace = opened(&folder);
@@ -95,20 +95,20 @@ fn a_meta_file_may_tell_of_fewer_processes_or_another_version() {
 }
 
 #[test]
-fn a_trace_without_a_meta_file_is_one_too() {
+fn trace_needs_no_meta_file() {
     let trace = opened(&folder("bare", &[("t-0000.bin", bin()), ("t-0002.bin", bin())]));
     assert_eq!((trace.present(), trace.description().ranks), (&[0, 2][..], 3));
     assert!(trace.description().notes[0].starts_with("Nothing tells the number of processes"));
 }
 
 #[test]
-fn a_renamed_trace_is_found_by_the_name_of_its_meta_file() {
+fn meta_file_finds_renamed_trace() {
     let trace = opened(&folder("renamed", &[("new.meta", meta(1)), ("new-0000.bin", bin())]));
     assert_eq!(trace.present(), [0]);
 }
 
 #[test]
-fn one_damaged_rank_does_not_hide_the_others() {
+fn damaged_rank_does_not_hide_others() {
     let cut = bin()[..100].to_vec();
     let folder = folder("damaged", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", cut)]);
     let trace = opened(&folder);
@@ -120,7 +120,7 @@ fn one_damaged_rank_does_not_hide_the_others() {
 }
 
 #[test]
-fn two_traces_in_a_folder_are_an_error_that_names_them() {
+fn two_traces_in_folder_are_named() {
     let error = error(&folder("two", &[("a.meta", meta(1)), ("b.meta", meta(1))]));
     assert_eq!(error.problem, "the folder holds 2 traces: a.meta, b.meta");
     assert!(error.advice.ends_with("two/a.meta"), "{error}");
@@ -129,7 +129,7 @@ fn two_traces_in_a_folder_are_an_error_that_names_them() {
 }
 
 #[test]
-fn what_is_no_trace_is_an_error_that_says_what_it_is() {
+fn other_file_is_error_with_kind() {
     let files: &[(&str, &[u8], &str)] = &[
         ("none.txt", b"Dear all,\n", "no trace of a known form"),
         ("a.tar.xz", b"\xfd7zXZ\0\0\0", "a xz archive"),
@@ -151,7 +151,7 @@ fn what_is_no_trace_is_an_error_that_says_what_it_is() {
 }
 
 #[test]
-fn a_trace_of_empty_files_is_an_error() {
+fn trace_of_empty_files_is_error() {
     let error = error(&folder("killed", &[("t.meta", meta(1)), ("t-0000.bin", vec![])]));
     assert_eq!(error.problem, "the file of every rank is empty");
 }

@@ -69,7 +69,7 @@ fn sends_of_every_mode() {
 }
 
 #[test]
-fn a_send_to_a_negative_rank_is_to_no_process() {
+fn send_to_negative_rank_is_proc_null() {
     for rank in [-1, -2, -1000] {
         let Action::Send { args, .. } = one(0, message(rank, 7)).action else { panic!() };
         assert_eq!(args.dest, Peer::Null);
@@ -91,7 +91,7 @@ fn receives() {
 }
 
 #[test]
-fn a_receive_from_any_process_that_got_nothing_is_from_no_process() {
+fn empty_any_source_receive_is_proc_null() {
     let Action::Receive { args, .. } = one(1, message(-1, -1).statuses(&[(0, -1, -1)])).action else {
         panic!()
     };
@@ -99,7 +99,7 @@ fn a_receive_from_any_process_that_got_nothing_is_from_no_process() {
 }
 
 #[test]
-fn sizes_that_the_file_does_not_give_are_unknown() {
+fn missing_sizes_are_unknown() {
     let of = |datatype| bytes().int(3).half(datatype).int(1).int(7).half(2);
     let length = |arguments| match one(0, arguments).action {
         Action::Send { args, .. } => args.bytes,
@@ -185,7 +185,7 @@ fn completion_of_any() {
 }
 
 #[test]
-fn completion_of_some_by_their_place_among_all_requests() {
+fn completed_requests_are_given_by_index() {
     let three = bytes().int(3).ints(&[1, 6, 7]);
     let call = one(20, three.clone().int(2).ints(&[2, 1]).statuses(&[(8, 4, 6), (8, 5, 6)]));
     complete(&call, Await::Some, true, &[(2, Some(status(4, 6))), (1, Some(status(5, 6)))]);
@@ -286,7 +286,7 @@ fn collectives_and_what_only_their_root_writes() {
 }
 
 #[test]
-fn what_a_mask_leaves_out_is_not_there() {
+fn masked_fields_are_absent() {
     let arguments = || bytes().int(5);
     let read =
         |mask, arguments| all(&Writer::new([13, 0, 0]).masked(13, mask, arguments).file()).unwrap().remove(0);
@@ -319,7 +319,7 @@ fn older_files_have_shorter_indices() {
 }
 
 #[test]
-fn what_follows_finalize_in_older_files_is_no_call() {
+fn bytes_after_finalize_are_no_call() {
     let file = Writer::new([0, 4, 0]).call(125, bytes()).unended().file();
     assert_eq!(all(&file).unwrap().len(), 1);
     let file = Writer::new([0, 4, 0]).call(125, bytes()).raw(bytes().half(0).int(1)).unended().file();
@@ -334,7 +334,7 @@ fn functions_of_the_program_are_passed_over() {
 }
 
 #[test]
-fn the_program_and_its_arguments_are_passed_over() {
+fn program_and_arguments_are_skipped() {
     let arguments = bytes().int(2).text("a.out").text("");
     assert_eq!(one(124, arguments.clone()).action, Action::Init);
     assert_eq!(one(171, arguments.byte(1).byte(4)).action, Action::Init);

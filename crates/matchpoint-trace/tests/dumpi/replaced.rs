@@ -18,7 +18,7 @@ const STATUS: Status =
     Status { source: Peer::Rank(5), tag: TagArg::Is(9), bytes: Some(40), cancelled: false };
 
 #[test]
-fn a_matched_receive_is_a_receive_of_what_the_probe_took() {
+fn matched_receive_has_envelope_of_probe() {
     let (handle, found) = (HandleId(4), true);
     let probe = |function, blocking| {
         let action =
@@ -47,7 +47,7 @@ fn a_matched_receive_is_a_receive_of_what_the_probe_took() {
 }
 
 #[test]
-fn an_isendrecv_is_a_send_and_a_receive() {
+fn isendrecv_is_send_and_receive() {
     let send = SendArgs {
         mode: SendMode::Standard,
         dest: Peer::Rank(1),
@@ -77,7 +77,7 @@ fn an_isendrecv_is_a_send_and_a_receive() {
 }
 
 #[test]
-fn requests_of_what_is_left_out_are_null() {
+fn requests_of_omitted_calls_are_null() {
     let request = Some(RequestId(2));
     let barrier = Action::Collective { comm: CommId::WORLD, root: None, bytes: Some(0), request };
     let wait = |request| Call {
@@ -98,7 +98,7 @@ fn listed(function: Function, members: &[i32], tag: Option<i64>, comm: u32) -> C
 }
 
 #[test]
-fn communicators_of_listed_members_are_made_by_splits() {
+fn listed_communicators_are_written_as_splits() {
     let all: Vec<i32> = (0..8).collect();
     let (found, told) = written(&[
         listed(Function::Comm_create, &[7, 3, 5], None, 10),

@@ -32,7 +32,7 @@ fn of_thread(calls: &[Call], thread: u16) -> Vec<Call> {
 }
 
 #[test]
-fn real_traces_are_the_same_in_our_own_format() {
+fn real_traces_are_equal_in_native_format() {
     for (name, real) in REAL.iter() {
         let dumpi = opened(&real.folder);
         let native = opened(&convert(&*dumpi, name));

@@ -17,7 +17,7 @@ fn file(blocks: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_is_read_as_its_description_says() {
+fn file_is_read_as_documented() {
     let calls = read(&file(&small()));
     let functions: Vec<Function> = calls.iter().map(|call| call.function).collect();
     use Function::{Finalize, Init, Isend, Waitall};
@@ -69,7 +69,7 @@ fn times_may_stand_behind_all_calls() {
 }
 
 #[test]
-fn a_thread_may_have_been_within_a_call_at_the_end() {
+fn thread_may_end_within_call() {
     let folder = tempfile::tempdir().unwrap();
     let within = |thread: u16, function: u64| {
         let content = [5000u64, function].map(u64::to_le_bytes).concat();
@@ -119,7 +119,7 @@ fn what_is_not_known_is_passed_over() {
 }
 
 #[test]
-fn members_follow_the_call_that_made_a_communicator() {
+fn members_follow_call_that_made_communicator() {
     let split = [handle(0, 1), signed(3), signed(0), handle(1, 90)];
     let members = [
         handle(90, 90),
@@ -155,7 +155,7 @@ fn time_goes_by_clock_pairs_and_offsets() {
 }
 
 #[test]
-fn threads_are_merged_by_entry_and_many_are_let_go() {
+fn threads_are_merged_by_entry() {
     let blocks: Vec<Vec<u8>> = (0..100u16)
         .map(|thread| {
             calls(thread, 1000 - 10 * u64::from(thread), &[call(7, 0, 1, &[]), call(7, 995, 1, &[])])
@@ -168,7 +168,7 @@ fn threads_are_merged_by_entry_and_many_are_let_go() {
 }
 
 #[test]
-fn a_head_must_give_known_functions_the_fields_that_they_need() {
+fn header_must_have_fields_of_functions() {
     for (name, fields, says) in [
         ("MPI_Send", "cpg", "MPI_Send has the fields `cpg`, which should be `cpgb`"),
         ("MPI_Send", "cpgbz", "MPI_Send has a field `z`, which is not known"),

@@ -41,7 +41,7 @@ fn some_file(level: i32, threads: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_cut_ends_the_file_before_the_block_that_is_cut() {
+fn cut_file_ends_before_cut_block() {
     for bytes in [some_file(0, 1), some_file(3, 3)] {
         let whole = drain(&bytes).0;
         let mut most = 0;
@@ -58,7 +58,7 @@ fn a_cut_ends_the_file_before_the_block_that_is_cut() {
 }
 
 #[test]
-fn zeros_at_the_end_are_a_cut_and_other_bytes_are_damage() {
+fn trailing_zeros_are_cut_others_damage() {
     let good = some_file(1, 2);
     let whole = drain(&good).0;
     let (count, error) = drain(&[&good[..], &[0; 5000]].concat());
@@ -70,7 +70,7 @@ fn zeros_at_the_end_are_a_cut_and_other_bytes_are_damage() {
 }
 
 #[test]
-fn no_wrong_byte_is_worse_than_an_error() {
+fn wrong_byte_causes_at_most_error() {
     for mut bytes in [some_file(0, 1), some_file(3, 3), small().concat()] {
         let whole = drain(&bytes).0;
         for at in (0..bytes.len()).step_by(1 + bytes.len() / 1500).chain(0..HEADER) {
@@ -85,7 +85,7 @@ fn no_wrong_byte_is_worse_than_an_error() {
 }
 
 #[test]
-fn no_wrong_byte_within_a_true_checksum_is_worse_than_an_error() {
+fn wrong_byte_with_checksum_causes_error() {
     let blocks = small();
     let mut random = Random::new(3);
     for _ in 0..20_000 {
@@ -97,7 +97,7 @@ fn no_wrong_byte_within_a_true_checksum_is_worse_than_an_error() {
 }
 
 #[test]
-fn a_wrong_checksum_is_an_error_that_names_file_and_place() {
+fn wrong_checksum_error_has_file_and_place() {
     let mut blocks = small();
     let at = blocks[0].len() as u64;
     *blocks[1].last_mut().unwrap() ^= 1;
@@ -129,7 +129,7 @@ fn absurd_counts_are_errors() {
 }
 
 #[test]
-fn a_block_that_is_less_than_it_claims_takes_no_more_memory() {
+fn short_block_needs_no_extra_memory() {
     let mut claims = calls(0, 0, &[call(7, 0, 0, &[])]);
     change(&mut claims, |bytes| {
         let header = Header::read(bytes[..HEADER].try_into().unwrap()).unwrap();
@@ -142,7 +142,7 @@ fn a_block_that_is_less_than_it_claims_takes_no_more_memory() {
 }
 
 #[test]
-fn what_is_newer_is_refused_with_its_version() {
+fn newer_format_is_refused_with_version() {
     let mut newer = head();
     newer.version = 3;
     let error = drain(&head_block(&newer)).1.unwrap();
@@ -153,7 +153,7 @@ fn what_is_newer_is_refused_with_its_version() {
 }
 
 #[test]
-fn what_is_no_such_file_is_an_error() {
+fn other_file_is_error() {
     for (bytes, says) in [
         (
             b"#!/bin/sh\necho this is a program, and longer than a header".to_vec(),
@@ -175,7 +175,7 @@ fn what_is_no_such_file_is_an_error() {
 }
 
 #[test]
-fn a_damaged_rank_does_not_keep_others_from_being_read() {
+fn damaged_rank_does_not_stop_others() {
     let folder = folder("one-bad", &[(0, small().concat()), (1, vec![1; 100])], None);
     let trace = opened(&folder);
     assert_eq!(trace.present(), [0, 1]);

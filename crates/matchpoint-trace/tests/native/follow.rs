@@ -45,7 +45,7 @@ fn anywhere(calls: Vec<Call>) -> Vec<Call> {
 }
 
 #[test]
-fn what_grows_is_read_as_what_is_whole() {
+fn growing_file_is_read_like_whole() {
     let folder = tempdir().unwrap();
     for (name, level, step) in [("bytes", 0, 1), ("packed", 3, 7), ("parts", 0, 1000), ("whole", 1, 1 << 20)]
     {
@@ -69,7 +69,7 @@ fn what_grows_is_read_as_what_is_whole() {
 
 /// Space for a block may be seen before what is in it: zeros up to the end of the file, in the header or behind it.
 #[test]
-fn a_block_that_is_not_whole_is_waited_for() {
+fn incomplete_block_is_waited_for() {
     let folder = tempdir().unwrap();
     let blocks = small();
     let whole: usize = blocks.iter().map(Vec::len).sum();
@@ -90,7 +90,7 @@ fn a_block_that_is_not_whole_is_waited_for() {
 }
 
 #[test]
-fn damage_is_told_with_its_place_and_what_stands_before_it_is_read() {
+fn calls_before_damage_are_read() {
     let folder = tempdir().unwrap();
     let blocks = small();
     let path = folder.path().join("damaged");
@@ -138,7 +138,7 @@ fn a_file_that_goes_away_is_told() {
 
 /// Three fields: posted, unexpected, and what is left out; −1 is not known. Others may follow.
 #[test]
-fn what_the_library_says_of_its_queues_is_given_and_else_passed_over() {
+fn queue_reports_of_library_are_given() {
     let folder = tempdir().unwrap();
     let mut head: Head = head();
     head.functions.push(("+queues".to_owned(), "iiic".to_owned()));
@@ -171,7 +171,7 @@ fn what_the_library_says_of_its_queues_is_given_and_else_passed_over() {
 
 /// A process of many days tells the time each second.
 #[test]
-fn a_rate_is_that_of_the_last_reports() {
+fn rate_is_of_last_reports() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("rate");
     append(&path, &head_block(&head()));

@@ -22,7 +22,7 @@ fn four() -> Vec<(u32, Vec<u8>)> {
 const MANIFEST: &str = r#"{"format":"matchpoint trace","version":1,"state":"finished","ranks":4,"new":[1]}"#;
 
 #[test]
-fn a_folder_its_manifest_and_one_file_can_be_given() {
+fn folder_manifest_or_file_opens_trace() {
     let folder = folder("opening", &four(), Some(MANIFEST));
     for path in [folder.clone(), folder.join("manifest.json")] {
         let trace = opened(&path);
@@ -73,7 +73,7 @@ fn without_a_manifest_the_files_tell() {
 }
 
 #[test]
-fn missing_and_empty_ranks_are_named_with_the_reason() {
+fn missing_ranks_are_named_with_reason() {
     let listed = r#"{"format":"matchpoint trace","version":1,"ranks":4,
         "files":[{"rank":1,"file":"rank-00001.mpt","bytes":5}]}"#;
     let head_only = of(3)[..40].to_vec();
@@ -96,7 +96,7 @@ fn missing_and_empty_ranks_are_named_with_the_reason() {
 
 /// A rank whose file has a head, and no more.
 #[test]
-fn a_rank_of_which_no_call_is_there_is_missing() {
+fn rank_without_calls_is_missing() {
     let headed = |rank: u32, end: Option<&str>| {
         let head = head_block(&matchpoint_trace::native::head::Head { rank, ..head() });
         [head, end.map(|json| json_block(kind::END, json)).unwrap_or_default()].concat()
@@ -134,7 +134,7 @@ fn a_rank_of_which_no_call_is_there_is_missing() {
 
 /// What the manifest says of its length tells a file that was cut from that of a process that died.
 #[test]
-fn a_file_that_was_cut_short_is_of_no_process_that_died() {
+fn cut_file_is_no_dead_process() {
     let whole = four();
     let told = |rank: u32| {
         let bytes = whole[rank as usize].1.len();
@@ -204,7 +204,7 @@ fn a_manifest_that_lies_is_found_out() {
 }
 
 #[test]
-fn two_traces_in_one_folder_are_an_error() {
+fn two_traces_in_folder_are_error() {
     let other = matchpoint_trace::native::head::Head { rank: 1, size: 9, ..head() };
     let mixed = [(0, of(0)), (1, head_block(&other))];
     let error = open(&folder("mixed", &mixed, None)).err().unwrap();
@@ -217,7 +217,7 @@ fn two_traces_in_one_folder_are_an_error() {
 }
 
 #[test]
-fn a_process_that_died_is_told_with_the_time_of_its_last_call() {
+fn dead_process_has_time_of_last_call() {
     let mut files = four();
     let blocks = small();
     files[1].1 =
@@ -245,7 +245,7 @@ fn a_process_that_died_is_told_with_the_time_of_its_last_call() {
 }
 
 #[test]
-fn how_a_run_ended_is_told_in_sentences() {
+fn end_of_run_is_reported_in_sentences() {
     let mut files = four();
     let end = |rank: u32, json: &str| {
         let head = matchpoint_trace::native::head::Head { rank, ..head() };
@@ -269,7 +269,7 @@ fn how_a_run_ended_is_told_in_sentences() {
 }
 
 #[test]
-fn hosts_whose_clocks_were_not_compared_have_no_common_time() {
+fn hosts_without_clock_offsets_share_no_time() {
     let on = |rank: u32, host: &str, offsets: &[Vec<u8>]| {
         let head = matchpoint_trace::native::head::Head { rank, host: host.into(), ..head() };
         [head_block(&head), offsets.concat(), small()[1..].concat()].concat()

@@ -72,7 +72,7 @@ fn every_function_is_read_again() {
 }
 
 #[test]
-fn threads_take_turns_in_the_order_of_their_entries() {
+fn threads_are_ordered_by_entry() {
     for threads in [2, 5, 40] {
         for seed in 0..30 {
             let mut random = Random::new(seed);

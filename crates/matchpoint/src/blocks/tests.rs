@@ -109,7 +109,7 @@ fn a_queue_in_blocks_is_a_queue() {
 }
 
 #[test]
-fn long_lived_entries_do_not_keep_their_blocks() {
+fn long_lived_entries_move_to_new_blocks() {
     let kernel = Kernel::named("scalar").unwrap();
     let mut queue = Numbers::default();
     for number in 0..if cfg!(miri) { 300 } else { 64 * 64 } {
@@ -165,7 +165,7 @@ fn take(queue: &mut Numbers, number: u32) {
 }
 
 #[test]
-fn no_more_numbers_move_than_blocks_were_searched() {
+fn searched_blocks_bound_moved_numbers() {
     let blocks = if cfg!(miri) { 5 } else { 100 };
     let last = blocks * LANES as u32;
     let mut queue = Numbers::default();
@@ -188,7 +188,7 @@ fn no_more_numbers_move_than_blocks_were_searched() {
 }
 
 #[test]
-fn pushes_move_no_more_numbers_than_blocks_are_begun() {
+fn begun_blocks_bound_moved_numbers() {
     // One block fewer than the order has room for.
     let blocks = if cfg!(miri) { 7 } else { 127 };
     let mut queue = Numbers::default();
@@ -211,7 +211,7 @@ fn pushes_move_no_more_numbers_than_blocks_are_begun() {
 }
 
 #[test]
-fn a_queue_that_was_emptied_by_settling_begins_anew() {
+fn emptied_queue_begins_anew() {
     let mut queue = Numbers::default();
     for round in 0..3 {
         let numbers = 1000 * round..1000 * round + 200;

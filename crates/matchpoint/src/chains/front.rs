@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_a_chain_and_what_was_taken_is_vacant() {
+    fn remaining_slots_form_chain() {
         for taken in 1..=4_u8 {
             let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
             for value in 0..4 {

@@ -437,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contexts_at_any_distance_are_spread_over_all_places() {
+    fn contexts_are_spread_over_all_shards() {
         for distance in [1, 2, 3, 4, 16, 17, 64, 1024] {
             for places in [2, 3, 16, 64, 256] {
                 let mut load = vec![0; places];

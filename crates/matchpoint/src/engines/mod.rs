@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_parameter_is_told_with_what_is_right() {
+    fn wrong_parameter_is_reported_with_valid_values() {
         for (name, told) in [
             (
                 "bins:m=1",
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_completed_where_the_engine_wants_it() {
+    fn engine_completes_its_name() {
         for (name, expected) in [
             ("list", "list"),
             ("bins:n=3", "bins:n=3"),

@@ -93,7 +93,7 @@ fn every_kernel_answers_as_the_obvious_loop() {
 }
 
 #[test]
-fn a_single_lane_is_found_wherever_it_is() {
+fn single_lane_is_found_anywhere() {
     let kernels = kernels();
     for lane in 0..LANES {
         for (key, other) in [(0, u32::MAX), (u32::MAX, 0), (0x7F7F_7F7F, 0x8080_8080)] {

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_and_refusals_for_a_wildcard_leave_the_queues_counts_alone() {
+    fn probes_and_refusals_do_not_count() {
         let engine = counted(
             "arrive m1 0/1/1\n probe 0/*/1\n matched_probe 0/*/2\n set_hints 1 no_any_tag\n post r1 1/0/*",
         );

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_is_worse_is_told_why() {
+    fn worse_model_is_explained() {
         let judged = judge(&[row(1.0, [0.9, 0.8, 1.1, 1.6, 1.7, 1.15].map(Some))]);
         let [max_rate, queue, contention] = &judged[0].reasons[..] else { panic!("{judged:?}") };
         assert!(max_rate.starts_with("max-rate: it takes messages for faster"), "{max_rate}");

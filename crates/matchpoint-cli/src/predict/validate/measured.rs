@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_longer_than_it_was_given_is_told() {
+    fn overlong_measurement_is_reported() {
         let took = |seconds| Measured { took: Duration::from_secs_f64(seconds), ..Measured::default() };
         assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
         let told = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ranks_have_those_of_the_busiest_process() {
+    fn two_ranks_play_busiest_process() {
         let played = one(&star(), 5).unwrap();
         assert_eq!(played.process, Some(2));
         let Exchange { mut messages } = played.exchange();

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_spreads_overlap_with_that_of_the_best_are_level() {
+    fn overlapping_spreads_are_level() {
         use Standing::{Behind, Best, Level};
         let full = || Outcome::Full("it is".to_owned());
         for (outcomes, expected) in [
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_loses_where_its_spread_lies_above_that_of_the_best() {
+    fn engine_loses_if_spread_exceeds_best() {
         let slow = || Outcome::TooSlow { above_ns: 90.0, why: "it is".to_owned() };
         let full = || Outcome::Full("it is".to_owned());
         let best = || spread(9.0, 10.0, 11.0);

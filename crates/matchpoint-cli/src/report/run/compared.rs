@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_are_compared_with_ours_and_what_did_not_run_is_told() {
+    fn medians_are_compared_and_failures_reported() {
         let mut compared = Compared::of(vec![
             (Way::Ours, "with hybrid".to_owned()),
             (Way::Shipped, "as it is shipped".to_owned()),

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn no_engine_shows_an_identifier_and_no_words_are_of_none() {
+    fn every_statistic_has_words() {
         let mut names = Vec::new();
         for variant in variants() {
             let engine = create_counting(&variant.name).unwrap();

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_model_is_the_one_that_knows_most_of_equals() {
+    fn closest_model_has_most_knowledge_among_equals() {
         let off = |absolute| Some(Off { absolute, signed: absolute });
         let errors = [off(0.4), off(0.3), None, off(0.3001), off(0.5), None];
         let of =

@@ -11,7 +11,7 @@ use crate::left_out::leave_out;
 
 /// Where there is no card this is all that can be seen; with one, that takes half a minute.
 #[test]
-fn without_a_card_the_command_says_what_is_missing() {
+fn missing_card_is_reported() {
     let output = bench(&["--gpu"]);
     if output.status.success() {
         return leave_out("an NVIDIA GPU is present", "run the tests on a machine without one");
@@ -65,7 +65,7 @@ fn an_earlier_measurement_is_told_and_drawn() {
 /// On a driver that is none, whose kernels find nothing: those of one name fail, and after that the card.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_was_measured_before_a_card_failed_is_written_as_a_part() {
+fn card_failure_keeps_earlier_figures() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (driver, source) = (path("libcuda.so"), "/../matchpoint-gpu/emulation/driver.c");
@@ -126,7 +126,7 @@ fn what_was_measured_before_a_card_failed_is_written_as_a_part() {
 
 /// Of which kind it is, and of which it is to be, in one line.
 #[test]
-fn another_file_in_place_of_what_a_card_did_is_named() {
+fn wrong_card_file_is_named() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("a.json").to_str().unwrap().to_owned();
     let wants = "; --from takes what `matchpoint bench --gpu --json` wrote, whole";
@@ -158,7 +158,7 @@ fn another_file_in_place_of_what_a_card_did_is_named() {
 }
 
 #[test]
-fn a_card_is_given_batches_of_traces_only() {
+fn card_takes_only_trace_batches() {
     let output = bench(&["--gpu", "-w", "last"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("trace:PATH, not last"), "{}", text(&output.stderr));

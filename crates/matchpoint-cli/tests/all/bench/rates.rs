@@ -10,7 +10,7 @@ use super::{KINDS, bench, json, text};
 const FEW: [&str; 8] = ["--threads", "1,2", "--windows", "1,7", "--work-ns", "0,50", "--repetitions", "1"];
 
 #[test]
-fn message_rates_come_as_tables_json_csv_and_a_figure() {
+fn message_rates_have_every_output_form() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (csv, page) = (path("rate.csv"), path("rate.html"));
@@ -69,7 +69,7 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
 
 /// Names that begin alike would be cut to the same letters.
 #[test]
-fn engines_of_a_figure_have_short_names_and_a_key() {
+fn chart_has_short_names_and_key() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("rate.html");
     let (first, second) = ("optimistic_parallel:bins=2048,capacity=0", "optimistic_parallel:bins=16");
@@ -87,7 +87,7 @@ fn engines_of_a_figure_have_short_names_and_a_key() {
 }
 
 #[test]
-fn an_engine_whose_table_is_full_has_no_rate() {
+fn engine_with_full_table_has_no_rate() {
     let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
     for (engine, depth) in [("optimistic:capacity=3", "0"), ("optimistic", "9000")] {
         let asked = [&["--message-rate"][..], &few, &["-e", engine, "-e", "list", "--depth", depth]].concat();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_laws_hold_where_tables_inside_are_soon_full() {
+fn laws_hold_with_small_inner_tables() {
     // Not with more shards: what they hold together may not fit into the table that withdrawn assertions bring it to.
     for name in [
         "locked:engine=optimistic:bins=3,capacity=2",
@@ -18,7 +18,7 @@ fn the_laws_hold_where_tables_inside_are_soon_full() {
 
 /// Calls that are refused for want of room change nothing, so that all others come to what they would if those had not been made.
 #[test]
-fn what_full_tables_of_shards_refuse_was_not_called() {
+fn full_shard_refusal_has_no_effect() {
     let seeds = if cfg!(miri) { 2 } else { 2000 };
     let shape = Shape { calls: 60, is_hinted: true, rare: u64::MAX };
     let hints = |no_any_source| {
@@ -79,7 +79,7 @@ fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
 
 /// What is spread over shards may be more than fits into the one engine that it goes to when it is spread no longer.
 #[test]
-fn a_context_that_does_not_fit_into_one_table_stays_spread() {
+fn large_context_stays_spread_over_tables() {
     let engine = made("sharded:shards=4,engine=optimistic:bins=3,capacity=4");
     let context = ContextId(0);
     engine.set_hints(context, Hints { no_any_source: true, ..Hints::default() }).unwrap();

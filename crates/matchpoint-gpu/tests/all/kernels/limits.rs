@@ -28,7 +28,7 @@ fn met(mix: Mix, rng: &mut Rng) -> Case {
 }
 
 #[test]
-fn every_algorithm_matches_within_what_a_card_has() {
+fn every_algorithm_keeps_card_limits() {
     let Some(mut emulation) = Emulation::built() else { return };
     let rng = &mut Rng::with_seed(3);
     let case = met(MANY, rng);
@@ -46,7 +46,7 @@ fn every_algorithm_matches_within_what_a_card_has() {
 }
 
 #[test]
-fn a_whole_card_keeps_to_what_it_has() {
+fn whole_card_keeps_card_limits() {
     let Some(mut emulation) = Emulation::built() else { return };
     let rng = &mut Rng::with_seed(4);
     let case = Case::of(WILD[1], rng);
@@ -66,7 +66,7 @@ fn a_whole_card_keeps_to_what_it_has() {
 
 /// No smaller than they have to be: figures of large blocks are those of cards that have room for them.
 #[test]
-fn blocks_are_as_large_as_there_is_room_for() {
+fn block_size_follows_available_room() {
     let of = |kernel: Kernel, layout| KIBIBYTES.map(|most| kernel.threads_within(most << 10, 1024, layout));
     assert_eq!(of(Kernel::MatchOrdered, Layout::Packed), [256, 256, 512, 512, 1024, 1024]);
     assert_eq!(of(Kernel::MatchOrdered, Layout::Wide), [256, 256, 512, 512, 1024, 1024]);
@@ -76,7 +76,7 @@ fn blocks_are_as_large_as_there_is_room_for() {
 }
 
 #[test]
-fn where_even_the_smallest_block_has_no_room_the_machine_says_so() {
+fn too_small_card_reports_missing_room() {
     let Some(mut emulation) = Emulation::built() else { return };
     let case = Case::of(MANY, &mut Rng::with_seed(5));
     let batch = Batch::of(&case.envelopes, &case.selectors);
@@ -94,7 +94,7 @@ fn where_even_the_smallest_block_has_no_room_the_machine_says_so() {
 /// Blocks that keep a ledger of the same receives would write over each other's, and beyond it.
 #[test]
 #[should_panic(expected = "segments have receives in common")]
-fn long_segments_with_receives_in_common_are_refused() {
+fn long_segments_with_shared_receives_are_refused() {
     let Some(emulation) = Emulation::built() else {
         panic!("segments have receives in common: nobody looked")
     };

@@ -48,7 +48,7 @@ fn the_matrix_matches_as_mpi_does() {
 }
 
 #[test]
-fn a_matrix_of_as_many_messages_as_it_can_have_matches_as_mpi_does() {
+fn largest_matrix_matches_as_mpi() {
     let mix =
         Mix { messages: 1100, receives: 400, sources: 20, tags: 20, any_source: 5, any_tag: 5, ..EXACT };
     compare(&[mix], 1, |emulation, case, rng| whole(emulation, case, rng, Algorithm::Matrix, &[544]));
@@ -66,7 +66,7 @@ fn segments_match_as_mpi_does() {
 }
 
 #[test]
-fn numbers_within_each_envelope_match_as_mpi_does() {
+fn numbering_within_envelope_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 3, ORDERED);
     compare(&[REPEATED, Mix { any_source: 3, any_tag: 3, ..REPEATED }], 10, ORDERED);
     compare(LONG, 4, ORDERED);
@@ -80,7 +80,7 @@ fn a_whole_card_matches_as_mpi_does() {
 }
 
 #[test]
-fn parts_that_outgrow_their_block_match_as_mpi_does() {
+fn parts_larger_than_block_match_as_mpi() {
     let Some(mut emulation) = Emulation::built() else { return };
     emulation.limited(64 << 10);
     assert_eq!(first_that_differs(&emulation, CROWDED, 1, DIVIDED), None);
@@ -106,7 +106,7 @@ fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
 
 /// It keeps what batches leave, and ends when it is told so.
 #[test]
-fn a_kernel_that_stays_matches_as_mpi_does() {
+fn persistent_kernel_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 1, resident);
     compare(&[REPEATED, FOREIGN], 3, resident);
     compare(LONG, 1, resident);
@@ -114,7 +114,7 @@ fn a_kernel_that_stays_matches_as_mpi_does() {
 
 /// Whoever feeds it: a kernel of the same machine, too.
 #[test]
-fn a_kernel_that_stays_is_fed_by_another() {
+fn persistent_kernel_is_fed_by_another() {
     let Some(emulation) = Emulation::built() else { return };
     for (batches, entries) in [(1, 1), (3, 100), (8, 7), (8, 64)] {
         let (stream, _) = matchpoint_gpu::measure::Mix::of(entries).stream(batches, 3);
@@ -126,7 +126,7 @@ fn a_kernel_that_stays_is_fed_by_another() {
 }
 
 #[test]
-fn what_is_left_is_put_together_in_order() {
+fn compaction_keeps_order() {
     let Some(emulation) = Emulation::built() else { return };
     for are_short in [false, true] {
         assert_eq!(first_not_compacted(&emulation, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);

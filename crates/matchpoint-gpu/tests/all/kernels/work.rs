@@ -56,7 +56,7 @@ fn grows_linearly(of_messages: &[u64], of_receives: &[u64], entries: usize, divi
 }
 
 #[test]
-fn one_envelope_takes_time_that_grows_with_its_entries() {
+fn time_of_envelope_is_linear() {
     grows_linearly(&[1], &[1], 1024, false);
 }
 
@@ -71,14 +71,14 @@ fn it_does_so_where_nobody_meets() {
 }
 
 #[test]
-fn the_whole_card_takes_time_that_grows_with_the_entries_of_one_envelope() {
+fn whole_card_time_of_envelope_is_linear() {
     grows_linearly(&[1], &[1], 8192, true);
 }
 
 /// Source and tag that would cancel each other are told apart by whoever knows the seed: all of one hash would be looked through for
 /// each other.
 #[test]
-fn envelopes_that_a_peer_chooses_have_hashes_of_their_own() {
+fn chosen_envelopes_have_different_hashes() {
     let Some(emulation) = Emulation::built() else { return };
     let of_source = |source: u64| source.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let chosen: [fn(u64, u64) -> u64; 4] = [

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_number_of_processes_is_an_error_of_its_line() {
+    fn absurd_process_count_is_line_error() {
         let error = parse("hostname=vm\nnumprocs=4000000000\n").unwrap_err();
         assert_eq!(error.line, Some(2));
     }

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_or_damaged_is_an_error_that_says_where() {
+    fn damage_is_error_with_place() {
         let mut bytes = Vec::new();
         write(&mut bytes, &many(), 0).unwrap();
         for length in [10, 40, bytes.len() / 2, bytes.len() - 1] {

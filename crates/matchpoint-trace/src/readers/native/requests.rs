@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_names_what_its_own_thread_began() {
+    fn call_names_requests_of_its_thread() {
         let mut table = Table::default();
         let begin = |table: &mut Table, thread| {
             table.thread = thread;

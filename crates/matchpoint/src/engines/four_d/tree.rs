@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dimension_is_the_fourth_root_rounded_up() {
+    fn dimension_is_fourth_root_rounded_up() {
         for (ranks, length) in [(1, 2), (16, 2), (17, 3), (4096, 8), (4097, 9), (65536, 16), (1 << 32, 256)] {
             assert_eq!(Dimension::for_ranks(ranks).length(), length, "{ranks} ranks");
         }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_has_a_place_of_its_own() {
+    fn every_source_has_separate_place() {
         let mut tree = Tree::<u32>::new(Dimension::for_ranks(81));
         assert_eq!(tree.get_mut(Rank(5)), None);
         for source in (0..81).chain([u32::MAX]) {

@@ -164,14 +164,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fits_is_itself_and_nothing_is_cut_off() {
+    fn fitting_values_are_kept_whole() {
         let byte = Window::new(8);
         assert_eq!([0xFF, 0x1FF, 0xAB << 48].map(|word| byte.fold(word)), [0xFF, 0xFE, 0xAB]);
         assert_eq!((Window::new(0).fold(u64::MAX), Window::new(24).fold(0x7F00_0000_1000)), (0, 0x7F_1000));
     }
 
     #[test]
-    fn a_bit_counts_if_all_that_are_folded_into_it_do() {
+    fn folded_bit_needs_all_its_bits() {
         let byte = Window::new(8);
         assert_eq!([0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.counting(ignore)), [0xFF, 0, 0x0F, 0x7F]);
         assert_eq!(Window::new(0).counting(0xFF), 0);

@@ -69,7 +69,7 @@ mod tests {
     const ENVELOPE: Envelope = Envelope { context: ContextId(1), source: Rank(2), tag: Tag(0x37) };
 
     #[test]
-    fn a_receive_has_the_key_of_every_message_it_matches() {
+    fn receive_and_matching_message_share_key() {
         let masked = Wild::Masked(TagMask { value: Tag(0x30), ignore: 0xF });
         for (source, tag, class) in [
             (Wild::Is(Rank(2)), Wild::Is(Tag(0x37)), Class::NoWildcard),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn assertions_leave_the_classes_that_can_still_be_posted() {
+    fn assertions_leave_only_possible_classes() {
         let admitted = |no_any_source, no_any_tag| {
             let hints = Hints { no_any_source, no_any_tag, ..Hints::default() };
             CLASSES.map(|class| class.is_admitted(hints))

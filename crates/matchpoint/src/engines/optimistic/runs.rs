@@ -37,7 +37,7 @@ mod tests {
     use crate::envelope::{ContextId, Rank, Tag, Wild};
 
     #[test]
-    fn a_run_ends_where_another_receive_is_posted() {
+    fn different_receive_ends_run() {
         let mut runs = Runs::default();
         let told = [(1, 1), (1, 1), (1, 2), (1, 1), (1, 1), (2, 1)].map(|(source, tag)| {
             let selector = Selector::new(ContextId(0), Wild::Is(Rank(source)), Wild::Is(Tag(tag)));

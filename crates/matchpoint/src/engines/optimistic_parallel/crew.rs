@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_not_over_while_a_worker_has_it_even_if_who_stands_in_panics() {
+    fn job_outlives_panic_of_caller() {
         let desk = Desk::<true>::new(2);
         let job =
             Failing { has_begun: Barrier::new(2), may_end: Barrier::new(2), is_done: AtomicBool::new(false) };

@@ -187,7 +187,7 @@ fn messages_of_one_envelope_share_a_run() {
 }
 
 #[test]
-fn a_run_that_is_too_short_is_left_for_what_was_posted_behind_it() {
+fn short_run_is_left_for_later_receives() {
     check::<Sound>(&SHORT_RUN);
     check::<Sound>(&with_three_threads(SHORT_RUN));
 }
@@ -199,19 +199,19 @@ fn messages_between_rivals_do_not_count() {
 }
 
 #[test]
-fn a_receive_from_any_source_is_wanted_by_two_sources() {
+fn two_sources_want_any_source_receive() {
     check::<Sound>(&ANY_SOURCE);
     check::<Sound>(&ANY_SOURCE_RUN);
 }
 
 #[test]
-fn who_loses_takes_the_candidate_of_a_later_message() {
+fn loser_takes_candidate_of_later_message() {
     check::<Sound>(&LOSER);
     check::<Sound>(&with_three_threads(LOSER));
 }
 
 #[test]
-fn who_may_come_to_a_candidate_is_waited_for() {
+fn possible_claimants_are_waited_for() {
     check::<Sound>(&NO_LOSER);
 }
 
@@ -240,7 +240,7 @@ impl Rules for HeedlessOfOthers {
 
 #[test]
 #[should_panic(expected = "not what one by one comes to")]
-fn a_wildcard_taken_without_heeding_others_is_missed_by_who_lost() {
+fn unchecked_wildcard_is_missed_by_loser() {
     check_faulty::<HeedlessOfOthers>(LOSER);
 }
 
@@ -254,7 +254,7 @@ impl Rules for ShiftedByNumber {
 
 #[test]
 #[should_panic(expected = "not what one by one comes to")]
-fn a_shift_by_the_number_of_the_message_leaves_receives_out() {
+fn shift_by_message_number_omits_receives() {
     check_faulty::<ShiftedByNumber>(INTERLEAVED);
 }
 
@@ -266,7 +266,7 @@ impl Rules for SearchesWhatIsLeft {
 
 #[test]
 #[should_panic(expected = "not what one by one comes to")]
-fn a_first_search_past_what_is_taken_gives_one_envelope_two_candidates() {
+fn search_past_taken_gives_two_candidates() {
     check_faulty::<SearchesWhatIsLeft>(with_three_threads(RUN));
 }
 
@@ -278,7 +278,7 @@ impl Rules for SlowPathInHaste {
 
 #[test]
 #[should_panic(expected = "not what one by one comes to")]
-fn a_slow_path_that_does_not_wait_takes_what_is_for_others() {
+fn slow_path_without_wait_takes_others() {
     check_faulty::<SlowPathInHaste>(SHORT_RUN);
 }
 
@@ -290,7 +290,7 @@ impl Rules for Unreleased {
 
 #[test]
 #[should_panic(expected = "not what one by one comes to")]
-fn bookings_that_are_not_released_are_not_seen() {
+fn unreleased_bookings_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
 }
 
@@ -357,18 +357,18 @@ fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions
 }
 
 #[test]
-fn every_part_of_a_job_is_done_once_and_before_it_is_finished() {
+fn parts_of_job_are_done_once() {
     work_together::<true>(2, 1, 3);
 }
 
 #[test]
-fn a_worker_and_its_caller_share_what_is_left() {
+fn worker_and_caller_share_parts() {
     work_together::<true>(1, 2, 3);
 }
 
 #[test]
 #[should_panic(expected = "access")]
-fn a_part_whose_gift_or_end_is_not_released_is_found() {
+fn unreleased_part_is_found() {
     work_together::<false>(2, 1, 3);
 }
 

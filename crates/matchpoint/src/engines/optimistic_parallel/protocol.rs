@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_settled_as_a_whole_before_anything_of_it_is_delivered() {
+    fn part_is_settled_before_delivery() {
         let mut block = Block::<Sound>::default();
         block.begin(6, 2, 8, Patience { looks: 0 }).expect("there is memory");
         let wanted = Wanted { block: &block, taken: RefCell::default() };

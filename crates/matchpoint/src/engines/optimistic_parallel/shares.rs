@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_and_its_bin_are_read_as_they_were_written() {
+    fn message_and_bin_are_read_back() {
         for (message, bin) in [(0, 0), (BATCH - 1, (1 << hashes::BITS) - 1), (BATCH - 1, 0), (0, 5)] {
             let own = Own::new(message, bin);
             assert_eq!((own.message(), own.bin()), (message, bin));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_follow_first_use_and_are_not_given_twice() {
+    fn numbers_follow_first_use_once() {
         let mut contexts = Contexts::default();
         for (context, number) in [(70, 0), (3, 1), (70, 0), (9, 2)] {
             assert_eq!(contexts.number_or_give(ContextId(context)), Ok(number));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_above_the_edge_point_depends_on_whose_numbers_count() {
+    fn counted_ranks_decide_edge_point() {
         let rule = Rule { metric: Metric::Average, over: Over::Senders, processes: 100 };
         let entries = [(0, 1, 2), (0, 5, 2), (0, 9, 2)];
         assert_eq!(selected(rule, &entries), [], "none has more than the average");

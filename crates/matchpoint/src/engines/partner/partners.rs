@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_takes_so_many_partners_and_no_more() {
+    fn entry_takes_limited_partners() {
         // ⌈√10⌉ = 4 entries of 2, full after two rounds.
         let mut partners = Partners::none(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_is_forgotten_and_the_others_stay() {
+    fn removed_context_leaves_others() {
         let mut partners = Partners::none(100, Some(4));
         for rank in 0..12 {
             assert!(partners.add(rank % 2, Rank(rank as u32), rank));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_p_ranks_share_keys_and_are_told_apart() {
+    fn ranks_beyond_p_are_distinguished() {
         let mut partners = Partners::none(16, Some(4));
         assert!(partners.add(1, Rank(3), 7));
         assert_eq!(partners.key(1, Rank(3)), partners.key(0, Rank(19)));

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_is_not_looked_at() {
+    fn unwanted_ranks_are_skipped() {
         let text = format!("{VERSION}\nprocesses 4\nprocess 0\nx\nprocess 1\n0 2 3 4\nprocess 2\nx\n");
         let profile = parse(&text, Wanted::Rank(1)).unwrap();
         assert_eq!(profile.known, [Process { process: 1, sources: vec![source(0, 2, 3, 4)] }]);

@@ -134,7 +134,7 @@ fn what_was_written_is_read_again() {
 
 /// What one pass gave has no slowest and no fastest.
 #[test]
-fn rates_of_a_single_pass_are_read_as_such() {
+fn single_pass_rates_are_named() {
     let jobs = jobs();
     let mut document = written(&measured(&jobs));
     let results = document["results"].as_array_mut().unwrap();
@@ -149,7 +149,7 @@ fn rates_of_a_single_pass_are_read_as_such() {
 
 /// Blocks that share a multiprocessor are the paper's, and none of ours: each has one to itself, and labels say how many.
 #[test]
-fn figures_of_one_multiprocessor_are_of_one_block() {
+fn one_multiprocessor_figures_are_of_one_block() {
     for job in jobs() {
         let What::Stream(run) = job.what else { continue };
         let words = format!(", {} multiprocessors", run.blocks);

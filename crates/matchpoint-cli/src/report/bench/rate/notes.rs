@@ -127,7 +127,7 @@ mod tests {
 
     /// Two threads of an engine that are no faster than its one do not pay, however slow the others are.
     #[test]
-    fn several_threads_are_compared_with_the_best_that_one_makes() {
+    fn thread_rates_are_compared_with_best_single() {
         let mut rates = vec![
             rate(NO_MATCHING, None, 500.0),
             rate("list", None, 100.0),

@@ -161,7 +161,7 @@ mod tests {
     use crate::readers::dumpi::layout::LAYOUTS;
 
     #[test]
-    fn all_arrays_of_a_call_are_of_one_length() {
+    fn arrays_of_call_have_one_length() {
         let layout = LAYOUTS.iter().find(|layout| layout.function == Function::Alltoallv).unwrap();
         let mut values = Values { counts: vec![7, 8], ..Values::default() };
         values.set(Name::sendtype, 5u16);

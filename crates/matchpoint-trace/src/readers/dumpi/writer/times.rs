@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_would_take_for_another_time_is_told() {
+    fn ambiguous_times_are_reported() {
         let mut times = Times::from(0);
         assert!(times.write(0, 1).2);
         assert!(!times.write(0, 18 * 3600 * SECOND).2);
