@@ -72,8 +72,8 @@ pub struct Table {
     cold: bool,
 }
 
-/// Prints a table in Markdown: least / median ns of each engine on each workload, and where they come from. Of several
-/// warm runs the one whose medians are the least in sum counts, as the one that was disturbed least.
+/// Prints a table in Markdown: the median ns of each engine on each workload, and the source of the figures. Of several
+/// warm runs it takes the run with the least sum of medians, because that run was disturbed least.
 ///
 /// # Errors
 /// The record cannot be read, or is none.
@@ -130,9 +130,9 @@ fn ticked(names: &[String]) -> Vec<String> {
 }
 
 fn times(cell: &Value) -> String {
-    match (cell["ns_min"].as_f64(), cell["ns_median"].as_f64(), cell["ns_above"].as_f64()) {
-        (Some(least), Some(median), _) => format!("{least:.1} / {median:.1}"),
-        (_, _, Some(above)) => format!("> {above:.0}"),
+    match (cell["ns_median"].as_f64(), cell["ns_above"].as_f64()) {
+        (Some(median), _) => format!("{median:.1}"),
+        (_, Some(above)) => format!("> {above:.0}"),
         _ => "·".to_owned(),
     }
 }
@@ -159,9 +159,11 @@ mod tests {
 
     #[test]
     fn table_uses_least_disturbed_run() {
-        let cell = |engine: &str, ns: f64| json!({ "workload": "last", "n": 8, "engine": engine, "ns_min": ns - 1.0, "ns_median": ns });
+        let cell =
+            |engine: &str, ns: f64| json!({ "workload": "last", "n": 8, "engine": engine, "ns_median": ns });
         let run = |options: Value, cells: Vec<Value>| json!({ "options": options, "results": { "results": cells } });
-        let slow = json!({ "workload": "last", "n": 64, "engine": "list", "ns_min": null, "ns_median": null, "ns_above": 77.0 });
+        let slow =
+            json!({ "workload": "last", "n": 64, "engine": "list", "ns_median": null, "ns_above": 77.0 });
         let record = json!({
             "date": "2026-11-21",
             "commit": { "id": "abc" },
@@ -174,10 +176,10 @@ mod tests {
         });
         let asked = |cold| Table { record: PathBuf::new(), engines: Vec::new(), workloads: Vec::new(), cold };
         let warm = markdown(&record, &asked(false)).unwrap();
-        let expected = "| workload | `list` | `bins` |\n|---|---|---|\n| `last:8` | 14.0 / 15.0 | 10.0 / 11.0 |\n\
+        let expected = "| workload | `list` | `bins` |\n|---|---|---|\n| `last:8` | 15.0 | 11.0 |\n\
                         | `last:64` | > 77 | · |\n\nMeasured 2026-11-21 at commit abc, a processor.";
         assert_eq!(warm, expected);
-        assert!(markdown(&record, &asked(true)).unwrap().contains("499.0 / 500.0"));
+        assert!(markdown(&record, &asked(true)).unwrap().contains("500.0"));
         assert_eq!(markdown(&json!({}), &asked(false)), None);
     }
 }
