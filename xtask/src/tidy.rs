@@ -4,6 +4,7 @@ mod architecture;
 mod circles;
 mod code;
 mod engines;
+mod language;
 mod prose;
 mod returns;
 
@@ -26,6 +27,9 @@ pub const CHECKS: &[Check] = &[
     Check { name: "links lead somewhere", complaints: prose::links },
     Check { name: "nothing of somebody's own machine", complaints: prose::machines },
     Check { name: "no space at the end of a line", complaints: prose::spaces },
+    Check { name: "pages are short and plain", complaints: language::manual },
+    Check { name: "comments are plain", complaints: language::comments },
+    Check { name: "test names are short", complaints: language::test_names },
     Check { name: "files can be read in one sitting", complaints: code::sizes },
     Check { name: "every engine has a page, and a row of the table", complaints: engines::pages },
     Check { name: "every fuzz target is built", complaints: code::fuzz_targets },
