@@ -1,5 +1,5 @@
 /* An engine of your own behind matchpoint's C interface, for `matchpoint check`: two linked lists.
- * It has the functions that an engine needs; docs/check.md lists the others.
+ * It has the functions that an engine needs; docs/reference/check.md lists the others.
  *
  *     cc -std=c99 -fPIC -shared -I ../../crates/matchpoint-capi/include foreign_list.c -o libforeign_list.so
  *     matchpoint check --library ./libforeign_list.so

@@ -6,7 +6,7 @@
  *   {"rank":0,"sends":26,"receives":26,"wildcards":{"none":26,"any_source":0,"any_tag":0,"both":0},
  *    "matched_receives":0,"proc_null":0,"bytes_sent":1664,"calls":{"MPI_Isend":26,…}}
  *
- * The meaning of these is that of `matchpoint analyze` (docs/json.md): messages started and receives posted. A
+ * The meaning of these is that of `matchpoint analyze` (docs/reference/json.md): messages started and receives posted. A
  * persistent request counts once per start; MPI_Sendrecv is one of each; MPI_PROC_NULL and starts of partitioned
  * requests are neither. Probes are not receives, and nor are MPI_Mrecv and MPI_Imrecv, which post nothing: the probe
  * matched their message. They are `matched_receives`.

@@ -2,6 +2,7 @@
 
 pub mod amplify;
 pub mod bench;
+pub mod book;
 pub mod engines;
 pub mod instructions;
 pub mod licenses;
@@ -23,8 +24,8 @@ mod documentation {
     pages! {
         Readme: "README.md",
         Contributing: "CONTRIBUTING.md",
-        Contract: "docs/contract.md",
-        Engines: "docs/engines.md",
-        Traces: "docs/traces.md",
+        Contract: "docs/reference/contract.md",
+        Engines: "docs/reference/engines.md",
+        Traces: "docs/reference/traces.md",
     }
 }

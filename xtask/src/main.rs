@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, engines, instructions, licenses, record, run, tidy, truth};
+use xtask::{Failure, amplify, bench, book, engines, instructions, licenses, record, run, tidy, truth};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -26,6 +26,8 @@ enum Chore {
     BenchRecord(record::Arguments),
     /// Measure messages under `matchpoint run`, with real MPI libraries, and write a record.
     BenchRun(run::Arguments),
+    /// Build the manual as a book in target/book, and check its links.
+    Book(book::Arguments),
     /// Print a table of times for an engine's page, made of such a record.
     EngineTable(engines::Table),
     /// Count what engines execute for a message, with valgrind, and compare with the record.
@@ -45,6 +47,7 @@ fn main() -> Result<(), Failure> {
         Chore::BenchEngines(arguments) => engines::run(&arguments),
         Chore::BenchRecord(arguments) => record::run(&arguments),
         Chore::BenchRun(arguments) => run::run(&arguments),
+        Chore::Book(arguments) => verdict(book::build(&arguments)?),
         Chore::EngineTable(arguments) => engines::table(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),

@@ -1,5 +1,5 @@
 //! The raw measurements: a file of lines, each a JSON object, so that one that was interrupted loses no more than its last
-//! line. `docs/calibrate.md` describes it.
+//! line. `docs/reference/calibrate.md` describes it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-/* libmatchpoint: message matching for MPI and network libraries. The manual is docs/c.md.
+/* libmatchpoint: message matching for MPI and network libraries. The manual is docs/reference/c.md.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  *
@@ -236,7 +236,7 @@ static inline int32_t mp_destroy(mp_engine *engine) {
   return engine ? engine->calls->destroy(engine) : MP_OK;
 }
 
-/* --- Matching. Times: docs/engines.md. --- */
+/* --- Matching. Times: docs/reference/engines.md. --- */
 
 /* Context and source in one word. */
 static inline uint64_t mp_pair(uint32_t context, uint32_t source) {
@@ -419,7 +419,7 @@ static inline int32_t mp_statistics(mp_engine *engine, mp_statistic_fn each, voi
   return engine->calls->statistics(engine, each, user);
 }
 
-/* --- An engine in a thread of its own (docs/offload.md). --- */
+/* --- An engine in a thread of its own (docs/explanation/offload.md). --- */
 
 /* Makes "offload:budget_kib=4608,ring=1024,engine=NAME"; NULL and "" are "offload:engine=hybrid". One thread at a time calls
  * the engine, and one thread at a time the wire. mp_post and mp_post_exact do not wait: they return MP_OK or MP_AGAIN, and

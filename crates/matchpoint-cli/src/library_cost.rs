@@ -143,7 +143,7 @@ pub const SEARCHED: f64 = 256.0;
 pub const NOISE_NS: f64 = 0.2;
 
 /// What a message costs that goes through the engine of `matchpoint run`, at most, in nanoseconds. `MPI_Improbe` of Intel MPI
-/// is slow (`docs/overflow.md`).
+/// is slow (`docs/explanation/overflow.md`).
 fn overflow_ns(measurements: &Measurements) -> f64 {
     if is_library(measurements, "Intel") { 830.0 } else { 150.0 }
 }

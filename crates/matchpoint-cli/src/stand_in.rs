@@ -1,6 +1,6 @@
 //! The engine that searches as the traced MPI library did: the first engine of `analyze`.
 //!
-//! The choice follows the library, its version, and the part of it that matched messages. The table in `docs/analyze.md`
+//! The choice follows the library, its version, and the part of it that matched messages. The table in `docs/reference/analyze.md`
 //! has the sources. A test of `matchpoint-conformance` (`stand_ins`) compares each of these engines with a model of the
 //! library.
 

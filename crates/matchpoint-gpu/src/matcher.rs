@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(Way::of(1024, 1024, 102, 256, true), Way::Votes);
     }
 
-    /// The table of `docs/gpu.md`: from how many wildcards in a hundred on another way is taken.
+    /// The table of `docs/explanation/gpu.md`: from how many wildcards in a hundred on another way is taken.
     #[test]
     fn the_page_says_which_way_is_taken() {
         use Way::{Numbers, Votes, WholeCard};

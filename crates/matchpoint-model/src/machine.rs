@@ -1,6 +1,6 @@
 //! A machine: the parameters of the models, measured once, kept as a TOML file.
 //!
-//! `docs/machine.md` describes the file. What was not measured is absent from it; a model that needs it says so
+//! `docs/reference/machine.md` describes the file. What was not measured is absent from it; a model that needs it says so
 //! ([`Missing`]) and never takes a default.
 
 use std::fmt;

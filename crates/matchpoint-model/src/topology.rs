@@ -1,7 +1,7 @@
 //! The network: how many links lie between two nodes, and how many bytes pass each.
 //!
 //! Without a file the paper's assumption holds: routers fill a cube of a torus (figure 8), and equation 7 gives the load.
-//! With a file (`docs/predict.md` describes it) every message takes its route, and the loads are counted.
+//! With a file (`docs/reference/predict.md` describes it) every message takes its route, and the loads are counted.
 
 use std::collections::HashMap;
 use std::path::Path;

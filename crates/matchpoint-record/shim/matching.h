@@ -42,7 +42,7 @@ static const char *device_layer(const char *library_version)
     return *module != 0 && on_one_host() && !is_memory_off() ? "shm" : module;
 }
 
-/* A name that docs/trace-format.md lists, or nothing. After MPI_Init. */
+/* A name that docs/reference/trace-format.md lists, or nothing. After MPI_Init. */
 static void find_transport(const char *library_version)
 {
     const char *layer = selected_component("mca_pml_base_selected_component", false, "pml");

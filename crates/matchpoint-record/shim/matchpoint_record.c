@@ -1,5 +1,5 @@
 /* Matchpoint's recorder: a library that is loaded before an MPI library and writes down which point-to-point calls the
- * application makes. docs/trace-format.md says what comes out.
+ * application makes. docs/reference/trace-format.md says what comes out.
  *
  * One translation unit, so that a compiler sees all of a call's way at once. Nothing of the MPI library is linked: its
  * functions are looked up when they are first needed, so that the recorder may be loaded into launchers and shells too.

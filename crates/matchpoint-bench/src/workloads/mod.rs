@@ -1,6 +1,6 @@
 //! The standard workloads, by name: one is one function and one line of [`WORKLOADS`].
 //!
-//! `docs/bench.md` defines each in words. All use one context (but `contexts`), one thread, and the random numbers of
+//! `docs/reference/bench.md` defines each in words. All use one context (but `contexts`), one thread, and the random numbers of
 //! [`SEED`](crate::random::SEED).
 
 mod exchange;

@@ -1,4 +1,4 @@
-//! Workloads do what `docs/bench.md` says, and never anything else.
+//! Workloads do what `docs/reference/bench.md` says, and never anything else.
 
 use matchpoint::event::script;
 use matchpoint::{

@@ -66,7 +66,7 @@ pub struct Check {
     #[arg(short = 'e', long = "engine", value_name = "ENGINE")]
     pub more: Vec<String>,
 
-    /// Check engines of this library, which exports the functions of matchpoint.h (docs/check.md says which it must)
+    /// Check engines of this library, which exports the functions of matchpoint.h (docs/reference/check.md says which it must)
     #[arg(short, long, value_name = "FILE")]
     pub library: Option<PathBuf>,
 
@@ -111,7 +111,7 @@ pub struct Check {
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
 
-    /// Write what came of it as JSON (docs/check.md), too; `-` is standard output, and nothing else is written there then
+    /// Write what came of it as JSON (docs/reference/check.md), too; `-` is standard output, and nothing else is written there then
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint convert app.trace -o app.dumpi
   matchpoint convert traces/lulesh-27 -o lulesh.trace
 
-The columns of tables, and what each format cannot hold: docs/convert.md.";
+The columns of tables, and what each format cannot hold: docs/reference/convert.md.";
 
 /// `matchpoint convert`.
 #[derive(Args, Debug)]

@@ -18,7 +18,7 @@ pub struct Engines {
     #[arg(value_name = "NAME", value_parser = listed_name)]
     pub names: Vec<String>,
 
-    /// Write them as JSON (docs/json.md) to this file (- is standard output), instead of the list
+    /// Write them as JSON (docs/reference/json.md) to this file (- is standard output), instead of the list
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

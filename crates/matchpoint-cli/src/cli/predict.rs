@@ -26,8 +26,8 @@ pub(super) const EXAMPLES: &str = "Examples:
 A machine that was calibrated on one host knows nothing between nodes, nor how
 many processes a node has: say --ppn with as many as there are processes.
 
-`matchpoint calibrate` writes the file of your machine (docs/machine.md);
-docs/predict.md has the models and all options.";
+`matchpoint calibrate` writes the file of your machine (docs/reference/machine.md);
+docs/reference/predict.md has the models and all options.";
 
 /// `matchpoint predict`.
 #[derive(Args, Debug)]
@@ -69,7 +69,7 @@ pub struct On {
     #[arg(long, value_name = "N", value_parser = at_least(NonZeroU32::MIN, SIXTEEN))]
     pub sockets: Option<NonZeroU32>,
 
-    /// The network, as docs/predict.md describes its file [default: a cube of a torus, as the paper assumes]
+    /// The network, as docs/reference/predict.md describes its file [default: a cube of a torus, as the paper assumes]
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
 

@@ -1,4 +1,4 @@
-//! The columns of a table of calls: `docs/convert.md` explains them, in this order. CSV and Parquet go by this list.
+//! The columns of a table of calls: `docs/reference/convert.md` explains them, in this order. CSV and Parquet go by this list.
 
 use std::collections::HashMap;
 

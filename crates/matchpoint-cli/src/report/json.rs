@@ -1,4 +1,4 @@
-//! JSON, schema 1. Names and nesting are fixed: programs read them. `docs/json.md` describes every member, and a
+//! JSON, schema 1. Names and nesting are fixed: programs read them. `docs/reference/json.md` describes every member, and a
 //! test compares it with what is written.
 
 use std::collections::BTreeMap;

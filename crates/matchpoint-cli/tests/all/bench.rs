@@ -326,7 +326,7 @@ fn single_calls_have_percentiles() {
 /// The manual's page has every workload and every member of the JSON.
 #[test]
 fn the_manual_tells_all() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bench.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/bench.md");
     let page = fs::read_to_string(page).unwrap();
     for workload in WORKLOADS {
         let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();

@@ -93,7 +93,7 @@ fn help_counts_the_streams_that_are_played() {
         deep: 70_000,
         ..matchpoint_conformance::Options::quick()
     };
-    let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let manual = fs::read_to_string(root().join("docs/reference/check.md")).unwrap();
     let [all, least] = [200, 0].map(|streams| options(streams).streams_total());
     let counts = format!("{},{:03} by default, {least} with ", all / 1000, all % 1000);
     for text in [stdout(&help), &manual] {
@@ -185,7 +185,7 @@ fn shared_queues_of_library_are_found() {
 #[test]
 fn manual_has_number_of_streams() {
     let shapes = matchpoint_conformance::generate::SHAPES.len() as u64;
-    let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let manual = fs::read_to_string(root().join("docs/reference/check.md")).unwrap();
     let everywhere = |streams: &u64| {
         let disguised = (0..*streams).filter(|stream| stream % 2 == 1);
         let seeds = disguised.flat_map(|stream| stream * shapes..(stream + 1) * shapes);
@@ -193,7 +193,7 @@ fn manual_has_number_of_streams() {
     };
     let least = (1..).find(everywhere).unwrap();
     for says in [format!("of {shapes} shapes:"), format!("(`--streams {least}`)")] {
-        assert!(manual.contains(&says), "docs/check.md does not say \"{says}\"");
+        assert!(manual.contains(&says), "docs/reference/check.md does not say \"{says}\"");
     }
 }
 

@@ -101,7 +101,8 @@ fn engines_are_listed_as_text_and_json() {
     assert!(bins["summary"].is_string() && bins["parameters"][0]["meaning"].is_string(), "{json}");
     assert_eq!(json["engines"].as_array().unwrap().len(), 1);
     assert_eq!(json["concurrent"][0]["name"], "locked:engine=NAME", "{json}");
-    let docs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+    let docs =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/json.md")).unwrap();
     let docs = docs.split("`matchpoint engines --json").nth(1).unwrap();
     for member in json.as_object().unwrap().keys().chain(bins.as_object().unwrap().keys()) {
         assert!(docs.contains(&format!("`{member}")), "{member}");

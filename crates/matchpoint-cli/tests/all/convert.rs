@@ -131,7 +131,7 @@ fn parquet_is_refused_without_feature() {
 
 #[test]
 fn every_column_is_documented() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/convert.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/convert.md");
     let page = fs::read_to_string(page).unwrap();
     let page = page.split_once("## Tables").unwrap().1;
     use matchpoint_cli::convert::columns::{LISTS, VALUES};

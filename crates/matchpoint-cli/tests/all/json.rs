@@ -64,7 +64,8 @@ fn members(value: &Value, path: &str, into: &mut BTreeSet<String>) {
 
 #[test]
 fn page_names_exactly_all_members() {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+    let page =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/json.md")).unwrap();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let documented: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).collect();
     let mut found = BTreeSet::new();

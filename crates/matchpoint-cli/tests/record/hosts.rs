@@ -18,7 +18,7 @@ use crate::mpi::{self, Mpi};
 /// By how much the clock of the second host is ahead.
 const AHEAD_S: i64 = Cluster::AHEAD_S;
 
-/// Offset blocks of a rank's file: nanoseconds, and by how much they may be wrong (`docs/trace-format.md`).
+/// Offset blocks of a rank's file: nanoseconds, and by how much they may be wrong (`docs/reference/trace-format.md`).
 fn offsets(file: &Path) -> Vec<(i64, u64)> {
     const HEADER: usize = 32;
     let bytes = fs::read(file).unwrap();

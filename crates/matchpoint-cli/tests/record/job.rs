@@ -241,7 +241,7 @@ fn analyze_with(trace: &Path, options: &[&str]) -> Value {
     serde_json::from_slice(&stdout).unwrap()
 }
 
-/// A member of a report, by the path that `docs/json.md` gives: `replay.lost_messages`.
+/// A member of a report, by the path that `docs/reference/json.md` gives: `replay.lost_messages`.
 pub fn number(report: &Value, path: &str) -> u64 {
     let found = report.pointer(&format!("/{}", path.replace('.', "/")));
     found.and_then(Value::as_u64).unwrap_or_else(|| panic!("no number {path}: {found:?}"))

@@ -1,4 +1,4 @@
-//! `docs/run.md` describes every member of the JSON.
+//! `docs/reference/run.md` describes every member of the JSON.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -65,7 +65,7 @@ fn json_members_are_documented() {
     let document = json::document(&job, &run, &verdict::verdict(&run));
     let mut found = BTreeSet::new();
     members(&document, "", &mut found);
-    let page = fs::read_to_string(root().join("docs/run.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/reference/run.md")).unwrap();
     let described: BTreeSet<String> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
@@ -73,10 +73,10 @@ fn json_members_are_documented() {
         .filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || "_.[]".contains(c)))
         .collect();
     for member in &found {
-        assert!(described.contains(member), "docs/run.md does not describe {member}");
+        assert!(described.contains(member), "docs/reference/run.md does not describe {member}");
     }
     for name in described.iter().filter(|name| name.contains('.') || name.contains("[]")) {
-        assert!(found.contains(name), "docs/run.md describes {name}, which is not there");
+        assert!(found.contains(name), "docs/reference/run.md describes {name}, which is not there");
     }
 }
 

@@ -440,7 +440,7 @@ fn a_growth_that_is_another_is_told() {
 
 /// The page of an engine, its lines joined.
 fn page(engine: &str) -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/engines");
     let text = std::fs::read_to_string(format!("{folder}/{engine}.md")).unwrap();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -454,7 +454,7 @@ fn pages_say_what_one_receive_takes() {
         engine.footprint().now_bytes()
     });
     let says = format!("{adaptive} bytes against {bins} in a process with one receive posted");
-    assert!(page("adaptive").contains(&says), "docs/engines/adaptive.md does not say: {says}");
+    assert!(page("adaptive").contains(&says), "docs/reference/engines/adaptive.md does not say: {says}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::lines::line_of;
 /// No machine has so many parameters.
 const BYTES_MAX: u64 = 1 << 20;
 
-const ADVICE: &str = "docs/machine.md describes the file";
+const ADVICE: &str = "docs/reference/machine.md describes the file";
 
 /// A file that is no machine.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -19,7 +19,7 @@ const DIMENSIONS_MAX: usize = 8;
 /// Routers that ids of links can tell apart.
 const ROUTERS_MAX: u64 = 1 << 31;
 
-const ADVICE: &str = "docs/predict.md describes the file";
+const ADVICE: &str = "docs/reference/predict.md describes the file";
 
 /// A file that is no network.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,7 @@
 /* A function of MPI. All are adjacent in a section; the recorder numbers functions by their index there. */
 struct function {
     const char *name;   /* without the P */
-    const char *fields; /* letters of docs/trace-format.md */
+    const char *fields; /* letters of docs/reference/trace-format.md */
     void *real;         /* PMPI_… of the library */
     void *next;         /* MPI_… of a tool that stands between the application and the library, if one does. With it they
                          * are 32 bytes, so that no compiler pads between them */

@@ -1,5 +1,5 @@
 //! The file of a rank's arrivals: when messages came that the rank received, in the order in which they came
-//! (`docs/trace-format.md`, *Arrivals*). It lies beside the rank's calls.
+//! (`docs/reference/trace-format.md`, *Arrivals*). It lies beside the rank's calls.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Which fields the calls of a function have: letters, as `docs/trace-format.md` explains them.
+//! Which fields the calls of a function have: letters, as `docs/reference/trace-format.md` explains them.
 
 use crate::call::{Await, SendMode};
 use crate::function::{Class, Function};

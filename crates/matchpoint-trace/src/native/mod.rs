@@ -1,4 +1,4 @@
-//! Our own format of recorded traces, as `docs/trace-format.md` describes it: what its reader and its writer share.
+//! Our own format of recorded traces, as `docs/reference/trace-format.md` describes it: what its reader and its writer share.
 //!
 //! A trace is a folder: a [`manifest`], and a file for each process, which is a sequence of blocks ([`block`]). The first is
 //! a [`head`], which says what fields the calls of each function have; [`layout`] says which those should be.

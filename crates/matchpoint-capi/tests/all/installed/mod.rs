@@ -112,7 +112,7 @@ impl Installed {
     /// The same, against the static library: by the line of the manual that has `--static`, in a shell, with `source`
     /// for its program.c.
     pub fn c_static(&self, source: &Path) -> PathBuf {
-        let manual = std::fs::read_to_string(root().join("docs/c.md")).unwrap();
+        let manual = std::fs::read_to_string(root().join("docs/reference/c.md")).unwrap();
         let line = manual.lines().find(|line| line.starts_with("cc ") && line.contains("--static"));
         let line = line.expect("the manual says how to link statically");
         let program = self.scratch.join("static");

@@ -1,4 +1,4 @@
-//! The calibration for machines. `docs/calibrate.md` describes every member; members never change their meaning or
+//! The calibration for machines. `docs/reference/calibrate.md` describes every member; members never change their meaning or
 //! disappear.
 
 use matchpoint_calibrate::fit::Range;

@@ -1,4 +1,4 @@
-//! Predictions for machines. `docs/predict.md` describes every member; members never change their meaning or disappear.
+//! Predictions for machines. `docs/reference/predict.md` describes every member; members never change their meaning or disappear.
 
 use matchpoint_model::{Machine, Prediction, ProcessCost, Split};
 use serde_json::{Value, json};

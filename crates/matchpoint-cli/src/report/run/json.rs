@@ -1,4 +1,4 @@
-//! Results for machines. `docs/run.md` describes every member; members never change their meaning or disappear.
+//! Results for machines. `docs/reference/run.md` describes every member; members never change their meaning or disappear.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Validations for machines. `docs/validate.md` describes every member; members never change their meaning or disappear.
+//! Validations for machines. `docs/reference/validate.md` describes every member; members never change their meaning or disappear.
 
 use std::collections::BTreeMap;
 

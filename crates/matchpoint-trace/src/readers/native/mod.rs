@@ -1,4 +1,4 @@
-//! Reader of our own format: see `docs/trace-format.md`.
+//! Reader of our own format: see `docs/reference/trace-format.md`.
 //!
 //! A file is mapped. When it is opened its blocks are hopped through by their headers: which threads there are, how
 //! ticks become nanoseconds, how it ended. Its calls are unpacked and checked block by block as they are read, several

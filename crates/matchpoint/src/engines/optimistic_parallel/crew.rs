@@ -9,7 +9,7 @@
 //! Every worker has two places, each in cache lines of its own: a *seat*, where the caller puts a job and a range of its
 //! parts, and an *answer*, which only the worker writes. So what a worker has to know is in the one line that it looks at,
 //! and a caller gives it by a store: no line is written by two workers, and nobody waits for one to come. Times of lines
-//! between cores, and why not one word for all, are in `docs/engines/optimistic_parallel.md`.
+//! between cores, and why not one word for all, are in `docs/reference/engines/optimistic_parallel.md`.
 //!
 //! Parts are claimed in the seat's word, by its worker and by the caller, half of what is left at a time: who comes late finds
 //! less, or nothing, and then knows nothing of the job. The caller, when it has done its own parts, claims what is left in all
