@@ -32,8 +32,14 @@ impl Link {
     }
 }
 
+impl Default for Link {
+    fn default() -> Self {
+        Link::NONE
+    }
+}
+
 /// Consecutive duplicates. A block in a ring has at least one entry.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Block {
     /// The block with the next younger entries; after the youngest, the oldest. Of a free block the next free one.
@@ -47,14 +53,6 @@ pub(super) struct Block {
 }
 
 impl Block {
-    const FREE: Block = Block {
-        next: Link::NONE,
-        before: Link::NONE,
-        first: 0,
-        end: 0,
-        entries: [Entry { id: 0, number: 0 }; RUN],
-    };
-
     #[inline(always)]
     pub(super) fn used(&self) -> &[Entry] {
         &self.entries[self.first as usize..self.end as usize]
@@ -83,25 +81,16 @@ impl Block {
 }
 
 /// All blocks of a table.
+#[derive(Default)]
 pub(super) struct Duplicates {
     /// The first block of each piece.
     pieces: Vec<*mut Block>,
     free: Link,
     used: usize,
-    /// Pieces that are reserved.
-    pub(super) kept: usize,
-    /// Whether a block was in use since the last call of [`give_back`](Self::give_back).
-    was_used: bool,
 }
 
 // SAFETY: the links lead to blocks in `pieces`, which the table owns.
 unsafe impl Send for Duplicates {}
-
-impl Default for Duplicates {
-    fn default() -> Self {
-        Duplicates { pieces: Vec::new(), free: Link::NONE, used: 0, kept: 0, was_used: false }
-    }
-}
 
 impl Drop for Duplicates {
     fn drop(&mut self) {
@@ -145,7 +134,6 @@ impl Duplicates {
         block.entries[..entries.len()].copy_from_slice(entries);
         self.free = next;
         self.used += 1;
-        self.was_used = true;
         Ok(link)
     }
 
@@ -154,7 +142,7 @@ impl Duplicates {
         self.pieces.try_reserve(1).map_err(|_| Refused::Memory)?;
         let mut piece = Vec::new();
         piece.try_reserve_exact(PIECE).map_err(|_| Refused::Memory)?;
-        piece.resize(PIECE, Block::FREE);
+        piece.resize(PIECE, Block::default());
         // All links come from one pointer, which no later move of a box or of the vector touches.
         let first = Box::into_raw(piece.into_boxed_slice()).cast::<Block>();
         self.pieces.push(first);
@@ -173,12 +161,15 @@ impl Duplicates {
         self[tail].push(entry)
     }
 
-    /// Puts the ring of one block before the block `head` of another ring: after its youngest entries.
-    pub(super) fn append(&mut self, head: Link, block: Link) {
-        let tail = self[head].before;
-        (self[block].next, self[block].before) = (head, tail);
-        self[tail].next = block;
-        self[head].before = block;
+    /// Appends an entry to a ring.
+    pub(super) fn append(&mut self, head: Link, entry: Entry) -> Result<(), Refused> {
+        if !self.push(head, entry) {
+            let (block, tail) = (self.allocate(&[entry])?, self[head].before);
+            (self[block].next, self[block].before) = (head, tail);
+            self[tail].next = block;
+            self[head].before = block;
+        }
+        Ok(())
     }
 
     /// Removes a block from its ring and frees it. Returns the next block, or none if it was the only one.
@@ -192,24 +183,54 @@ impl Duplicates {
         if next == block { Link::NONE } else { next }
     }
 
+    /// The blocks of a ring, from both ends.
+    pub(super) fn ring(&self, head: Link) -> impl Iterator<Item = Link> {
+        let inner = |&(first, last): &(Link, Link)| {
+            let is_last = first == last || self[first].next == last;
+            (!is_last).then(|| (self[first].next, self[last].before))
+        };
+        std::iter::successors(Some((head, self[head].before)), inner)
+            .flat_map(|(first, last)| [Some(first), (first != last).then_some(last)])
+            .flatten()
+    }
+
+    /// The place before one in a ring.
+    fn older(&self, head: Link, (block, nth): (Link, u64)) -> Option<(Link, u64)> {
+        if nth > self[block].first {
+            return Some((block, nth - 1));
+        }
+        let before = self[block].before;
+        (block != head).then(|| (before, self[before].end - 1))
+    }
+
+    /// Moves the last entry of a ring before the entries that `is_younger` accepts.
+    pub(super) fn sort_last(&mut self, head: Link, is_younger: impl Fn(Entry) -> bool) {
+        let mut place = (self[head].before, self[self[head].before].end - 1);
+        let entry = self[place.0].entries[place.1 as usize];
+        while let Some(older) = self.older(head, place) {
+            let other = self[older.0].entries[older.1 as usize];
+            if !is_younger(other) {
+                return;
+            }
+            self[place.0].entries[place.1 as usize] = other;
+            self[older.0].entries[older.1 as usize] = entry;
+            place = older;
+        }
+    }
+
     /// Makes room for so many more blocks.
     pub(super) fn reserve(&mut self, blocks: usize) -> Result<(), Refused> {
-        let pieces = (self.used + blocks).div_ceil(PIECE);
-        while self.pieces.len() < pieces {
+        while self.pieces.len() * PIECE < self.used + blocks {
             self.grow()?;
         }
-        self.kept = pieces;
         Ok(())
     }
 
-    /// Frees all memory, if no block was in use since the last call and none is reserved. While a program has `entries`, the first
-    /// piece remains.
-    pub(super) fn give_back(&mut self, entries: usize) {
-        let is_idle = self.used == 0 && !self.was_used && self.kept == 0;
-        if is_idle && (entries == 0 || self.pieces.len() > 1) {
+    /// Frees all blocks, if none is in use and `entries` entries need fewer.
+    pub(super) fn shrink(&mut self, entries: usize) {
+        if self.used == 0 && self.pieces.len() * PIECE > entries + PIECE {
             *self = Duplicates::default();
         }
-        self.was_used = self.used > 0;
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! Post and arrive: first the cases that one slot decides, then all others.
 
 use super::key::{Class, Entry, Key, Pattern};
-use super::row::{At, NEXT, NUMBER, POSTED, UNEXPECTED};
+use super::row::{NEXT, NUMBER, POSTED, UNEXPECTED};
 use super::table::{Exchange, Hashed};
 use super::{HASHED, HINTED, Hybrid, MOVING, NO_ROOM, WILD};
 use crate::effort::Effort;
@@ -13,7 +13,7 @@ impl<E: Effort> Hybrid<E> {
     /// [`Engine::post_exact`].
     #[inline(always)]
     pub fn post_words(&mut self, id: u64, pair: Pair, tag: Tag) -> Outcome {
-        self.post_key(id, self.hashed(Key::new(pair, tag)))
+        self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
     /// [`Engine::queue_receive`], and without a place [`Engine::post_open`].
@@ -24,31 +24,34 @@ impl<E: Effort> Hybrid<E> {
             return Outcome::HINT;
         }
         if pattern.class == Class::EXACT {
-            return self.post_key(id, self.placed(pattern.key, place));
+            return self.post_key(id, self.hashed(pattern.key, place));
         }
-        self.post_wildcard(id, pattern)
+        let Pattern { key: Key { pair, tag }, class } = pattern;
+        self.post_wildcard(id, Pair(pair), tag, class.ignore)
     }
 
     /// [`Engine::queue_message`], and without a place [`Engine::arrive`].
     #[inline(always)]
     pub fn arrive_words(&mut self, id: u64, pair: Pair, tag: Tag, place: Place) -> Outcome {
-        let hashed = self.placed(Key::new(pair, tag), place);
-        if place.0 & HASHED != 0 && self.gate == WILD && self.missed == (Pattern::exact(hashed.0), self.posts)
-        {
-            return self.exchange_slowly::<UNEXPECTED>(id, hashed.0);
+        let (key, hash) = self.hashed(Key::new(pair, tag), place);
+        if self.gate == 0 {
+            return self.exchange::<UNEXPECTED>(id, (key, hash));
         }
-        self.arrive_key(id, hashed)
+        if place.0 & HASHED != 0 && self.gate == WILD && self.missed == (Pattern::exact(key), self.posts) {
+            return self.exchange_slowly::<UNEXPECTED>(id, key);
+        }
+        self.arrive_gated(id, key, hash)
     }
 }
 
 impl<E: Effort> Hybrid<E> {
     /// Posts a receive without wildcards.
     #[inline(always)]
-    pub(super) fn post_key(&mut self, id: u64, hashed: Hashed) -> Outcome {
+    fn post_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
         if self.gate & MOVING != 0 {
-            return self.exchange_slowly::<POSTED>(id, hashed.0);
+            return self.exchange_slowly::<POSTED>(id, key);
         }
-        self.exchange::<POSTED>(id, hashed)
+        self.exchange::<POSTED>(id, (key, hash))
     }
 
     /// Rules 2 and 3 of the contract for an entry of the queue `QUEUE`: takes the oldest entry of the key in the other queue, or
@@ -62,36 +65,36 @@ impl<E: Effort> Hybrid<E> {
                 self.queued::<QUEUE>(key)
             }
             Exchange::Took(entry) => self.took::<QUEUE>(entry),
-            Exchange::Same => self.exchange_elsewhere::<QUEUE, true>(id, key, home),
-            Exchange::Other => self.exchange_elsewhere::<QUEUE, false>(id, key, home),
+            Exchange::Other => self.exchange_elsewhere::<QUEUE>(id, key, hash),
         }
     }
 
-    /// The same if the slot has the key and another case, or another key.
+    /// The same if the slot has duplicates, or another key.
     #[inline(never)]
-    fn exchange_elsewhere<const QUEUE: u64, const IS_SAME: bool>(
-        &mut self,
-        id: u64,
-        key: Key,
-        home: At,
-    ) -> Outcome {
-        let entry = self.entry::<QUEUE>(id);
-        let exchanged = if IS_SAME {
-            self.table.exchange_duplicate(home, QUEUE, entry)
-        } else {
-            self.table.exchange_displaced(key, home, QUEUE, entry)
-        };
-        match exchanged {
+    fn exchange_elsewhere<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        match self.table.exchange_duplicate((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
+            Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
+            None => self.exchange_displaced::<QUEUE>(id, key, hash),
+        }
+    }
+
+    /// The same if another key has the slot.
+    #[inline(never)]
+    fn exchange_displaced<const QUEUE: u64>(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
+        match self.table.exchange_displaced((key, hash), QUEUE, self.entry::<QUEUE>(id)) {
             Some(exchanged) => self.finish::<QUEUE>(key, exchanged),
             None => self.exchange_slowly::<QUEUE>(id, key),
         }
     }
 
+    /// The same in all cases.
     #[inline(never)]
-    pub(super) fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
-        self.table.len = self.entries();
-        let exchanged = self.table.exchange_slowly(key, QUEUE, self.entry::<QUEUE>(id));
-        self.note_moving();
+    fn exchange_slowly<const QUEUE: u64>(&mut self, id: u64, key: Key) -> Outcome {
+        let (entry, len) = (self.entry::<QUEUE>(id), self.entries());
+        let exchanged = self.table.exchange_slowly(key, QUEUE, entry, len);
+        if self.gate & MOVING != 0 || !self.table.is_ready() {
+            self.set_gates();
+        }
         exchanged.map_or_else(Outcome::refused, |exchanged| self.finish::<QUEUE>(key, exchanged))
     }
 
@@ -104,131 +107,52 @@ impl<E: Effort> Hybrid<E> {
         }
     }
 
-    /// The mark of the next entry of a queue.
-    #[inline(always)]
-    fn mark<const QUEUE: u64>(&self) -> u64 {
-        if QUEUE == POSTED { self.posts } else { self.log.mark }
-    }
-
     #[inline(always)]
     fn entry<const QUEUE: u64>(&self, id: u64) -> Entry {
-        Entry { id, number: self.mark::<QUEUE>() >> NUMBER }
+        Entry { id, number: if QUEUE == POSTED { self.posts } else { self.log.mark } >> NUMBER }
     }
 
-    /// Posts a receive with wildcards.
-    #[inline(always)]
-    pub(super) fn post_wildcard(&mut self, id: u64, pattern: Pattern) -> Outcome {
-        let entry = self.entry::<POSTED>(id);
-        if self.log.len() == 0 && self.wildcards.add_to_list(pattern, entry) {
-            self.gate |= WILD;
-            return self.queued::<POSTED>(pattern.key);
-        }
-        let Pattern { key: Key { pair, tag }, class } = pattern;
-        self.post_wildcard_in_class(id, Pair(pair), tag, class.ignore)
-    }
-
-    /// The same if other receives of the class are posted, and no message waits. The pattern comes in registers, so that no caller
-    /// writes it to memory.
+    /// Posts a receive with wildcards. The pattern comes in registers, so that no caller writes it to memory.
     #[inline(never)]
-    fn post_wildcard_in_class(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
-        let (pattern, entry) = (Pattern::new(pair, tag, ignore), self.entry::<POSTED>(id));
-        if self.log.len() == 0 && self.wildcards.add_in_class(pattern, entry) {
-            return self.queued::<POSTED>(pattern.key);
-        }
-        self.post_wildcard_slowly(id, pair, tag, ignore)
-    }
-
-    #[inline(never)]
-    fn post_wildcard_slowly(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
+    fn post_wildcard(&mut self, id: u64, pair: Pair, tag: u64, ignore: u64) -> Outcome {
         let pattern = Pattern::new(pair, tag, ignore);
         if self.log.len() > 0 && self.missed != (pattern, self.log.next_age()) {
-            let found = self.indexes.find(&pattern, true, &self.log, &mut self.effort);
-            if let Some(number) = found {
-                return Outcome::took(self.take_found(number));
+            if let Some(at) = self.find_message(&pattern, true) {
+                return Outcome::took(self.take_message(at));
             }
         }
-        let added = self.wildcards.add(pattern, Entry { id, number: self.posts >> NUMBER });
-        match added {
-            Ok(()) => {
-                self.gate |= WILD;
-                self.queued::<POSTED>(pattern.key)
-            }
-            Err(why) => Outcome::refused(why),
+        if let Err(why) = self.wildcards.add(pattern, self.entry::<POSTED>(id)) {
+            return Outcome::refused(why);
         }
+        self.gate |= WILD;
+        self.queued::<POSTED>(pattern.key)
     }
 
-    /// Takes the message that a wildcard search found. It is the oldest of its key.
-    #[inline(always)]
-    fn take_found(&mut self, number: u64) -> u64 {
-        let key = self.log.key(number);
-        if let Some(Entry { id, .. }) = self.table.take_at_home(key, UNEXPECTED) {
-            self.message_left(number);
-            self.entry_left();
-            return id;
-        }
-        let at = self.table.find(key).0.expect("a message that waits is in the table");
-        debug_assert_eq!(self.table.first(at).number, number);
-        self.take_message(at)
-    }
-
-    #[inline(always)]
-    fn note_moving(&mut self) {
-        self.set_gate(MOVING, !self.table.is_ready());
-        if self.gate & MOVING != 0 {
-            self.note_peak();
-        }
-    }
-
-    /// A message with that key arrives.
-    #[inline(always)]
-    pub(super) fn arrive_key(&mut self, id: u64, (key, hash): Hashed) -> Outcome {
-        if self.gate != 0 {
-            return self.arrive_gated(id, key, hash);
-        }
-        self.exchange::<UNEXPECTED>(id, (key, hash))
-    }
-
-    /// The same while receives with wildcards are posted, or in a case that is not common.
+    /// A message arrives while receives with wildcards are posted, or in a case that is not common.
     #[inline(never)]
     fn arrive_gated(&mut self, id: u64, key: Key, hash: u64) -> Outcome {
         // In a free slot: no receive without wildcards has the key.
-        if self.gate != WILD || self.table.slot(self.table.home(hash)).mark != 0 {
-            return self.arrive_slowly(id, key);
+        if self.gate == WILD && self.table.slot(self.table.home(hash)).mark == 0 {
+            let taken = self.wildcards.take_in_class(key);
+            if let Some(id) = taken.or_else(|| self.wildcards.take(key, u64::MAX, &mut self.effort)) {
+                self.left_wildcards();
+                return self.took::<UNEXPECTED>(Entry { id, number: 0 });
+            }
         }
-        match self.wildcards.take_only(key) {
-            Some(id) => self.took_wildcard(id),
-            None => self.arrive_in_class(id, key),
-        }
-    }
-
-    #[inline(never)]
-    fn arrive_in_class(&mut self, id: u64, key: Key) -> Outcome {
-        match self.wildcards.take_in_class(key) {
-            Some(id) => self.took_wildcard(id),
-            None => self.arrive_slowly(id, key),
-        }
-    }
-
-    #[inline(always)]
-    fn took_wildcard(&mut self, id: u64) -> Outcome {
-        self.left_wildcards();
-        self.took::<UNEXPECTED>(Entry { id, number: 0 })
+        self.arrive_slowly(id, key)
     }
 
     #[inline(never)]
     fn arrive_slowly(&mut self, id: u64, key: Key) -> Outcome {
-        if self.table.slots_len() == 0 {
+        if self.gate & (NO_ROOM | MOVING) != 0 {
             // Without memory a message that would be queued is refused.
-            _ = self.table.begin(0);
-            self.note_moving();
-        }
-        if self.gate & NO_ROOM != 0 {
-            self.block_ended();
+            _ = (self.table.begin(), self.log.make_room());
+            self.set_gates();
         }
         if self.posted_len() > 0 {
             if let Some(id) = self.take_for(key) {
                 self.table.move_some();
-                self.note_moving();
+                self.set_gates();
                 return Outcome::took(id);
             }
         }
@@ -255,31 +179,29 @@ impl<E: Effort> Hybrid<E> {
     /// An entry of the other queue was taken.
     #[inline(always)]
     fn took<const QUEUE: u64>(&mut self, Entry { id, number }: Entry) -> Outcome {
+        let mut emptied = None;
         if QUEUE == POSTED {
             self.effort.examined(Queue::Unexpected, 1);
-            if self.log.remove(number) {
-                return self.took_last_of_block(id, number);
-            }
+            emptied = self.log.clear(number).then_some(number);
         } else {
             self.effort.examined(Queue::Posted, 1);
             self.posted -= 1;
         }
         self.until_check -= 1;
-        if self.until_check == 0 { self.took_and_check(id) } else { Outcome::took(id) }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn took_last_of_block(&mut self, id: u64, number: u64) -> Outcome {
-        self.unlink_block(number);
-        self.entry_left();
+        if self.until_check == 0 || emptied.is_some() {
+            return self.took_and_tidy(id, emptied);
+        }
         Outcome::took(id)
     }
 
+    /// The same if the message was the last of its block, or a check is due.
     #[cold]
     #[inline(never)]
-    fn took_and_check(&mut self, id: u64) -> Outcome {
-        self.give_back();
+    fn took_and_tidy(&mut self, id: u64, emptied: Option<u64>) -> Outcome {
+        emptied.into_iter().for_each(|number| self.log.unlink(number));
+        if self.until_check == 0 {
+            self.give_back();
+        }
         Outcome::took(id)
     }
 
@@ -287,8 +209,8 @@ impl<E: Effort> Hybrid<E> {
     #[cold]
     #[inline(never)]
     fn block_ended(&mut self) -> Outcome {
-        let has_room = self.log.make_room().is_ok();
-        self.set_gate(NO_ROOM, !has_room);
+        _ = self.log.make_room();
+        self.set_gates();
         Outcome::QUEUED
     }
 
@@ -305,10 +227,9 @@ impl<E: Effort> Hybrid<E> {
         let (found, compared) = self.table.find(key);
         self.effort.examined(Queue::Posted, if self.posted_len() > 0 { compared } else { 0 });
         let exact = found.filter(|&at| self.table.slot(at).queue() == POSTED);
-        let before = exact.map_or(u64::MAX, |at| self.table.first(at).number);
-        let id = match self.wildcards.find(key, before, &mut self.effort) {
-            Some(place) => {
-                let id = self.wildcards.take(place);
+        let before = exact.map_or(u64::MAX, |at| self.table.first(at).entry.number);
+        let id = match self.wildcards.take(key, before, &mut self.effort) {
+            Some(id) => {
                 self.left_wildcards();
                 id
             }

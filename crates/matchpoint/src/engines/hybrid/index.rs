@@ -1,15 +1,18 @@
 //! Indexes of unexpected messages: one for each wildcard class of searches that scan far.
 //!
-//! An index holds the messages up to a number, under the keys that the class leaves of them. A search looks up its index, then
-//! scans the [log](super::log) from that number on, and then adds a limited number of messages to the index. So repeated searches
+//! An index holds the messages up to an age, under the keys that the class leaves of them. A search looks up its index, then
+//! scans the [log](super::log) from that age on, and then adds a limited number of messages to the index. So repeated searches
 //! of a class cost one lookup. Arrivals and exact receives never visit an
 //! index: messages that no longer wait are removed when a search meets them.
+//!
+//! The operating system provides the memory of a new table page by page, at the first write. This takes longer than to add messages, so
+//! the first searches only write to pages.
 
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
-use super::log::{Log, Position};
+use super::log::Log;
 use super::row::UNEXPECTED;
-use super::table::Table;
+use super::table::ClassTable;
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
@@ -18,92 +21,65 @@ const SHORT_SCAN: u64 = 256;
 /// Classes with an index.
 const INDEXES: usize = 4;
 
-/// Messages that the first search of a class adds to its index, and each later one; and how many more, at most, after a long scan.
-const STEPS: [u64; 2] = [256, 512];
-const MORE: u64 = 512;
-/// A message costs as much as so many more, if the table moves slots to add it, or if its slot is in a page of memory that was not
-/// used yet.
-const MOVE: u64 = 256;
-const PAGE: u64 = 48;
-/// Slots in a page.
-const PAGE_SLOTS: usize = 128;
+/// Messages that a search adds to its index. If the table moves slots to add one, it costs as much as so many more.
+const STEP: usize = 1024;
+const MOVE: usize = 256;
+/// Slots of a new table to whose pages one search writes: twelve pages.
+const TOUCHED: usize = 12 * 128;
+
+/// With fewer messages an index has more room for each.
+const FEW: usize = 1 << 14;
 
 /// Entries of messages that no longer wait, which a search removes at most.
 const STALE: usize = 512;
 
 struct Index {
-    class: Class,
     /// The id of an entry is the number of a message, its number the age. Some of them no longer wait.
-    table: Table,
-    /// All messages that wait before this position are in the table.
-    end: Position,
-    /// Whether a search used it since the last call of [`Indexes::give_back`].
+    messages: ClassTable,
+    /// All waiting messages of lower ages are in the table.
+    end: u64,
+    /// Slots of the first table to whose pages no search has written yet.
+    untouched: usize,
+    /// Whether a search used it since the last call of [`Indexes::shrink`].
     is_used: bool,
 }
 
 impl Index {
-    /// An index for so many messages. Its table would have to move many slots while it catches up, if it began small.
-    fn new(class: Class, hashing: Hashing, messages: usize) -> Self {
-        Index { class, table: Table::with_room(hashing, messages), end: Position::START, is_used: true }
-    }
-
-    /// The first message under a key that waits, or the position from which the log must be searched. If the message `is_taken`, its
+    /// The first message under a key that waits, or the age from which the log must be searched. If the message `is_taken`, its
     /// entry is removed.
     #[inline]
-    fn first<E: Effort>(
-        &mut self,
-        key: Key,
-        is_taken: bool,
-        log: &Log,
-        effort: &mut E,
-    ) -> Result<u64, Position> {
-        if is_taken {
-            if let Some(Entry { id: number, number: age }) = self.table.take_at_home(key, UNEXPECTED) {
-                self.table.len -= 1;
-                effort.examined(Queue::Unexpected, 1);
-                if log.waits(number, age) {
-                    return Ok(number);
-                }
-            }
-        }
+    fn first<E: Effort>(&mut self, key: Key, is_taken: bool, log: &Log, effort: &mut E) -> Result<u64, u64> {
         for _ in 0..STALE {
-            let (found, compared) = self.table.find(key);
+            let (found, compared) = self.messages.find(key);
             effort.examined(Queue::Unexpected, compared);
             let Some(at) = found else { return Err(self.end) };
-            let Entry { id: number, number: age } = self.table.first(at);
+            let Entry { id: number, number: age } = self.messages.table.first(at).entry;
             let waits = log.waits(number, age);
             if !waits || is_taken {
-                self.table.pop(at);
-                self.table.len -= 1;
+                self.messages.pop(at);
             }
             if waits {
                 return Ok(number);
             }
         }
-        Err(Position::START)
+        Err(0)
     }
 
-    /// The cost of another message, more than one. The fewer entries, the more pages were not used yet.
-    fn extra_cost(&self) -> u64 {
-        if !self.table.is_ready() {
-            return MOVE;
+    /// Adds the next messages.
+    fn extend(&mut self, log: &Log) -> Result<(), Refused> {
+        if self.untouched > 0 {
+            self.untouched = self.untouched.saturating_sub(TOUCHED);
+            self.messages.table.touch(self.untouched, TOUCHED);
+            return Ok(());
         }
-        let per_page = self.table.len * PAGE_SLOTS / self.table.slots_len();
-        PAGE.checked_shr(per_page as u32).unwrap_or(0)
-    }
-
-    /// Adds the next `count` messages, or fewer if they cost more.
-    fn extend(&mut self, count: u64, log: &Log) -> Result<(), Refused> {
-        let mut left = count;
-        for (number, at) in log.messages_from(self.end) {
-            if left == 0 {
+        let mut cost = 0;
+        for (number, age) in log.messages_from(self.end) {
+            cost += if self.messages.table.is_ready() { 1 } else { MOVE };
+            if cost > STEP {
                 break;
             }
-            let entry = Entry { id: number, number: at.age };
-            self.table.add(self.class.masked(log.key(number)), UNEXPECTED, entry)?;
-            self.table.len += 1;
-            self.end = Position { age: at.age + 1, ..at };
-            left = left.saturating_sub(1 + self.extra_cost());
+            self.messages.add(log.key(number), Entry { id: number, number: age })?;
+            self.end = age + 1;
         }
         Ok(())
     }
@@ -112,13 +88,12 @@ impl Index {
 /// See the [module's documentation](self).
 pub(super) struct Indexes {
     all: Vec<Index>,
-    retired: Retired,
     hashing: Hashing,
 }
 
 impl Indexes {
     pub(super) fn new(hashing: Hashing) -> Self {
-        Indexes { all: Vec::new(), retired: Retired::default(), hashing }
+        Indexes { all: Vec::new(), hashing }
     }
 
     /// The number of the first message that a pattern accepts. If it `is_taken`, the caller takes it.
@@ -130,95 +105,69 @@ impl Indexes {
         log: &Log,
         effort: &mut E,
     ) -> Option<u64> {
-        self.retired.free_some();
-        let place = self.all.iter().position(|index| index.class == pattern.class);
-        let mut from = Position::START;
-        if let Some(place) = place {
-            let index = &mut self.all[place];
-            index.is_used = true;
-            match index.first(pattern.key, is_taken, log, effort) {
+        let nth = self.all.iter().position(|index| index.messages.class == pattern.class);
+        let mut from = 0;
+        if let Some(nth) = nth {
+            self.all[nth].is_used = true;
+            match self.all[nth].first(pattern.key, is_taken, log, effort) {
                 Ok(number) => return Some(number),
-                Err(position) => from = position,
+                Err(age) => from = age,
             }
         }
         let (found, compared) = log.search(pattern, from);
         effort.examined(Queue::Unexpected, compared);
-        if compared > SHORT_SCAN * (1 + self.all.len() as u64) || place.is_some() && compared > 0 {
-            self.extend(place, pattern.class, compared, log);
+        if compared > SHORT_SCAN * (1 + self.all.len() as u64) || nth.is_some() && compared > 0 {
+            self.extend(nth, pattern.class, log);
         }
         found
     }
 
     #[inline(never)]
-    fn extend(&mut self, place: Option<usize>, class: Class, compared: u64, log: &Log) {
-        let Some(place) = place.or_else(|| self.begin(class, log.len())) else { return };
-        let index = &mut self.all[place];
+    fn extend(&mut self, nth: Option<usize>, class: Class, log: &Log) {
+        let Some(nth) = nth.or_else(|| self.begin(class, log.len())) else { return };
         // Without memory the index stays behind.
-        _ = index.extend(STEPS[usize::from(index.end.age > 0)] + MORE.min(compared / 2), log);
-        if index.table.len > 2 * log.len() + 1024 {
-            self.remove(place);
-        }
+        _ = self.all[nth].extend(log);
     }
 
-    /// A new index, unless there are many.
+    /// A new index, unless there are many. Its table has room for so many messages: it would have to move many slots if it began
+    /// small. A table of few messages has more room, as it grows [early](super::growth).
     fn begin(&mut self, class: Class, messages: usize) -> Option<usize> {
         if self.all.len() == INDEXES || self.all.try_reserve(1).is_err() {
             return None;
         }
-        self.all.push(Index::new(class, self.hashing, messages));
+        let mut index = Index {
+            messages: ClassTable::new(class, UNEXPECTED, self.hashing),
+            end: 0,
+            untouched: 0,
+            is_used: true,
+        };
+        _ = index.messages.table.reserve(if messages < FEW { 2 * messages } else { messages });
+        index.untouched = index.messages.table.slots_len();
+        self.all.push(index);
         Some(self.all.len() - 1)
     }
 
-    fn remove(&mut self, place: usize) {
-        self.retired.add(self.all.swap_remove(place).table);
-    }
-
-    /// A message got another key, at its age. Without memory an index that would have to have it is removed.
-    pub(super) fn message_renamed(&mut self, key: Key, number: u64, age: u64) {
-        for place in (0..self.all.len()).rev() {
-            let index = &mut self.all[place];
-            if index.class.source != 0 || age >= index.end.age {
-                continue;
-            }
-            let (key, entry) = (index.class.masked(key), Entry { id: number, number: age });
-            let added = index.table.add_in_order(key, UNEXPECTED, entry, |age| age);
-            index.table.len += 1;
-            if added.is_err() {
-                self.remove(place);
-            }
+    /// A message got another source. No search uses the indexes of sources any more, so a later check removes them.
+    pub(super) fn source_changed(&mut self) {
+        for index in self.all.iter_mut().filter(|index| index.messages.class.source == 0) {
+            index.messages.class = Class::EXACT;
         }
     }
 
-    /// All blocks left the log.
-    pub(super) fn forget_blocks(&mut self) {
-        self.all.iter_mut().for_each(|index| index.end.block = Position::START.block);
-    }
-
-    /// A block left the log.
-    pub(super) fn block_left(&mut self, block: u32, before: u32) {
-        for index in self.all.iter_mut().filter(|index| index.end.block == block) {
-            index.end.block = before;
-        }
-    }
-
-    /// Frees some memory of removed indexes.
-    pub(super) fn tidy(&mut self) {
-        self.retired.free_some();
-    }
-
-    /// Removes the indexes that no search has used since the last call.
-    pub(super) fn give_back(&mut self) {
-        for place in (0..self.all.len()).rev() {
-            if !std::mem::take(&mut self.all[place].is_used) {
-                self.remove(place);
+    /// Removes the indexes that no search has used since the last call, and those with many entries that no longer wait.
+    pub(super) fn shrink(&mut self, messages: usize, retired: &mut Retired) {
+        for nth in (0..self.all.len()).rev() {
+            let index = &mut self.all[nth];
+            if !std::mem::take(&mut index.is_used) || index.messages.len > 2 * messages + 1024 {
+                retired.add(self.all.swap_remove(nth).messages.table);
             }
         }
     }
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        let tables: u64 = self.all.iter().map(|index| index.table.bytes()).sum();
-        tables + self.retired.bytes() + (self.all.capacity() * size_of::<Index>()) as u64
+        let tables: u64 = self.all.iter().map(|index| index.messages.table.bytes()).sum();
+        tables + (self.all.capacity() * size_of::<Index>()) as u64
     }
 
     /// Number of indexes.

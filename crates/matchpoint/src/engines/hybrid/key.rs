@@ -10,7 +10,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 /// The field order of slots keeps the compiler from loading both words at once, which a processor cannot forward from two
 /// stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Key {
+pub struct Key {
     /// A [`Pair`].
     pub(super) pair: u64,
     pub(super) tag: u64,
@@ -19,7 +19,7 @@ pub(super) struct Key {
 /// An entry of a queue: its id and its number. The number of a posted receive is its age. That of an unexpected message is its place in
 /// the [log](super::log), which has the age. In an [index](super::index) the id is the place, and the number is the age.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Entry {
+pub struct Entry {
     pub(super) id: u64,
     pub(super) number: u64,
 }
@@ -48,7 +48,7 @@ impl Key {
 
 /// A wildcard class: which fields of a key a receive leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Class {
+pub struct Class {
     /// Bits of the tag that the receive ignores.
     pub(super) ignore: u64,
     /// [`ANY`] if the receive accepts any source, else 0. Its type differs from that of `ignore`, so that the compiler does
@@ -69,7 +69,7 @@ impl Class {
 
 /// What a receive or a probe accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Pattern {
+pub struct Pattern {
     /// [Masked](Class::masked) by the class.
     pub(super) key: Key,
     pub(super) class: Class,

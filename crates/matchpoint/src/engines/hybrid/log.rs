@@ -26,15 +26,13 @@ pub(super) const LANE: u64 = LANES as u64;
 /// No block.
 const NONE: u32 = u32::MAX;
 /// Blocks that a call frees at most.
-const STEP: usize = 32;
+const STEP: usize = 512;
 
 /// Aligned: a kernel loads whole cache lines.
 #[repr(align(64))]
 pub(super) struct Block {
-    pub(super) lows: [u32; LANES],
-    pub(super) highs: [u32; LANES],
-    pub(super) sources: [u32; LANES],
-    pub(super) contexts: [u32; LANES],
+    /// Tags, lower and upper half; sources; contexts.
+    pub(super) columns: [[u32; LANES]; 4],
     /// The age of the message in lane 0.
     age: u64,
     /// Neighbours in the list.
@@ -43,40 +41,21 @@ pub(super) struct Block {
 }
 
 impl Block {
-    const EMPTY: Block = Block {
-        lows: [0; LANES],
-        highs: [0; LANES],
-        sources: [0; LANES],
-        contexts: [0; LANES],
-        age: 0,
-        before: NONE,
-        next: NONE,
-    };
+    const EMPTY: Block = Block { columns: [[0; LANES]; 4], age: 0, before: NONE, next: NONE };
 
     #[inline(always)]
-    fn set(&mut self, lane: usize, key: Key) {
-        (self.lows[lane], self.highs[lane]) = (key.tag as u32, (key.tag >> 32) as u32);
-        (self.sources[lane], self.contexts[lane]) = (key.pair as u32, (key.pair >> 32) as u32);
+    fn set(&mut self, lane: usize, Key { pair, tag }: Key) {
+        let words = [tag as u32, (tag >> 32) as u32, pair as u32, (pair >> 32) as u32];
+        for (column, word) in self.columns.iter_mut().zip(words) {
+            column[lane] = word;
+        }
     }
 
     #[inline(always)]
     pub(super) fn key(&self, lane: usize) -> Key {
-        Key {
-            pair: u64::from(self.contexts[lane]) << 32 | u64::from(self.sources[lane]),
-            tag: u64::from(self.highs[lane]) << 32 | u64::from(self.lows[lane]),
-        }
+        let [low, high, source, context] = self.columns.each_ref().map(|column| u64::from(column[lane]));
+        Key { pair: context << 32 | source, tag: high << 32 | low }
     }
-}
-
-/// A place in the order of arrival: an age, and a block in the list with messages of that age or less, if there is one.
-#[derive(Clone, Copy)]
-pub(super) struct Position {
-    pub(super) block: u32,
-    pub(super) age: u64,
-}
-
-impl Position {
-    pub(super) const START: Position = Position { block: NONE, age: 0 };
 }
 
 /// See the [module's documentation](self).
@@ -92,12 +71,9 @@ pub(super) struct Log {
     waiting: Vec<u64>,
     /// One block each, or none if its memory was freed.
     blocks: Vec<Vec<Block>>,
-    /// The blocks that are not in the list. The first `freed` of them have no memory.
+    /// The blocks that are not in the list. The first `freed` have no memory.
     unused: Vec<u32>,
     freed: usize,
-    /// The most blocks in the list since the last call of [`give_back`](Self::give_back), and before it: so many keep their memory.
-    most: usize,
-    kept: usize,
     first: u32,
     last: u32,
     /// The age of the first message in the next block.
@@ -112,8 +88,6 @@ impl Log {
             blocks: Vec::new(),
             unused: Vec::new(),
             freed: 0,
-            most: 0,
-            kept: usize::MAX,
             first: NONE,
             last: NONE,
             mark: UNEXPECTED,
@@ -139,6 +113,11 @@ impl Log {
     /// The age of the next message.
     pub(super) fn next_age(&self) -> u64 {
         if self.has_room() { self.age - LANE + self.next() % LANE } else { self.age }
+    }
+
+    #[inline(always)]
+    fn block(&self, block: u64) -> Option<&Block> {
+        self.blocks.get(block as usize)?.first()
     }
 
     #[inline(always)]
@@ -170,22 +149,14 @@ impl Log {
         self.has_room()
     }
 
-    /// Makes room for the next message.
+    /// Makes room for the next message: appends a block to the list.
     #[inline(never)]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
-        if !self.has_room() {
-            let block = self.allocate()?;
-            self.mark = (u64::from(block) * LANE) << NUMBER | UNEXPECTED;
-            self.end = (u64::from(block) + 1) * LANE;
+        if self.has_room() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Appends a block to the list.
-    fn allocate(&mut self) -> Result<u32, Refused> {
         self.reserve(1)?;
         let block = self.unused.pop().expect("a block is reserved");
-        self.most = self.most.max(self.used());
         let before = std::mem::replace(&mut self.last, block);
         match self.block_mut(before.into()) {
             Some(before) => before.next = block,
@@ -195,7 +166,9 @@ impl Log {
         (added.age, added.before, added.next) = (self.age, before, NONE);
         self.waiting[block as usize] = u64::MAX;
         self.age += LANE;
-        Ok(block)
+        self.mark = (u64::from(block) * LANE) << NUMBER | UNEXPECTED;
+        self.end = (u64::from(block) + 1) * LANE;
+        Ok(())
     }
 
     /// Makes room for so many messages, in blocks that are not in the list.
@@ -213,9 +186,7 @@ impl Log {
             self.waiting.try_reserve(1)?;
             // So that every block can leave the list without memory.
             self.unused.try_reserve(self.blocks.len() + 1)?;
-            self.unused.push(self.blocks.len() as u32);
-            let last = self.unused.len() - 1;
-            self.unused.swap(0, last);
+            self.unused.insert(0, self.blocks.len() as u32);
             self.blocks.push(Vec::new());
             self.waiting.push(0);
             self.freed = 1;
@@ -227,10 +198,18 @@ impl Log {
         Ok(())
     }
 
-    /// The message of that number was taken. Returns whether its block [has to leave](Self::unlink).
+    /// The message of that number was taken.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, number: u64) {
+        if self.clear(number) {
+            self.unlink(number);
+        }
+    }
+
+    /// The same. Returns whether its block is to be [unlinked](Self::unlink).
     #[inline(always)]
     #[must_use]
-    pub(super) fn remove(&mut self, number: u64) -> bool {
+    pub(super) fn clear(&mut self, number: u64) -> bool {
         self.len -= 1;
         self.waiting.get_mut((number / LANE) as usize).is_some_and(|waiting| {
             *waiting &= !(1 << (number % LANE));
@@ -238,9 +217,10 @@ impl Log {
         })
     }
 
-    /// Takes the block of a message from the list. Returns it and the block before.
-    pub(super) fn unlink(&mut self, number: u64) -> (u32, u32) {
-        let block = (number / LANE) as u32;
+    /// Takes the block of a message from the list.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn unlink(&mut self, number: u64) {
         let Block { before, next, .. } = *self.place(number).0;
         match self.block_mut(before.into()) {
             Some(before) => before.next = next,
@@ -250,48 +230,34 @@ impl Log {
             Some(next) => next.before = before,
             None => self.last = before,
         }
-        self.unused.push(block);
-        (block, before)
+        self.unused.push((number / LANE) as u32);
     }
 
-    /// Number of blocks in the list.
-    fn used(&self) -> usize {
-        self.blocks.len() - self.unused.len()
-    }
-
-    /// Blocks that were not needed since the last call may be [freed](Self::free_some).
-    #[cold]
-    pub(super) fn give_back(&mut self) {
-        (self.kept, self.most) = (self.most + 1, self.used());
-    }
-
-    /// Frees some blocks that [may be freed](Self::give_back), but not those for `reserved` messages.
-    #[cold]
-    pub(super) fn free_some(&mut self, reserved: usize) {
-        let with_memory = self.blocks.len() - self.freed;
-        let unused = (self.unused.len() - self.freed).saturating_sub(reserved.div_ceil(LANES));
-        let count = with_memory.saturating_sub(self.kept).min(unused).min(STEP);
+    /// Frees blocks that `messages` messages do not need, at most [`STEP`].
+    pub(super) fn shrink(&mut self, messages: usize) {
+        let spare = self.unused.len() - self.freed;
+        let count = spare.saturating_sub(messages.div_ceil(LANES) + 1).min(STEP);
         for &block in &self.unused[self.freed..][..count] {
             self.blocks[block as usize] = Vec::new();
         }
         self.freed += count;
+        if messages == 0 && count < STEP && self.blocks.len() > STEP {
+            self.release();
+        }
     }
 
-    /// Whether the log has many blocks, most without memory, and no message.
-    pub(super) fn is_idle(&self) -> bool {
-        self.len == 0 && self.blocks.len() > 2 * STEP && self.blocks.len() - self.freed <= STEP
-    }
-
-    /// Frees all memory, if no message waits. Numbers begin anew: nothing may remember a block.
+    /// Frees all memory, if no message waits. Numbers begin anew, ages do not.
     pub(super) fn release(&mut self) {
-        *self = Log { age: self.age, ..Log::new(self.kernel) };
+        if self.len == 0 {
+            *self = Log { age: self.age, ..Log::new(self.kernel) };
+        }
     }
 
     /// Whether a message that had that number and that age waits.
     #[inline(always)]
     pub(super) fn waits(&self, number: u64, age: u64) -> bool {
         let (place, lane) = ((number / LANE) as usize, number % LANE);
-        let block = self.blocks.get(place).and_then(|block| block.first());
+        let block = self.block(number / LANE);
         block.is_some_and(|block| block.age + lane == age) && self.waiting[place] >> lane & 1 != 0
     }
 
@@ -315,31 +281,40 @@ impl Log {
         }
     }
 
-    /// The blocks from a position on, and bits of the messages that wait in each.
+    /// The blocks with messages of an age and more, and bits of the messages that wait in each.
     #[inline(always)]
-    pub(super) fn blocks_from(&self, from: Position) -> impl Iterator<Item = (u32, &Block, u64)> {
-        let mut next = if from.block == NONE { self.first } else { from.block };
+    pub(super) fn blocks_from(&self, age: u64) -> impl Iterator<Item = (u32, &Block, u64)> {
+        let mut next = self.block_of(age);
         // Of the last block some lanes may be free.
         let (open, arrived) =
             if self.has_room() { (self.next() / LANE, self.next() % LANE) } else { (u64::MAX, 0) };
         std::iter::from_fn(move || {
             let number = next;
-            let block = self.blocks.get(number as usize)?.first()?;
+            let block = self.block(number.into())?;
             next = block.next;
             let after = if u64::from(number) == open { u64::MAX << arrived } else { 0 };
-            let since =
-                u64::MAX.checked_shl(from.age.saturating_sub(block.age).min(LANE) as u32).unwrap_or(0);
+            let since = u64::MAX.checked_shl(age.saturating_sub(block.age).min(LANE) as u32).unwrap_or(0);
             Some((number, block, self.waiting[number as usize] & since & !after))
         })
     }
 
-    /// The numbers and positions of the messages that wait, from a position on.
-    pub(super) fn messages_from(&self, from: Position) -> impl Iterator<Item = (u64, Position)> {
-        self.blocks_from(from).flat_map(|(number, block, waiting)| {
-            each(waiting).map(move |lane| {
-                let age = block.age + u64::from(lane);
-                (u64::from(number) * LANE + u64::from(lane), Position { block: number, age })
-            })
+    /// The first block with messages of an age and more. O(1) for age 0, else O(blocks from there on).
+    fn block_of(&self, age: u64) -> u32 {
+        let mut number = if age == 0 { NONE } else { self.last };
+        while let Some(block) = self.block(number.into()) {
+            if block.age <= age {
+                return number;
+            }
+            number = block.before;
+        }
+        self.first
+    }
+
+    /// The numbers and ages of the messages that wait, from an age on.
+    pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (u64, u64)> {
+        self.blocks_from(age).flat_map(|(number, block, waiting)| {
+            let lanes = each(waiting).map(u64::from);
+            lanes.map(move |lane| (u64::from(number) * LANE + lane, block.age + lane))
         })
     }
 

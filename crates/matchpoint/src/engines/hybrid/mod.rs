@@ -14,7 +14,7 @@
 //! * A receive and a message with the same key match, so a key has entries in one queue only: the lookup that finds nothing to take
 //!   has found the place to wait. In the common case a call touches one cache line of the table (`table.rs`, `row.rs`).
 //! * Duplicates are in a ring of blocks of 14 (`duplicates.rs`).
-//! * Up to eight posted receives with wildcards are in a list. More are in a table of their class; an arrival looks up its key in the
+//! * Up to eight posted receives with wildcards are in a list. More are in a table of their class. An arrival looks up its key in the
 //!   table of each class with receives, and takes the oldest receive (`wildcards.rs`).
 //! * Unexpected messages are also in the log (`log.rs`). A wildcard search scans the log with SIMD. A search that scans more than
 //!   256 messages begins an index (`index.rs`). Arrivals and exact receives do not visit indexes.
@@ -27,7 +27,7 @@
 //! * A mark is a number, a count of keys that passed the slot, and four flags. 0: the slot is free, and no search goes on behind it.
 //! * While `gate` is 0, a slot decides every exact call: the table has one row, the log has room, no wildcard is posted, no hint can refuse.
 //! * Calls that add a key or take a receive slowly move slots. Addresses of slots are valid within one call.
-//! * An index has all messages before its position. The log reports each block that leaves the list, and a restart.
+//! * An index has all messages of lower ages than its `end`. Ages are never used again, so an index remembers no block.
 //! * `posted` and `log.len` count the entries of both queues. `wildcards.len` counts those receives a second time.
 //!
 //! The hash function is keyed with seeds drawn once per process: a peer that does not know them has no known way to choose colliding
@@ -74,6 +74,7 @@ use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
 use crate::upkeep;
+use growth::Retired;
 use index::Indexes;
 use key::{Class, Hashing, Key, Pattern};
 use log::Log;
@@ -143,6 +144,7 @@ pub struct Hybrid<E: Effort = ()> {
     log: Log,
     wildcards: Wildcards,
     indexes: Indexes,
+    retired: Retired,
     /// A search without a match: the pattern, and the mark or age of the next entry of the searched queue. While the next entry is
     /// the same, another search for the pattern finds nothing.
     missed: (Pattern, u64),
@@ -166,6 +168,7 @@ impl<E: Effort> Hybrid<E> {
             log: Log::new(kernel),
             wildcards: Wildcards::new(hashing),
             indexes: Indexes::new(hashing),
+            retired: Retired::default(),
             hints: HintTable::default(),
             peak_bytes: 0,
             effort: E::default(),
@@ -177,48 +180,42 @@ impl<E: Effort> Hybrid<E> {
         [&self.posted, &self.log.len]
     }
 
-    #[inline]
-    fn set_gate(&mut self, bit: u8, is_set: bool) {
-        self.gate = self.gate & !bit | if is_set { bit } else { 0 };
-    }
-
     /// Number of posted receives and unexpected messages.
     #[inline]
     fn entries(&self) -> usize {
         self.posted_len() + self.unexpected_len()
     }
 
+    /// A key and its hash, which a place can have.
     #[inline(always)]
-    fn hashed(&self, key: Key) -> Hashed {
-        (key, self.table.hash(key))
+    fn hashed(&self, key: Key, place: Place) -> Hashed {
+        (key, if place.0 & HASHED != 0 { place.0 } else { self.table.hash(key) })
     }
 
-    /// The same with the hash of a place, if there is one.
-    #[inline(always)]
-    fn placed(&self, key: Key, place: Place) -> Hashed {
-        if place.0 & HASHED != 0 { (key, place.0) } else { self.hashed(key) }
-    }
-
+    /// After calls that can move slots.
+    #[inline]
     fn set_gates(&mut self) {
-        self.set_gate(HINTED, self.hints.can_refuse());
-        self.set_gate(WILD, self.wildcards.len() > 0);
-        self.set_gate(NO_ROOM, !self.log.has_room());
-        self.set_gate(MOVING, !self.table.is_ready());
+        let gate = |bit, is_set| if is_set { bit } else { 0 };
+        self.gate = gate(HINTED, self.hints.can_refuse())
+            | gate(WILD, self.wildcards.len() > 0)
+            | gate(NO_ROOM, !self.log.has_room())
+            | gate(MOVING, !self.table.is_ready());
+        if self.gate & MOVING != 0 {
+            self.note_peak();
+        }
     }
 
-    /// Where the message is that a probe would return.
-    fn find_message(&mut self, selector: &Selector, is_taken: bool) -> Option<At> {
-        self.hints.admit(selector).ok()?;
+    /// Where the message is that a receive with this pattern takes.
+    fn find_message(&mut self, pattern: &Pattern, is_taken: bool) -> Option<At> {
         if self.log.len() == 0 {
             return None;
         }
-        let pattern = Pattern::of(selector);
         let key = if pattern.class == Class::EXACT {
             pattern.key
-        } else if let Some(number) = self.indexes.find(&pattern, is_taken, &self.log, &mut self.effort) {
+        } else if let Some(number) = self.indexes.find(pattern, is_taken, &self.log, &mut self.effort) {
             self.log.key(number)
         } else {
-            self.missed = (pattern, self.log.next_age());
+            self.missed = (*pattern, self.log.next_age());
             return None;
         };
         let (at, compared) = self.table.find(key);
@@ -230,7 +227,7 @@ impl<E: Effort> Hybrid<E> {
     #[inline]
     fn take_message(&mut self, at: At) -> u64 {
         let entry = self.table.pop(at);
-        self.message_left(entry.number);
+        self.log.remove(entry.number);
         self.entry_left();
         entry.id
     }
@@ -289,7 +286,7 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn reserve(&mut self, entries: usize) -> Result<(), Refused> {
-        (self.reserved, self.table.duplicates.kept) = (0, 0);
+        self.reserved = 0;
         let reserved = if entries == 0 { Ok(()) } else { self.reserve_memory(entries) };
         self.set_gates();
         reserved
@@ -300,12 +297,14 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let at = self.find_message(selector, false)?;
-        Some(MsgId(self.table.first(at).id))
+        self.hints.admit(selector).ok()?;
+        let at = self.find_message(&Pattern::of(selector), false)?;
+        Some(MsgId(self.table.first(at).entry.id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let at = self.find_message(selector, true)?;
+        self.hints.admit(selector).ok()?;
+        let at = self.find_message(&Pattern::of(selector), true)?;
         Some(MsgId(self.take_message(at)))
     }
 
@@ -355,8 +354,11 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
-        let entries_bytes =
-            self.table.bytes() + self.log.bytes() + self.wildcards.bytes() + self.indexes.bytes();
+        let entries_bytes = self.table.bytes()
+            + self.log.bytes()
+            + self.wildcards.bytes()
+            + self.indexes.bytes()
+            + self.retired.bytes();
         let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes);
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }

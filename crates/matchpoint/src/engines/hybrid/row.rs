@@ -77,27 +77,6 @@ impl Slot {
         self.tag == key.tag && self.pair == key.pair && self.is_used()
     }
 
-    #[inline(always)]
-    pub(super) fn is_passed(&self) -> bool {
-        self.mark & PASSED != 0
-    }
-
-    /// A displaced key passes the slot from now on.
-    #[inline]
-    pub(super) fn add_passing(&mut self) {
-        if self.mark & PASSED != PASSED {
-            self.mark += PASSED_ONCE;
-        }
-    }
-
-    /// A displaced key no longer passes the slot.
-    #[inline]
-    pub(super) fn remove_passing(&mut self) {
-        if self.mark & PASSED != PASSED {
-            self.mark -= PASSED_ONCE;
-        }
-    }
-
     /// The flag of the queue of its entries.
     #[inline(always)]
     pub(super) fn queue(&self) -> u64 {
@@ -254,16 +233,12 @@ impl Row {
         unsafe { at.0.as_mut() }
     }
 
-    /// A slot and the next one.
-    #[inline(always)]
-    pub(super) fn two_slots(&mut self, at: At) -> [&mut Slot; 2] {
-        let next = self.next(at);
-        // SAFETY: both are slots, and they differ, because a row has more than one.
-        unsafe { [&mut *at.0.as_ptr(), &mut *next.0.as_ptr()] }
-    }
-
     /// The slot that holds a key, and how many keys were compared. O(1) expected.
+    #[inline]
     pub(super) fn find(&self, key: Key, hash: u64) -> (Option<At>, u64) {
+        if self.is_none() {
+            return (None, 0);
+        }
         let first = self.first(hash);
         let (mut at, mut compared) = (first, 0);
         loop {
@@ -273,13 +248,14 @@ impl Row {
                 return (Some(at), compared);
             }
             at = self.next(at);
-            if !slot.is_passed() || at == first {
+            if slot.mark & PASSED == 0 || at == first {
                 return (None, compared);
             }
         }
     }
 
     /// Adds a key, which the row does not have, and returns whether a slot was free.
+    #[inline]
     pub(super) fn insert(&mut self, key: Key, hash: u64, id: u64, mark: u64) -> bool {
         let home = self.home(hash);
         let mut at = home;
@@ -294,7 +270,7 @@ impl Row {
         if at != home {
             slot.mark |= DISPLACED;
             self.displaced += 1;
-            self.pass(home, at, Slot::add_passing);
+            self.pass(home, at, PASSED_ONCE);
         }
         true
     }
@@ -304,14 +280,19 @@ impl Row {
     pub(super) fn remove(&mut self, at: At, hash: u64) {
         if self.slot(at).mark & DISPLACED != 0 {
             self.displaced -= 1;
-            self.pass(self.first(hash), at, Slot::remove_passing);
+            self.pass(self.first(hash), at, PASSED_ONCE.wrapping_neg());
         }
         self.slot_mut(at).clear();
     }
 
-    fn pass(&mut self, mut at: At, to: At, each: fn(&mut Slot)) {
+    /// Adds to the counts of keys that pass the slots between two slots.
+    #[inline(always)]
+    fn pass(&mut self, mut at: At, to: At, change: u64) {
         while at != to {
-            each(self.slot_mut(at));
+            let slot = self.slot_mut(at);
+            if slot.mark & PASSED != PASSED {
+                slot.mark = slot.mark.wrapping_add(change);
+            }
             at = self.next(at);
         }
     }

@@ -1,13 +1,13 @@
 //! The search of the log, 64 messages at a time.
 
 use super::key::{Class, Pattern};
-use super::log::{Block, LANE, Log, Position};
+use super::log::{Block, LANE, Log};
 use crate::scan::{Lanes, Search};
 
 impl Log {
-    /// The first message from a position on that a pattern accepts, and how many were compared.
+    /// The first message of an age or more that a pattern accepts, and how many were compared.
     #[inline]
-    pub(super) fn search(&self, pattern: &Pattern, from: Position) -> (Option<u64>, u64) {
+    pub(super) fn search(&self, pattern: &Pattern, from: u64) -> (Option<u64>, u64) {
         let mut scan = Scan { log: self, pattern, from, compared: 0 };
         let found = if self.len > 0 { self.kernel.run(&mut scan) } else { None };
         (found, scan.compared)
@@ -18,7 +18,7 @@ impl Log {
 struct Scan<'a> {
     log: &'a Log,
     pattern: &'a Pattern,
-    from: Position,
+    from: u64,
     compared: u64,
 }
 
@@ -46,20 +46,21 @@ impl Search for Scan<'_> {
 /// The lanes of `hits` that a pattern may accept. Further columns are compared while several are left.
 #[inline(always)]
 fn candidates<L: Lanes>(lanes: L, block: &Block, pattern: &Pattern, mut hits: u64) -> u64 {
+    let [lows, highs, sources, contexts] = &block.columns;
     let Pattern { key, class: Class { source, ignore } } = *pattern;
     let (low, high) = (!ignore as u32, (!ignore >> 32) as u32);
     let has_several = |hits: u64| hits & hits.wrapping_sub(1) != 0;
     if low != 0 {
-        hits &= lanes.equal_32_under(&block.lows, low, key.tag as u32);
+        hits &= lanes.equal_32_under(lows, low, key.tag as u32);
     }
     if source == 0 && has_several(hits) {
-        hits &= lanes.equal_32(&block.sources, key.pair as u32);
+        hits &= lanes.equal_32(sources, key.pair as u32);
     }
     if high != 0 && has_several(hits) {
-        hits &= lanes.equal_32_under(&block.highs, high, (key.tag >> 32) as u32);
+        hits &= lanes.equal_32_under(highs, high, (key.tag >> 32) as u32);
     }
     if has_several(hits) {
-        hits &= lanes.equal_32(&block.contexts, (key.pair >> 32) as u32);
+        hits &= lanes.equal_32(contexts, (key.pair >> 32) as u32);
     }
     hits
 }

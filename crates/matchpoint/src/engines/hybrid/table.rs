@@ -1,17 +1,21 @@
 //! A hash table: a key has one entry, or a list of duplicates, in one of the two queues.
 
-use super::duplicates::{Duplicates, Link};
-use super::key::{Entry, Hashing, Key};
+use super::duplicates::{Block, Duplicates, Link};
+use super::key::{Class, Entry, Hashing, Key};
 use super::row::{DISPLACED, MANY, NEXT, QUEUES, Row, Slot};
 use crate::engine::Refused;
 
 pub(super) use super::row::At;
 
-/// One of the duplicates of a key: its block, and its place there; [`Link::NONE`] if the key has no duplicates.
+/// An entry and its place.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) block: Link,
-    pub(super) at: u64,
+pub(super) struct Found {
+    /// The slot of its key.
+    at: At,
+    /// The block of duplicates, or [`Link::NONE`], and the place there.
+    block: Link,
+    nth: u64,
+    pub(super) entry: Entry,
 }
 
 /// The outcome of [`Table::exchange`].
@@ -20,11 +24,12 @@ pub(super) enum Exchange<'a> {
     Vacant(&'a mut Slot),
     /// The only entry of the key, in the other queue, was taken.
     Took(Entry),
-    /// The slot has the key, and another case. Nothing was done.
-    Same,
-    /// The slot has another key. Nothing was done.
+    /// Another case. Nothing was done.
     Other,
 }
+
+/// An entry that was taken, or none if the entry of the call was queued.
+pub(super) type Exchanged = Option<Entry>;
 
 /// A key and its hash.
 pub(super) type Hashed = (Key, u64);
@@ -37,8 +42,6 @@ pub(super) struct Table {
     /// While the table grows or shrinks, the slots that have not moved to `row`, and their number.
     pub(super) old: Row,
     pub(super) left: usize,
-    /// Number of entries. The owner of the table counts them.
-    pub(super) len: usize,
     /// With more displaced keys the table grows.
     pub(super) most_displaced: usize,
     pub(super) duplicates: Duplicates,
@@ -47,7 +50,7 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(hashing: Hashing) -> Self {
         let duplicates = Duplicates::default();
-        Table { row: Row::none(), hashing, old: Row::none(), left: 0, len: 0, most_displaced: 0, duplicates }
+        Table { row: Row::none(), hashing, old: Row::none(), left: 0, most_displaced: 0, duplicates }
     }
 
     #[inline(always)]
@@ -75,10 +78,7 @@ impl Table {
         if slot.mark == 0 {
             return Exchange::Vacant(slot);
         }
-        if slot.tag == key.tag && slot.pair == key.pair {
-            if slot.mark & (QUEUES | MANY) != QUEUES ^ queue {
-                return Exchange::Same;
-            }
+        if slot.tag == key.tag && slot.pair == key.pair && slot.mark & (QUEUES | MANY) == QUEUES ^ queue {
             let entry = slot.entry();
             slot.clear();
             return Exchange::Took(entry);
@@ -89,104 +89,61 @@ impl Table {
     /// The same if the slot has the key and duplicates, unless a block begins or ends: returns the entry that was taken, or none once
     /// the entry is queued.
     #[inline(always)]
-    pub(super) fn exchange_duplicate(&mut self, home: At, queue: u64, entry: Entry) -> Option<Option<Entry>> {
-        let slot = self.slot(home);
-        let state = slot.mark & (QUEUES | MANY);
-        if state == queue | MANY {
-            return self.duplicates.push(slot.head(), entry).then_some(None);
+    pub(super) fn exchange_duplicate(&mut self, of: Hashed, queue: u64, entry: Entry) -> Option<Exchanged> {
+        let (key, hash) = of;
+        let slot = self.slot(self.home(hash));
+        if !slot.has_many() || slot.tag != key.tag || slot.pair != key.pair {
+            return None;
         }
-        let head = (state & MANY != 0).then(|| slot.head())?;
+        let (head, is_same) = (slot.head(), slot.queue() == queue);
+        if is_same {
+            return self.duplicates.push(head, entry).then_some(None);
+        }
         self.duplicates[head].take_unless_last().map(Some)
     }
 
-    /// The same if the slot has another key, and the next slot decides, where most displaced keys are.
+    /// The same if the slot has another key, unless the key has entries in the same queue or duplicates, or the row is to grow.
     #[inline(always)]
-    pub(super) fn exchange_displaced(
-        &mut self,
-        key: Key,
-        home: At,
-        queue: u64,
-        entry: Entry,
-    ) -> Option<Option<Entry>> {
-        let row = &mut self.row;
-        let [first, next] = row.two_slots(home);
-        if first.is_passed() {
-            if next.tag == key.tag && next.pair == key.pair && next.mark & (QUEUES | MANY) == QUEUES ^ queue {
-                let found = next.entry();
-                next.clear();
-                first.remove_passing();
-                row.displaced -= 1;
-                return Some(Some(found));
-            }
-        } else if !next.is_used() {
-            next.fill(key, entry.id, (entry.number * NEXT) | queue | DISPLACED | next.mark);
-            first.add_passing();
-            row.displaced += 1;
-            return Some(None);
-        }
-        None
+    pub(super) fn exchange_displaced(&mut self, of: Hashed, queue: u64, entry: Entry) -> Option<Exchanged> {
+        let (key, hash) = of;
+        let Some(at) = self.row.find(key, hash).0 else {
+            let is_added = self.row.displaced < self.most_displaced
+                && self.row.insert(key, hash, entry.id, (entry.number * NEXT) | queue);
+            return is_added.then_some(None);
+        };
+        let slot = self.slot(at);
+        let found = (slot.mark & (QUEUES | MANY) == QUEUES ^ queue).then(|| slot.entry())?;
+        self.row.remove(at, hash);
+        Some(Some(found))
     }
 
-    /// The same in all cases: returns the entry that was taken, or none once the entry is queued.
+    /// The same in all cases, in a table with `len` entries.
     #[inline(never)]
     pub(super) fn exchange_slowly(
         &mut self,
         key: Key,
         queue: u64,
         entry: Entry,
-    ) -> Result<Option<Entry>, Refused> {
+        len: usize,
+    ) -> Result<Exchanged, Refused> {
         self.move_some();
         match self.find(key).0 {
             Some(at) if self.slot(at).queue() != queue => Ok(Some(self.pop(at))),
             Some(at) => self.push(at, entry).map(|()| None),
-            None => self.insert(key, queue, entry).map(|()| None),
+            None => self.insert(key, queue, entry, len).map(|()| None),
         }
-    }
-
-    /// Takes the oldest entry of a key in a queue, given by its flag, if the key is in the slot where it belongs.
-    #[inline(always)]
-    pub(super) fn take_at_home(&mut self, key: Key, queue: u64) -> Option<Entry> {
-        if !self.is_ready() {
-            return None;
-        }
-        let home = self.row.home(self.hash(key));
-        let slot = self.row.slot_mut(home);
-        if slot.mark & QUEUES != queue || slot.tag != key.tag || slot.pair != key.pair {
-            return None;
-        }
-        if slot.has_many() {
-            return self.duplicates[slot.head()].take_unless_last();
-        }
-        let entry = slot.entry();
-        slot.clear();
-        Some(entry)
     }
 
     /// Where a key is, and how many keys were compared.
-    #[inline(always)]
+    #[inline]
     pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
         let hash = self.hash(key);
-        if self.is_ready() {
-            let at = self.home(hash);
-            let slot = self.slot(at);
-            if slot.mark == 0 || slot.has(key) {
-                return if slot.mark == 0 { (None, 0) } else { (Some(at), 1) };
-            }
+        let (found, compared) = self.row.find(key, hash);
+        if found.is_some() || self.old.is_none() {
+            return (found, compared);
         }
-        self.find_slowly(key, hash)
-    }
-
-    #[inline(never)]
-    fn find_slowly(&self, key: Key, hash: u64) -> (Option<At>, u64) {
-        let mut compared = 0;
-        for row in [&self.row, &self.old].into_iter().filter(|row| !row.is_none()) {
-            let (found, more) = row.find(key, hash);
-            compared += more;
-            if found.is_some() {
-                return (found, compared);
-            }
-        }
-        (None, compared)
+        let (found, more) = self.old.find(key, hash);
+        (found, compared + more)
     }
 
     #[inline(always)]
@@ -194,113 +151,186 @@ impl Table {
         self.row.slot(at)
     }
 
-    /// Adds an entry, if the slot where its key belongs is free.
+    /// Adds an entry, the youngest of its key, in the queue of the key's other entries, to a table with `len` entries.
     #[inline(always)]
-    pub(super) fn add_at_home(&mut self, key: Key, queue: u64, entry: Entry) -> bool {
-        if !self.is_ready() {
-            return false;
+    pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry, len: usize) -> Result<(), Refused> {
+        if self.is_ready() {
+            let home = self.home(self.hash(key));
+            let slot = self.row.slot_mut(home);
+            if slot.mark == 0 {
+                slot.fill(key, entry.id, (entry.number * NEXT) | queue);
+                return Ok(());
+            }
         }
-        let home = self.row.home(self.hash(key));
-        let slot = self.row.slot_mut(home);
-        let is_free = slot.mark == 0;
-        if is_free {
-            slot.fill(key, entry.id, (entry.number * NEXT) | queue);
-        }
-        is_free
-    }
-
-    /// Adds an entry, the youngest of its key, in the queue of the key's other entries.
-    #[inline(always)]
-    pub(super) fn add(&mut self, key: Key, queue: u64, entry: Entry) -> Result<(), Refused> {
-        if self.add_at_home(key, queue, entry) {
-            return Ok(());
-        }
-        let taken = self.exchange_slowly(key, queue, entry)?;
+        let taken = self.exchange_slowly(key, queue, entry, len)?;
         debug_assert!(taken.is_none(), "the other queue has no entry of this key");
         Ok(())
     }
 
     /// Appends an entry to those of a key.
     #[inline]
-    pub(super) fn push(&mut self, at: At, entry: Entry) -> Result<(), Refused> {
+    fn push(&mut self, at: At, entry: Entry) -> Result<(), Refused> {
         let slot = self.slot(at);
-        if !slot.has_many() {
-            let block = self.duplicates.allocate(&[slot.entry(), entry])?;
-            self.row.slot_mut(at).set_head(block);
-            return Ok(());
+        if slot.has_many() {
+            return self.duplicates.append(slot.head(), entry);
         }
-        let head = slot.head();
-        if !self.duplicates.push(head, entry) {
-            let block = self.duplicates.allocate(&[entry])?;
-            self.duplicates.append(head, block);
-        }
+        let head = self.duplicates.allocate(&[slot.entry(), entry])?;
+        self.row.slot_mut(at).set_head(head);
         Ok(())
     }
 
     /// The oldest entry of a key.
     #[inline]
-    pub(super) fn first(&self, at: At) -> Entry {
+    pub(super) fn first(&self, at: At) -> Found {
         let slot = self.slot(at);
-        if slot.has_many() { self.duplicates[slot.head()].used()[0] } else { slot.entry() }
+        if !slot.has_many() {
+            return Found { at, block: Link::NONE, nth: 0, entry: slot.entry() };
+        }
+        let block = &self.duplicates[slot.head()];
+        Found { at, block: slot.head(), nth: block.first, entry: block.entries[block.first as usize] }
     }
 
     /// Takes the oldest entry of a key.
     #[inline]
     pub(super) fn pop(&mut self, at: At) -> Entry {
-        let slot = self.slot(at);
-        if !slot.has_many() {
-            let entry = slot.entry();
-            self.remove_key(at);
-            return entry;
+        let found = self.first(at);
+        let slot = self.row.slot_mut(at);
+        if slot.mark & (MANY | DISPLACED) == 0 {
+            slot.clear();
+        } else {
+            self.remove(found);
         }
-        let block = slot.head();
-        let first = self.duplicates[block].first;
-        let entry = self.duplicates[block].entries[first as usize];
-        self.remove(at, Place { block, at: first });
-        entry
+        found.entry
     }
 
-    /// Takes one of the entries of a key.
-    pub(super) fn remove(&mut self, at: At, place: Place) {
-        if place.block == Link::NONE {
-            return self.remove_key(at);
-        }
-        let block = &mut self.duplicates[place.block];
-        if place.at == block.first {
-            block.first += 1;
-        } else {
-            block.entries.copy_within(place.at as usize + 1..block.end as usize, place.at as usize);
-            block.end -= 1;
-        }
-        if block.first == block.end {
-            let next = self.duplicates.remove(place.block);
-            if next == Link::NONE {
-                self.remove_key(at)
-            } else if self.slot(at).head() == place.block {
-                self.row.slot_mut(at).set_head(next)
+    /// Takes an entry.
+    #[inline]
+    pub(super) fn remove(&mut self, Found { at, block: link, nth, .. }: Found) {
+        if link != Link::NONE {
+            let block = &mut self.duplicates[link];
+            if nth == block.first {
+                block.first += 1;
+            } else {
+                block.entries.copy_within(nth as usize + 1..block.end as usize, nth as usize);
+                block.end -= 1;
+            }
+            if block.first < block.end {
+                return;
+            }
+            let next = self.duplicates.remove(link);
+            if next != Link::NONE {
+                if self.slot(at).head() == link {
+                    self.row.slot_mut(at).set_head(next);
+                }
+                return;
             }
         }
-    }
-
-    /// Removes the key in a slot.
-    fn remove_key(&mut self, at: At) {
         let hash = self.hash(self.slot(at).key());
         let row = if self.old.has(at) { &mut self.old } else { &mut self.row };
         row.remove(at, hash);
     }
 
+    /// The entry of a key that `is_it` accepts. O(duplicates); O(1) near the ends.
+    #[inline]
+    pub(super) fn search(&self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Found> {
+        let at = self.find(key).0.filter(|&at| self.slot(at).queue() == queue)?;
+        let first = self.first(at);
+        if is_it(first.entry) || first.block == Link::NONE {
+            return is_it(first.entry).then_some(first);
+        }
+        self.duplicates.ring(first.block).find_map(|block| {
+            let Block { first, entries, .. } = &self.duplicates[block];
+            let nth = self.duplicates[block].used().iter().position(|&entry| is_it(entry))? as u64 + first;
+            Some(Found { at, block, nth, entry: entries[nth as usize] })
+        })
+    }
+
+    /// Takes the entry of a key that [`search`](Self::search) finds.
+    #[inline]
+    pub(super) fn take(&mut self, key: Key, queue: u64, is_it: impl Fn(Entry) -> bool) -> Option<Entry> {
+        let found = self.search(key, queue, is_it)?;
+        self.remove(found);
+        Some(found.entry)
+    }
+
+    /// Adds an entry to its key in order of age. O(younger duplicates).
+    pub(super) fn add_in_order(
+        &mut self,
+        key: Key,
+        queue: u64,
+        entry: Entry,
+        len: usize,
+        age: impl Fn(u64) -> u64,
+    ) -> Result<(), Refused> {
+        self.add(key, queue, entry, len)?;
+        let Some(at) = self.find(key).0.filter(|&at| self.slot(at).has_many()) else { return Ok(()) };
+        let head = self.slot(at).head();
+        self.duplicates.sort_last(head, |other| age(other.number) > age(entry.number));
+        Ok(())
+    }
+
     /// All entries of a queue, in any order.
     pub(super) fn iter(&self, queue: u64) -> impl Iterator<Item = (Key, Entry)> {
-        self.slots().filter(move |slot| slot.mark & queue != 0).flat_map(move |slot| {
-            let head = if slot.has_many() { slot.head() } else { Link::NONE };
-            let mut next = head;
-            let many = std::iter::from_fn(move || {
-                let block = (next != Link::NONE).then(|| &self.duplicates[next])?;
-                next = if block.next == head { Link::NONE } else { block.next };
-                Some(block.used())
-            });
+        let slots = self.row.slots().iter().chain(self.old.slots());
+        slots.filter(move |slot| slot.mark & queue != 0).flat_map(|slot| {
             let one = (!slot.has_many()).then_some(slot.entry());
-            one.into_iter().chain(many.flatten().copied()).map(|entry| (slot.key(), entry))
+            let links = slot.has_many().then(|| self.duplicates.ring(slot.head()));
+            let many = links.into_iter().flatten().flat_map(|link| self.duplicates[link].used());
+            one.into_iter().chain(many.copied()).map(|entry| (slot.key(), entry))
         })
+    }
+}
+
+/// Entries of one queue, under the keys that a wildcard class leaves of theirs.
+pub(super) struct ClassTable {
+    pub(super) class: Class,
+    pub(super) table: Table,
+    /// The flag of the queue.
+    queue: u64,
+    /// Number of entries.
+    pub(super) len: usize,
+}
+
+impl ClassTable {
+    pub(super) fn new(class: Class, queue: u64, hashing: Hashing) -> Self {
+        ClassTable { class, table: Table::new(hashing), queue, len: 0 }
+    }
+
+    /// Adds an entry, the youngest.
+    #[inline]
+    pub(super) fn add(&mut self, key: Key, entry: Entry) -> Result<(), Refused> {
+        self.table.add(self.class.masked(key), self.queue, entry, self.len)?;
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Where the key of a message is, and how many keys were compared.
+    #[inline]
+    pub(super) fn find(&self, key: Key) -> (Option<At>, u64) {
+        self.table.find(self.class.masked(key))
+    }
+
+    /// Takes the entry of a key, if a slot decides.
+    #[inline]
+    pub(super) fn take_at_home(&mut self, key: Key) -> Option<Entry> {
+        let key = self.class.masked(key);
+        let home = self.table.is_ready().then(|| self.table.home(self.table.hash(key)))?;
+        let Exchange::Took(entry) = self.table.exchange(key, home, QUEUES ^ self.queue) else { return None };
+        self.len -= 1;
+        Some(entry)
+    }
+
+    /// Takes the oldest entry of a key.
+    #[inline]
+    pub(super) fn pop(&mut self, at: At) -> Entry {
+        self.len -= 1;
+        self.table.pop(at)
+    }
+
+    /// Takes the entry of a key that `is_it` accepts.
+    pub(super) fn take(&mut self, key: Key, is_it: impl Fn(Entry) -> bool) -> bool {
+        let was_there = self.table.take(key, self.queue, is_it).is_some();
+        self.len -= usize::from(was_there);
+        was_there
     }
 }

@@ -7,7 +7,7 @@
 use super::growth::Retired;
 use super::key::{Class, Entry, Hashing, Key, Pattern};
 use super::row::POSTED;
-use super::table::{At, Table};
+use super::table::{ClassTable, Table};
 use crate::effort::Effort;
 use crate::engine::{Queue, Refused};
 
@@ -16,41 +16,19 @@ const FEW: usize = 8;
 /// Classes with a table.
 const CLASSES: usize = 8;
 
-/// A receive in the list.
-struct Listed {
-    pattern: Pattern,
-    entry: Entry,
-}
-
-/// The receives of a class.
-struct Posted {
-    class: Class,
-    table: Table,
-    /// No receive has a lower number.
-    oldest: u64,
-}
-
-/// Where a receive is.
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    List(usize),
-    Table(usize, At),
-}
-
 /// See the [module's documentation](self).
 #[repr(C)]
 pub(super) struct Wildcards {
     len: usize,
     /// The oldest first.
-    list: Vec<Listed>,
-    classes: Vec<Posted>,
-    retired: Retired,
+    list: Vec<(Pattern, Entry)>,
+    classes: Vec<ClassTable>,
     hashing: Hashing,
 }
 
 impl Wildcards {
     pub(super) fn new(hashing: Hashing) -> Self {
-        Wildcards { len: 0, list: Vec::new(), classes: Vec::new(), retired: Retired::default(), hashing }
+        Wildcards { len: 0, list: Vec::new(), classes: Vec::new(), hashing }
     }
 
     /// Number of receives.
@@ -59,33 +37,17 @@ impl Wildcards {
         self.len
     }
 
-    /// Whether all receives are in the list.
-    #[inline(always)]
-    fn has_list_only(&self) -> bool {
-        self.list.len() == self.len
-    }
-
-    /// Adds a receive, the youngest, to the list, if there are few receives.
-    #[inline(always)]
-    pub(super) fn add_to_list(&mut self, pattern: Pattern, entry: Entry) -> bool {
-        let has_room = self.len < FEW && self.has_list_only() && self.len < self.list.capacity();
-        if has_room {
-            self.list.push(Listed { pattern, entry });
-            self.len += 1;
-        }
-        has_room
-    }
-
     /// Adds a receive, the youngest.
+    #[inline(always)]
     pub(super) fn add(&mut self, pattern: Pattern, entry: Entry) -> Result<(), Refused> {
-        let is_full = self.list.len() >= FEW;
+        let is_in_list = self.list.len() == self.len;
         // Seldom, if tables have no memory.
-        if self.has_list_only() && is_full && self.list.len().is_power_of_two() {
+        if is_in_list && self.len >= FEW && self.len.is_power_of_two() {
             self.empty_list();
         }
-        if self.has_list_only() && !is_full || !self.store(pattern, entry) {
+        if is_in_list && self.len < FEW || !self.store(pattern, entry) {
             self.reserve(1)?;
-            self.list.push(Listed { pattern, entry });
+            self.list.push((pattern, entry));
         }
         self.len += 1;
         Ok(())
@@ -97,169 +59,121 @@ impl Wildcards {
     }
 
     /// Moves the receives of the list to tables, if their classes have one.
+    #[inline(never)]
     fn empty_list(&mut self) {
         let mut list = std::mem::take(&mut self.list);
-        list.retain(|listed| !self.store(listed.pattern, listed.entry));
+        list.retain(|&(pattern, entry)| !self.store(pattern, entry));
         self.list = list;
     }
 
-    /// Adds a receive, the youngest, if its class has others and its slot is free.
-    #[inline(always)]
-    pub(super) fn add_in_class(&mut self, pattern: Pattern, entry: Entry) -> bool {
-        let Some(posted) = self.classes.iter_mut().find(|posted| posted.class == pattern.class) else {
-            return false;
-        };
-        let is_added = posted.table.len > 0 && posted.table.add_at_home(pattern.key, POSTED, entry);
-        posted.table.len += usize::from(is_added);
-        self.len += usize::from(is_added);
-        is_added
-    }
-
     /// Adds a receive, the youngest of its class, to the table of the class, if it has one with memory.
+    #[inline(always)]
     fn store(&mut self, pattern: Pattern, entry: Entry) -> bool {
         let class = match self.classes.iter_mut().find(|posted| posted.class == pattern.class) {
             None => self.begin(pattern.class),
             class => class,
         };
-        let Some(posted) = class else { return false };
-        let is_added = posted.table.add(pattern.key, POSTED, entry).is_ok();
-        if posted.table.len == 0 {
-            posted.oldest = entry.number;
-        }
-        posted.table.len += usize::from(is_added);
-        is_added
+        class.is_some_and(|posted| posted.add(pattern.key, entry).is_ok())
     }
 
     /// A table for a class, if there are few classes with receives.
     #[inline(never)]
-    fn begin(&mut self, class: Class) -> Option<&mut Posted> {
-        let mut place = self.classes.iter().position(|posted| posted.table.len == 0);
-        if place.is_none() && self.classes.len() < CLASSES && self.classes.try_reserve(1).is_ok() {
-            self.classes.push(Posted { class, table: Table::new(self.hashing), oldest: 0 });
-            place = Some(self.classes.len() - 1);
+    fn begin(&mut self, class: Class) -> Option<&mut ClassTable> {
+        let mut nth = self.classes.iter().position(|posted| posted.len == 0);
+        if nth.is_none() && self.classes.len() < CLASSES && self.classes.try_reserve(1).is_ok() {
+            self.classes.push(ClassTable::new(class, POSTED, self.hashing));
+            nth = Some(self.classes.len() - 1);
         }
-        let posted = &mut self.classes[place?];
+        let posted = &mut self.classes[nth?];
         posted.class = class;
         Some(posted)
     }
 
-    /// Takes the only receive, if it accepts a message. Returns its id.
-    #[inline(always)]
-    pub(super) fn take_only(&mut self, key: Key) -> Option<u64> {
-        let only = self.list.last().filter(|only| self.len == 1 && only.pattern.accepts(key))?;
-        let id = only.entry.id;
-        self.list.clear();
-        self.len = 0;
-        Some(id)
-    }
-
-    /// Takes the receive for a message, if all receives are of one class with a table, and its slot decides. Returns its id.
+    /// Takes the receive for a message, if all receives are of one class with a table, and a slot decides. Returns its id.
     #[inline(always)]
     pub(super) fn take_in_class(&mut self, key: Key) -> Option<u64> {
-        let posted = self.classes.iter_mut().find(|posted| posted.table.len > 0)?;
-        if posted.table.len != self.len {
-            return None;
-        }
-        let id = posted.table.take_at_home(posted.class.masked(key), POSTED)?.id;
-        posted.table.len -= 1;
+        let id = self.classes.iter_mut().find(|posted| posted.len == self.len)?.take_at_home(key)?.id;
         self.len -= 1;
         Some(id)
     }
 
-    /// The oldest receive that accepts a message, if its number is lower than `before`.
-    #[inline]
-    pub(super) fn find<E: Effort>(&self, key: Key, before: u64, effort: &mut E) -> Option<Place> {
-        let (mut oldest, mut found) = (before, None);
-        if let Some(at) = self.list.iter().position(|listed| listed.pattern.accepts(key)) {
-            effort.examined(Queue::Posted, at as u64 + 1);
-            if self.list[at].entry.number < oldest {
-                (oldest, found) = (self.list[at].entry.number, Some(Place::List(at)));
-            }
-        } else {
-            effort.examined(Queue::Posted, self.list.len() as u64);
+    /// Takes the oldest receive that accepts a message, if its number is lower than `before`. Returns its id.
+    #[inline(never)]
+    pub(super) fn take<E: Effort>(&mut self, key: Key, before: u64, effort: &mut E) -> Option<u64> {
+        let (mut oldest, mut in_class) = (before, None);
+        let listed = self.list.iter().position(|(pattern, _)| pattern.accepts(key));
+        effort.examined(Queue::Posted, listed.map_or(self.list.len(), |nth| nth + 1) as u64);
+        let listed = listed.filter(|&nth| self.list[nth].1.number < oldest);
+        if let Some(nth) = listed {
+            oldest = self.list[nth].1.number;
         }
-        for (class, posted) in self.classes.iter().enumerate() {
-            if posted.table.len > 0 && posted.oldest < oldest {
-                let (at, compared) = posted.table.find(posted.class.masked(key));
-                effort.examined(Queue::Posted, compared);
-                if let Some(at) = at.filter(|&at| posted.table.first(at).number < oldest) {
-                    (oldest, found) = (posted.table.first(at).number, Some(Place::Table(class, at)));
+        for posted in self.classes.iter_mut().filter(|posted| posted.len > 0) {
+            let (at, compared) = posted.find(key);
+            effort.examined(Queue::Posted, compared);
+            if let Some(at) = at {
+                let number = posted.table.first(at).entry.number;
+                if number < oldest {
+                    (oldest, in_class) = (number, Some((posted, at)));
                 }
             }
         }
-        found
-    }
-
-    /// Takes the receive at a place. Returns its id.
-    #[inline]
-    pub(super) fn take(&mut self, place: Place) -> u64 {
+        let id = match in_class {
+            Some((posted, at)) => posted.pop(at).id,
+            None => self.list.remove(listed?).1.id,
+        };
         self.len -= 1;
-        match place {
-            Place::List(at) => self.list.remove(at).entry.id,
-            Place::Table(class, at) => {
-                let posted = &mut self.classes[class];
-                posted.table.len -= 1;
-                posted.table.pop(at).id
-            }
-        }
+        Some(id)
     }
 
     /// Takes the receive with this pattern that `is_it` accepts.
     pub(super) fn remove(&mut self, pattern: &Pattern, is_it: impl Fn(Entry) -> bool) -> bool {
-        let is_listed = |listed: &Listed| listed.pattern == *pattern && is_it(listed.entry);
-        if let Some(at) = self.list.iter().position(is_listed) {
-            self.take(Place::List(at));
-            return true;
-        }
-        for posted in self.classes.iter_mut().filter(|of| of.class == pattern.class && of.table.len > 0) {
-            if let Some((at, place, _)) = posted.table.search(pattern.key, POSTED, &is_it) {
-                posted.table.remove(at, place);
-                posted.table.len -= 1;
-                self.len -= 1;
-                return true;
+        let listed = self.list.iter().position(|(of, entry)| of == pattern && is_it(*entry));
+        let was_there = match listed {
+            Some(nth) => {
+                self.list.remove(nth);
+                true
             }
-        }
-        false
-    }
-
-    /// Frees some memory of tables that are not used any more.
-    pub(super) fn tidy(&mut self) {
-        self.retired.free_some();
+            None => {
+                let class = self.classes.iter_mut().find(|posted| posted.class == pattern.class);
+                class.is_some_and(|posted| posted.take(pattern.key, is_it))
+            }
+        };
+        self.len -= usize::from(was_there);
+        was_there
     }
 
     /// Makes the list and tables smaller that are too large for that many keys. An empty table begins anew.
     #[cold]
-    pub(super) fn shrink(&mut self, keys: usize) {
+    pub(super) fn shrink(&mut self, keys: usize, retired: &mut Retired) {
         self.list.shrink_to(keys.max(FEW));
         for posted in &mut self.classes {
-            if posted.table.len == 0 && posted.table.is_sparse(keys) {
-                let table = std::mem::replace(&mut posted.table, Table::new(self.hashing));
-                self.retired.add(table);
+            if posted.len == 0 && posted.table.is_sparse(keys) {
+                retired.add(std::mem::replace(&mut posted.table, Table::new(self.hashing)));
             }
+            posted.table.duplicates.shrink(keys);
             posted.table.shrink(keys);
         }
     }
 
     /// All receives, in any order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Pattern, Entry)> {
-        let listed = self.list.iter().map(|listed| (listed.pattern, listed.entry));
         let in_tables = self.classes.iter().flat_map(|posted| {
             let pattern = |key| Pattern { key, class: posted.class };
             posted.table.iter(POSTED).map(move |(key, entry)| (pattern(key), entry))
         });
-        listed.chain(in_tables)
+        self.list.iter().copied().chain(in_tables)
     }
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let tables: u64 = self.classes.iter().map(|posted| posted.table.bytes()).sum();
-        let vectors =
-            self.list.capacity() * size_of::<Listed>() + self.classes.capacity() * size_of::<Posted>();
-        self.retired.bytes() + vectors as u64 + tables
+        let vectors = self.list.capacity() * size_of::<(Pattern, Entry)>()
+            + self.classes.capacity() * size_of::<ClassTable>();
+        vectors as u64 + tables
     }
 
     /// Number of classes with receives in a table.
     pub(super) fn classes(&self) -> usize {
-        self.classes.iter().filter(|posted| posted.table.len > 0).count()
+        self.classes.iter().filter(|posted| posted.len > 0).count()
     }
 }
