@@ -1,4 +1,4 @@
-//! Message matching in MPI: the rule, the contract that every engine keeps, and the engines.
+//! Message matching in MPI: the contract of an engine, and the engines.
 //!
 //! ```
 //! use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines};
@@ -11,6 +11,11 @@
 //! // A message with tag 7 arrives from rank 3, and finds it.
 //! let envelope = Envelope::new(world, Rank(3), Tag(7));
 //! assert_eq!(engine.arrive_message(Message::new(MsgId(1), envelope))?, Some(RecvId(1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Read [`engines::list`] first: the simplest engine, which defines the expected results of all others.
+//!
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

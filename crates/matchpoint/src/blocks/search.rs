@@ -1,38 +1,34 @@
-//! The search of a queue in blocks.
+//! Search of a queue in blocks.
 
 use super::{Block, Blocks, NEWEST, Place, before, place};
 use crate::effort::Effort;
 use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
 
-/// What is searched for.
+/// The selector or envelope that a search compares with entries.
 pub(crate) trait Wanted<T, K> {
-    /// What keys are compared with.
+    /// Value that is compared with keys.
     type Key: Copy;
-    /// Its key.
     fn key(&self) -> Self::Key;
-    /// The places of entries that may match. Holes may be among them. `inline(always)` in every implementation.
+    /// Bits of slots that may match, free slots included. Implementations are `inline(always)`.
     fn hits<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
-    /// Whether an entry does match.
     fn matches(&self, entry: &T) -> bool;
 }
 
-/// An entry that was found.
+/// Result of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    /// Where it lies.
     pub(crate) place: Place,
-    /// Where its block is in the order, from the front.
+    /// Position of its block in the order, from the front.
     pub(super) at: u32,
 }
 
-/// The search of [`Blocks::find`] in the blocks, for any instruction set.
+/// Search of [`Blocks::find`] in the blocks, for any instruction set.
 struct First<'a, T, K, W, E> {
     order: &'a [u32],
     blocks: &'a [Block<K>],
     entries: &'a [T],
     wanted: &'a W,
-    /// Which queue it is, and who wants to know what is examined and what was hit in vain.
     which: Queue,
     effort: &'a mut E,
     in_vain: &'a mut E,
@@ -43,13 +39,13 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
-        // By value: what stays behind a reference is loaded again for every block.
+        // By value: references would be loaded again for every block.
         let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
         let key = wanted.key();
         let mut at = 0;
         loop {
-            // A loop of its own for blocks without a hit, which nearly all are: what verifying needs stays out of its
-            // registers.
+            // Nearly all blocks have no hit. A separate loop leaves them the registers that verification
+            // needs.
             let (number, mut hits) = loop {
                 let &number = order.get(at as usize)?;
                 let block = &blocks[number as usize];
@@ -78,8 +74,8 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// The oldest entry that matches. An empty queue costs nothing, and the oldest of all is compared before a kernel
-    /// is called, which programs that receive in the order of arrival never need.
+    /// Finds the oldest entry that matches. Compares the oldest entry of all before it calls a kernel:
+    /// programs that receive in arrival order never need the kernel.
     #[inline]
     pub(crate) fn find<W: Wanted<T, K>, E: Effort>(
         &self,

@@ -1,12 +1,12 @@
-//! Entries taken one after the other off the front of a chain, whose links are put right once for all of them.
+//! Removal of several entries from the front of a queue, with one update of its links.
 
 use super::{Chain, NIL, Place, Slab};
 
-/// Whether entries were taken off the front of a chain, which still begins with them: it has to be [cut](Chain::cut) before anything
-/// else is done with it.
+/// Entries removed from the slab but still linked at the front of a queue. [Cut](Chain::cut) the queue before
+/// any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Front {
-    /// The chain's; or nothing was taken.
+    /// Tail of the queue; [`NIL`] if no entry was removed.
     tail: Place,
 }
 
@@ -17,7 +17,6 @@ impl Default for Front {
 }
 
 impl Front {
-    /// Nothing was taken.
     pub(crate) const NOTHING: Front = Front { tail: NIL };
 
     #[inline]
@@ -25,7 +24,7 @@ impl Front {
         self.tail == NIL
     }
 
-    /// Takes an entry out of the slab: the oldest of the chain, or the one behind the last that was taken.
+    /// Removes an entry from the slab: the oldest, or the one after the last removed.
     #[inline]
     pub(crate) fn take<T: Copy, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
         if self.is_empty() {
@@ -36,7 +35,7 @@ impl Front {
 }
 
 impl Chain<0> {
-    /// What was taken is not in the chain any more, which begins with `head` now, the entry behind the last that was taken.
+    /// Unlinks the removed entries. `head` is the entry after the last removed.
     #[inline]
     pub(crate) fn cut<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, front: Front, head: Place) {
         self.head = head;

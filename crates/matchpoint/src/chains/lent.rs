@@ -1,7 +1,7 @@
-//! A slab lent to several threads at once, of which each takes entries out of chains of its own.
+//! A slab shared by threads, each of which removes entries from different queues.
 //!
-//! Nothing is shared between two chains of the same links: an entry is in one of them, and what is taken out of it is linked
-//! up by the thread that took it. So threads that keep to their chains need no atomic operation, and no lock.
+//! An entry is in one queue of the same links, and only the thread of this queue changes its links. Therefore
+//! threads with different queues need neither locks nor atomic operations.
 
 #![allow(unsafe_code)]
 
@@ -9,24 +9,24 @@ use std::marker::PhantomData;
 
 use super::{Aged, Chain, Links, NIL, Place, Slab, Slot, VACANT};
 
-/// A slab and chains of it, lent. See the [module's documentation](self).
+/// A slab and its queues, borrowed. See the [module](self).
 pub(crate) struct Lent<'a, T> {
     slots: *mut [Slot<Aged<T>, 1>],
     chains: *mut [Chain],
     lender: PhantomData<&'a mut T>,
 }
 
-// SAFETY: what is reached through it is `T`s, which may go to other threads; that no two threads reach the same one is
-// what the callers of `take_first` guarantee.
+// SAFETY: only values of `T` are reachable, and `T` is `Send`. The callers of `take_first` guarantee that no
+// two threads use the same queue.
 unsafe impl<T: Send> Sync for Lent<'_, T> {}
 
-/// What one thread took: entries that are in no chain any more, linked as vacant places are.
+/// Entries that one thread removed, linked as free slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Taken {
     first: Place,
     last: Place,
     count: u32,
-    /// Chains of which it took the last entry.
+    /// Queues that became empty.
     pub(crate) emptied: u32,
     /// Entries compared.
     pub(crate) examined: u64,
@@ -39,12 +39,12 @@ impl Default for Taken {
 }
 
 impl<T: Copy> Slab<Aged<T>, 1> {
-    /// Lends entries and the chains they are in.
+    /// Borrows the slab and the queues of its entries.
     pub(crate) fn lend<'a>(&'a mut self, chains: &'a mut [Chain]) -> Lent<'a, T> {
         Lent { slots: &raw mut *self.slots, chains: &raw mut *chains, lender: PhantomData }
     }
 
-    /// Has the places of what was taken again.
+    /// Adds the slots of `taken` to the free slots.
     pub(crate) fn take_back(&mut self, taken: &Taken) {
         if taken.count > 0 {
             self.slots[taken.last as usize].links[0].next = self.vacant;
@@ -55,14 +55,13 @@ impl<T: Copy> Slab<Aged<T>, 1> {
 }
 
 impl<T: Copy> Lent<'_, T> {
-    /// An entry's place in memory.
     fn slot(&self, at: Place) -> *mut Slot<Aged<T>, 1> {
         assert!((at as usize) < self.slots.len(), "links lead to entries");
-        // Not dereferenced here, and within the slab by the assertion.
+        // The assertion keeps the pointer inside the slab.
         self.slots.cast::<Slot<Aged<T>, 1>>().wrapping_add(at as usize)
     }
 
-    /// Takes the oldest entry of a chain of which `accept` gives something out of it.
+    /// Removes the oldest entry of a queue for which `accept` returns a value.
     ///
     /// # Safety
     /// No other thread is in a call with the same `chain`.
@@ -74,11 +73,11 @@ impl<T: Copy> Lent<'_, T> {
         accept: impl Fn(&T) -> Option<A>,
     ) -> Option<A> {
         assert!(chain < self.chains.len(), "a chain that was lent");
-        // SAFETY: it is one of the chains, by the assertion, and only this thread has it: so says the caller.
+        // SAFETY: in bounds by the assertion; the caller guarantees that only this thread uses the queue.
         let head = unsafe { &mut *self.chains.cast::<Chain>().wrapping_add(chain) };
         let mut at = head.head;
         while at != NIL {
-            // SAFETY: an entry of this chain, which no other chain has, and no other thread.
+            // SAFETY: an entry of this queue, which only this thread uses.
             let slot = unsafe { &mut *self.slot(at) };
             taken.examined += 1;
             let next = slot.links[0].next;
@@ -90,7 +89,7 @@ impl<T: Copy> Lent<'_, T> {
                 }
                 taken.first = at;
                 taken.count += 1;
-                // SAFETY: neighbours of that entry, in the same chain.
+                // SAFETY: neighbours of the entry, in the same queue.
                 unsafe { self.close_gap(head, at, prev, next) };
                 taken.emptied += u32::from(head.head == NIL);
                 return Some(found);
@@ -100,26 +99,26 @@ impl<T: Copy> Lent<'_, T> {
         None
     }
 
-    /// Links the neighbours of the entry that was at `at`, as [`Chain::unlink`] does.
+    /// Links the neighbours of the entry `at`, as [`Chain::unlink`] does.
     ///
     /// # Safety
-    /// They are in a chain that only this thread has.
+    /// Only this thread uses the queue.
     #[inline]
     unsafe fn close_gap(&self, chain: &mut Chain, at: Place, prev: Place, next: Place) {
         if chain.head == at {
             chain.head = next;
         } else {
-            // SAFETY: the entry before it, by the caller's word.
+            // SAFETY: the previous entry of the queue; see the contract of this function.
             unsafe { (*self.slot(prev)).links[0].next = next };
         }
         let heir = if next == NIL { chain.head } else { next };
         if heir != NIL {
-            // SAFETY: the entry behind it, or the first, by the caller's word.
+            // SAFETY: the next entry or the head; see the contract of this function.
             unsafe { (*self.slot(heir)).links[0].prev = prev };
         }
     }
 
-    /// The first entry's memory is looked at, so that it is near when it is taken: those of many chains come at once.
+    /// Loads the first entry into the cache before its removal: loads of many queues overlap.
     ///
     /// # Safety
     /// No other thread is in a call with the same `chain`.
@@ -128,7 +127,7 @@ impl<T: Copy> Lent<'_, T> {
         assert!(chain < self.chains.len(), "a chain that was lent");
         // SAFETY: as in `take_first`.
         let head = unsafe { (*self.chains.cast::<Chain>().wrapping_add(chain)).head };
-        // SAFETY: an entry of this chain.
+        // SAFETY: an entry of this queue.
         if head == NIL { 0 } else { unsafe { (*self.slot(head)).value.age } }
     }
 }

@@ -1,4 +1,4 @@
-//! The text form of a list of events: one line each, `#` before a comment, blank lines where you like.
+//! Text form of a list of events: one line each, with `#` comments and blank lines.
 //!
 //! ```text
 //! post r1 0/3/7                 receive 1: context 0, source 3, tag 7
@@ -28,10 +28,10 @@ use crate::engine::{Message, MsgId, Receive, RecvId};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 use crate::hints::Hints;
 
-/// The events of a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first line that is no event, and what was expected there.
+/// The first invalid line, and the expected text.
 pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     let mut events = Vec::new();
     for (number, line) in (1..).zip(text.lines().map(bare)).filter(|(_, line)| !line.is_empty()) {
@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     Ok(events)
 }
 
-/// The script of these events. Long runs of events that differ by a name that counts up or down are one line.
+/// Prints events as a script. Long runs of events with consecutive ids are one line.
 pub fn print(events: &[Event]) -> String {
     let mut text = String::new();
     let mut rest = events;
@@ -65,13 +65,13 @@ pub fn print(events: &[Event]) -> String {
     text
 }
 
-/// Shorter runs are easier to read line by line.
+/// Shorter runs are printed line by line.
 const RUN: usize = 8;
 
-/// A line stands for no more events than this, so that a script of a few bytes is none of a few gigabytes.
+/// Maximum number of events in a line, so that short scripts do not fill the memory.
 const LONGEST: u64 = 1 << 22;
 
-/// The name of a receive or a message in an event that can be one of a run.
+/// Id of the receive or message in an event that may be part of a run.
 fn name(event: &mut Event) -> Option<&mut u64> {
     match event {
         Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
@@ -80,7 +80,7 @@ fn name(event: &mut Event) -> Option<&mut u64> {
     }
 }
 
-/// How many of `others` go on as `first` begins: the same but for a name that counts up, or down, by one.
+/// Number of `others` that continue `first`: the same event, with ids that count up or down by one.
 fn run_length(first: &Event, others: &[Event]) -> usize {
     let (mut next, mut step) = (first.clone(), 0);
     let goes_on = |other: &&Event| {
@@ -96,7 +96,7 @@ fn run_length(first: &Event, others: &[Event]) -> usize {
     others.iter().take_while(goes_on).count()
 }
 
-/// Reads a line that stands for a run: `from` and `to` are the two ends in `word`.
+/// Parses a line of a run; `from` and `to` are the ids in `word`.
 fn several(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
     const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
     let [mut first, mut last] = [event(&line.replacen(word, from, 1))?, event(&line.replacen(word, to, 1))?];
@@ -118,7 +118,7 @@ fn several(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -
     Ok(())
 }
 
-/// A line that is no event: where, what was read, and what was expected.
+/// An invalid line: number, text found and text expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptError {
     line: usize,
@@ -131,7 +131,7 @@ impl ScriptError {
         ScriptError { line, ..self }
     }
 
-    /// The number of the line, from 1.
+    /// Line number, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -180,7 +180,7 @@ impl Display for Event {
     }
 }
 
-/// A message but for its id.
+/// Prints a message without its id.
 struct Sent<'a>(&'a Message);
 
 impl Display for Sent<'_> {
@@ -189,7 +189,7 @@ impl Display for Sent<'_> {
     }
 }
 
-/// The words for assertions, and the fields they stand for.
+/// Word and field of an assertion.
 type Assertion = (&'static str, fn(&mut Hints) -> &mut bool);
 
 const ASSERTIONS: [Assertion; 5] = [
@@ -211,7 +211,7 @@ fn bare(line: &str) -> &str {
     line.split_once('#').map_or(line, |(before, _)| before).trim()
 }
 
-/// The words of a line not read yet.
+/// Unread words of a line.
 struct Words<'a>(std::str::SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {
