@@ -1,4 +1,4 @@
-//! The engine that compares keys many at a time: `vector` and `fuzzy` are this, with different keys.
+//! Engine with vector comparison of keys: common part of `vector` and `fuzzy`.
 
 use crate::blocks::{Blocks, Found, Keys, Place, Wanted};
 use crate::effort::{Attempts, Effort};
@@ -9,28 +9,26 @@ use crate::hints::HintTable;
 use crate::scan::{Kernel, Lanes};
 use crate::upkeep::{self, Queues};
 
-/// How keys are made and compared. A key stands for an entry as a hint: what it hits is verified.
+/// Construction and comparison of keys. Keys may have false positives, so every hit is verified.
 pub(crate) trait Scheme: Copy + Send + 'static {
-    /// The keys of a block of receives.
+    /// Keys of a block of receives.
     type Posted: Keys<Receive, Self> + Send;
-    /// The keys of a block of messages.
+    /// Keys of a block of messages.
     type Unexpected: Keys<Message, Self> + Send;
-    /// What an arrival compares keys with.
+    /// Key of an arriving message.
     type Key: Copy;
-    /// What a receive or a probe compares keys with.
+    /// Key of a receive or probe.
     type Query: Copy;
 
-    /// The key of an envelope.
     fn key(&self, envelope: &Envelope) -> Self::Key;
-    /// The key of a selector.
     fn query(&self, selector: &Selector) -> Self::Query;
-    /// Receives that may accept a message: all that do, and some that do not. `inline(always)`.
+    /// Bits of the receives that may match. `inline(always)`.
     fn accepting<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
-    /// Messages that may be accepted: all that are, and some that are not. `inline(always)`.
+    /// Bits of the messages that may match. `inline(always)`.
     fn accepted<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
 }
 
-/// An arriving message, in search of a receive.
+/// Search for the receive of a message.
 struct Arrival<'a, S> {
     scheme: &'a S,
     envelope: &'a Envelope,
@@ -55,7 +53,7 @@ impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
     }
 }
 
-/// A receive or a probe, in search of a message.
+/// Search for the message of a receive or probe.
 struct Request<'a, S> {
     scheme: &'a S,
     selector: &'a Selector,
@@ -80,7 +78,7 @@ impl<S: Scheme> Wanted<Message, S::Unexpected> for Request<'_, S> {
     }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(crate) struct Scanning<S: Scheme, E: Effort> {
     scheme: S,
     kernel: Kernel,
@@ -88,7 +86,7 @@ pub(crate) struct Scanning<S: Scheme, E: Effort> {
     unexpected: Blocks<Message, S::Unexpected>,
     hints: HintTable,
     effort: E,
-    /// Counts hits that were none.
+    /// Counts false positives.
     in_vain: E,
 }
 
@@ -207,7 +205,7 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // Blocks are kept for later, so what there is now is the most there was.
+        // Memory is never freed, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

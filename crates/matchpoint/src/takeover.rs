@@ -1,16 +1,15 @@
-//! What one engine has queued, put into another: for those who go on with another engine, as the table of one is full or its
-//! machine has failed.
+//! Migration of queued entries to another engine, because a table is full or a device has failed.
 
 use crate::engine::{Engine, Entry, Queue, Refused};
 
-/// Puts all that `from` has queued into `into`: the receives, then the messages, the oldest first. No receive that is posted
-/// accepts a message that waits, in any engine, so that nothing matches on the way, and the order of each queue is all there is
-/// to keep. The assertions on contexts are the caller's to make in `into`, before or after. Returns the number of entries.
+/// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. Queued receives
+/// match no queued message, so nothing matches, and the order of each queue is kept. The caller sets the
+/// hints of `into`. Returns the number of entries.
 ///
-/// O(entries queued), and what `visit` of `from` and the calls on `into` cost.
+/// O(entries), and the cost of `visit` of `from` and of the calls of `into`.
 ///
 /// # Errors
-/// Why `into` would not take one of them. Those that it took are out of it again, and `from` is as it was.
+/// The error of `into`. All copied entries are removed from `into` again, and `from` is unchanged.
 pub fn take_over(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refused> {
     let mut taken = 0;
     let all = each_queued(from, &mut |entry| {
@@ -28,11 +27,11 @@ pub fn take_over(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refuse
     all.map(|()| taken)
 }
 
-/// Takes the first so many entries of `from`, which [`take_over`] put there, out of `into` again.
+/// Removes the first `taken` entries of `from` from `into`, after [`take_over`] has copied them.
 #[cold]
 pub(crate) fn give_back(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let mut left = taken;
-    // Those behind them are not looked at.
+    // An error ends the visit early.
     let _ = each_queued(from, &mut |entry| {
         left = left.checked_sub(1).ok_or(Refused::Full)?;
         match entry {
@@ -43,7 +42,7 @@ pub(crate) fn give_back(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     });
 }
 
-/// Calls `each` for the receives, then for the messages, the oldest first, until it fails.
+/// Calls `each` for receives, then for messages, oldest first, until it fails.
 pub(crate) fn each_queued(
     from: &dyn Engine,
     each: &mut dyn FnMut(Entry) -> Result<(), Refused>,

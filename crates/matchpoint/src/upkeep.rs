@@ -1,70 +1,67 @@
-//! The calls of the contract that nobody waits for, the same in every engine: all of them follow from what is queued,
-//! how old it is, and how to take it out. An engine that can do better does so in its own file.
+//! Maintenance operations of the contract, derived from the entries of an engine and their ages.
+//!
+//! They are not on the critical path. Engines with faster algorithms implement the methods themselves.
 
 use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
-/// What an engine tells of its queues.
+/// Access to the queues of an engine.
 pub(crate) trait Queues {
-    /// Where a receive lies. Taking or renaming another entry does not move it.
+    /// Position of a receive. Changes of other entries do not move it.
     type Posted: Copy;
-    /// Where a message lies. Taking or renaming another entry does not move it.
+    /// Position of a message. Changes of other entries do not move it.
     type Unexpected: Copy;
 
-    /// The age (smaller is older, no two are equal) and the place of every receive, in any order.
+    /// Age (unique, smaller is older) and position of every receive, in any order.
     fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
-    /// The age and the place of every message, in any order.
+    /// Age and position of every message, in any order.
     fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
-    /// The same of a context.
+    /// Receives of a context.
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
         self.posted().filter(move |&(_, at)| self.receive(at).selector.context() == context)
     }
-    /// The same of a context.
+    /// Messages of a context.
     fn unexpected_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Unexpected)> {
         self.unexpected().filter(move |&(_, at)| self.message(at).envelope.context == context)
     }
-    /// The receive at a place.
     fn receive(&self, at: Self::Posted) -> Receive;
-    /// The message at a place.
     fn message(&self, at: Self::Unexpected) -> Message;
-    /// Its name.
     #[inline]
     fn message_id(&self, at: Self::Unexpected) -> MsgId {
         self.message(at).id
     }
-    /// Takes a receive out.
+    /// Removes a receive.
     fn take_posted(&mut self, at: Self::Posted);
-    /// Takes a message out.
+    /// Removes a message.
     fn take_unexpected(&mut self, at: Self::Unexpected);
-    /// The same; what it is called.
+    /// Removes a message and returns its id.
     #[inline]
     fn take_message(&mut self, at: Self::Unexpected) -> MsgId {
         let id = self.message_id(at);
         self.take_unexpected(at);
         id
     }
-    /// Gives a message another source. It keeps its age. Refused, nothing has changed.
+    /// Replaces the envelope of a message, which keeps its age. After an error nothing has changed.
     fn rename(&mut self, at: Self::Unexpected, named: Envelope) -> Result<(), Refused>;
-    /// Puts a queue in order after entries were taken out or renamed, before it is searched again.
+    /// Restores the invariants of a queue after removals and before the next search.
     fn settle(&mut self, _: Queue) {}
-    /// The assertions.
     fn hints(&mut self) -> &mut HintTable;
 }
 
-/// The named methods of an `impl Engine`. They are the functions of this file, and need a [`Queues`]. `visit` includes
-/// `queued_in`.
+/// Implements the named methods of an `impl Engine` with the functions of this file, which need [`Queues`].
+/// `visit` includes `queued_in`.
 ///
-/// | method | needs of the engine |
+/// | method | required members of the engine |
 /// |---|---|
-/// | `post_open`, `probe`, `matched_probe` | the field `hints`; `find_unexpected`, which finds the message of a selector; `message_id` and `take_message` of the found message |
+/// | `post_open`, `probe`, `matched_probe` | `hints`; `find_unexpected`; `message_id` and `take_message` of the result |
 /// | `post_open` | `queue_receive` |
-/// | `arrive` | `take_accepting`, which takes the receive of an envelope; `queue_message` |
-/// | `posted_len`, `unexpected_len`, `attempts` | the fields `posted`, `unexpected`, `effort` |
+/// | `arrive` | `take_accepting`, `queue_message` |
+/// | `posted_len`, `unexpected_len`, `attempts` | `posted`, `unexpected`, `effort` |
 macro_rules! provided {
     ($($method:ident)*) => { $($crate::upkeep::provided!(@ $method);)* };
     (@ post_open) => {
-        // Inlined into `post_exact`, so that the selector does not pass through memory: 5 ns.
+        // Inlined into `post_exact`, so that the selector stays in registers: 5 ns.
         #[inline(always)]
         fn post_open(
             &mut self,
@@ -133,15 +130,14 @@ macro_rules! provided {
 }
 pub(crate) use provided;
 
-/// Entries by age. Without memory for a list of them, the next is sought among all, again and again: O(entries²), but
-/// done.
+/// Entries by age. Without memory for a list, searches for each next entry: O(entries²).
 pub(crate) enum Oldest<P> {
     Listed(std::vec::IntoIter<(u64, P)>),
     Sought { after: Option<u64> },
 }
 
 impl<P: Copy> Oldest<P> {
-    /// Those of `entries`, the oldest first.
+    /// Sorts `entries`, oldest first.
     pub(crate) fn of(mut entries: impl Iterator<Item = (u64, P)>) -> Self {
         let mut listed = Vec::new();
         let are_listed = entries.try_for_each(|entry| {
@@ -156,7 +152,7 @@ impl<P: Copy> Oldest<P> {
         Oldest::Listed(listed.into_iter())
     }
 
-    /// The next of `entries`, which are those it was made of, but for some that it gave already.
+    /// The next entry. `entries` are those of [`of`](Self::of), without some already returned.
     pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
             Oldest::Listed(listed) => listed.next().map(|(_, at)| at),
@@ -190,7 +186,7 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     true
 }
 
-/// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and what renaming costs.
+/// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and the cost of `rename`.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
     message: &Message,
@@ -266,7 +262,7 @@ pub(crate) fn fail_source<Q: Queues>(
     queues.settle(Queue::Posted);
 }
 
-/// [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued); unlike a visit it sorts nothing.
+/// [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued), without sorting.
 pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
     (queues.posted_in(context).count(), queues.unexpected_in(context).count())
 }

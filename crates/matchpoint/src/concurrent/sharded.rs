@@ -1,26 +1,26 @@
-//! `sharded`: several engines, each behind a lock of its own, of which every call but the rare ones takes one.
+//! `sharded`: several engines with a lock each. Nearly all calls take one lock.
 //!
 //! ```text
-//! (context, source) ──▶ shard      where `no_any_source` was asserted before anything was queued: a spread context
-//!  context          ──▶ shard      else
+//! (context, source) ──▶ shard      spread context: `no_any_source` was set while no entry was queued
+//!  context          ──▶ shard      other contexts
 //! ```
 //!
-//! *Why it is exact.* What is in two contexts never matches. In a spread context, neither do receives and messages of two
-//! sources, as every receive names its source: each source is to the contract what a context is. So whatever can match, and
-//! whatever an order holds between, is in one shard, whose engine sees it in the order in which its lock is had. A call takes
-//! effect while it has that lock.
+//! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
+//! entries of two sources never match either. All entries that can match, or that are ordered, are in one
+//! shard. Its engine receives them in the order of its lock. A call takes effect while it holds this lock.
 //!
-//! *When a context stops being spread*: if the assertion is withdrawn, or a message arrives whose source is not known yet, of
-//! which nobody can say which shard it is for. Then all shards are locked, and an engine is made for that context alone, with
-//! all that waits there in order, which stays at the context's own shard until the context is closed. Messages that wait in
-//! spread contexts are stamped for that; receives need no stamp, as those of different sources have no order. If memory is
-//! refused, nothing has changed.
+//! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
+//! unknown source arrives. Then the call takes all locks and moves the entries of the context, in order, to a
+//! new engine. This engine stays at the context's home shard until the context is closed. Timestamps keep the
+//! order of queued messages; receives of different sources have no order. After a failed allocation nothing
+//! has changed.
 //!
-//! *Where a call finds its shard.* It reads the table of spread contexts and an epoch, takes the lock, and reads the epoch
-//! again: who changes the table has all locks, and changes the epoch. So nothing is written that all threads share.
+//! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
+//! epoch again. A change of the table happens under all locks and changes the epoch. So threads write no
+//! shared cache line.
 //!
-//! Post, arrive, probes, cancel, retract and readdress: those of the engine inside, and a lock. Some hundred contexts are
-//! spread at once.
+//! The cost of post, arrive, probes, cancel, retract and readdress is that of the engine inside, and a lock.
+//! Up to 256 contexts are spread at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,20 +33,20 @@ use crate::envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 
-/// Contexts spread at once, each at the place its id says: of two with one place, the first is spread.
+/// Maximum number of spread contexts. If two ids share a slot, only the first is spread.
 const SPREAD: usize = 256;
 
-/// What one lock guards, in cache lines of its own.
+/// Data of one lock, in separate cache lines.
 #[repr(align(128))]
 struct Shard(Mutex<Inside>);
 
 struct Inside {
     engine: Box<dyn Engine>,
-    /// When messages that wait in spread contexts arrived.
+    /// Timestamps of messages queued in spread contexts.
     stamps: HashMap<MsgId, u64>,
-    /// Engines of contexts that were spread once.
+    /// Engines of contexts that are no longer spread.
     gathered: Vec<(ContextId, Box<dyn Engine>)>,
-    /// Of contexts whose own shard this is.
+    /// Hints of contexts with this home shard.
     hints: HintTable,
 }
 
@@ -60,7 +60,7 @@ impl Inside {
         std::iter::once(&mut self.engine).chain(self.gathered.iter_mut().map(|(_, engine)| engine))
     }
 
-    /// A message was taken out of a spread context.
+    /// Removes the timestamp of a message that left a spread context.
     fn forget(&mut self, message: Option<MsgId>) -> Option<MsgId> {
         if let Some(id) = message {
             self.stamps.remove(&id);
@@ -69,26 +69,26 @@ impl Inside {
     }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub struct Sharded {
     shards: Vec<Shard>,
-    /// The engine's name, for contexts that need one of their own.
+    /// Name of the engines.
     name: String,
-    /// Spread contexts, one more than their ids; 0: none.
+    /// Spread contexts: id + 1, or 0.
     spread: Vec<AtomicU64>,
-    /// Changes of that table.
+    /// Number of changes of that table.
     epoch: AtomicU64,
-    /// Of the next message that waits in a spread context.
+    /// Timestamp of the next message queued in a spread context.
     stamp: AtomicU64,
 }
 
 type All<'a> = Vec<MutexGuard<'a, Inside>>;
 
 impl Sharded {
-    /// Shards of these engines, each of which was made by `name`.
+    /// Creates shards of `engines`, all created by `name`.
     ///
     /// # Panics
-    /// If there are none.
+    /// Without engines.
     pub fn new(engines: Vec<Box<dyn Engine>>, name: &str) -> Self {
         assert!(!engines.is_empty(), "there is at least one shard");
         let shard = |engine| {
@@ -108,12 +108,12 @@ impl Sharded {
         }
     }
 
-    /// The spread context whose place this is.
+    /// Slot of `context` in the table of spread contexts.
     fn spread(&self, context: ContextId) -> &AtomicU64 {
         &self.spread[scaled(u64::from(context.0), SPREAD)]
     }
 
-    /// Whether receives and messages of a context are spread by source.
+    /// Whether entries of a context are spread by source.
     fn is_spread(&self, context: ContextId) -> bool {
         self.spread(context).load(Ordering::Relaxed) == u64::from(context.0) + 1
     }
@@ -127,19 +127,19 @@ impl Sharded {
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, Inside> {
-        // An engine that panicked is as good as one that did so in a thread of its own.
+        // After a panic the engine is as usable as a single-threaded engine after a panic.
         self.shards[at].0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All locks, always in the same order.
+    /// Takes all locks, always in the same order.
     fn lock_all(&self) -> All<'_> {
         (0..self.shards.len()).map(|at| self.lock(at)).collect()
     }
 
-    /// Calls `act` with the shard of a context and a source, and whether the context is spread, while that holds.
+    /// Calls `act` with the locked shard of a context and source, and whether the context is spread.
     fn at<A>(&self, context: ContextId, source: Option<Rank>, act: impl FnOnce(&mut Inside, bool) -> A) -> A {
         loop {
-            // Pairs with the release in `change`: who sees the epoch sees the table.
+            // Pairs with the release in `change`: a thread that reads the epoch sees the table.
             let epoch = self.epoch.load(Ordering::Acquire);
             let is_spread = self.is_spread(context);
             let at = match source {
@@ -153,7 +153,7 @@ impl Sharded {
         }
     }
 
-    /// Has a context spread, or not, from now on.
+    /// Marks a context as spread or not.
     fn change(&self, _: &mut All<'_>, context: ContextId, is_spread: bool) {
         let value = if is_spread { u64::from(context.0) + 1 } else { 0 };
         self.spread(context).store(value, Ordering::Relaxed);
@@ -161,7 +161,7 @@ impl Sharded {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// Puts all that waits in a spread context into an engine of its own, under those hints.
+    /// Moves the entries of a spread context to a separate engine with `hints`.
     fn gather(&self, all: &mut All<'_>, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let mut engine = engines::create(&self.name).map_err(|_| Refused::Memory)?;
         let (mut messages, mut receives) = (Vec::new(), Vec::new());
@@ -186,7 +186,7 @@ impl Sharded {
         }
         messages.sort_unstable_by_key(|&(stamp, _)| stamp);
         let before = all[self.home(context)].hints.get(context);
-        // What waits may break the new assertions, which is asked last.
+        // Queued entries may break the new assertions, which are set last.
         let before = Hints { no_unexpected: false, ..before };
         engine.set_hints(context, before)?;
         for &(_, message) in &messages {
@@ -210,7 +210,7 @@ impl Sharded {
         Ok(())
     }
 
-    /// The same hints in every shard, or, if one refuses, those of before.
+    /// Sets hints in every shard, or restores the old ones if a shard refuses.
     fn hint_all(
         &self,
         all: &mut All<'_>,
@@ -223,7 +223,7 @@ impl Sharded {
         for at in 0..all.len() {
             if let Err(refused) = all[at].engine.set_hints(context, hints) {
                 for inside in &mut all[..at] {
-                    // It held before.
+                    // Cannot fail: these hints were valid before.
                     inside.engine.set_hints(context, before)?;
                 }
                 return Err(refused);
@@ -233,15 +233,15 @@ impl Sharded {
     }
 }
 
-/// One of so many places for a number: of numbers that follow one another at whatever distance (MPI libraries number contexts one by
-/// one, or by sixteens) none has many.
+/// Maps a number to a slot. Numbers with a constant stride spread evenly; MPI libraries number contexts in
+/// steps of 1 or 16.
 fn scaled(number: u64, places: usize) -> usize {
-    // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio lie as far apart as they can.
+    // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio are far apart.
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((u128::from(mixed) * places as u128) >> 64) as usize
 }
 
-/// Messages no longer wait in spread contexts.
+/// Removes the timestamps of messages.
 fn forget(all: &mut All<'_>, messages: impl Iterator<Item = MsgId>) {
     for id in messages {
         for inside in all.iter_mut() {
@@ -292,7 +292,7 @@ impl Concurrent for Sharded {
             if self.is_spread(context) {
                 let hints = all[self.home(context)].hints.get(context);
                 if hints.no_unexpected {
-                    // No receive is posted here that would take it: asked before there may be no room for all that is.
+                    // No receive here matches. Checked first: an allocation of `gather` may fail.
                     return Err(Refused::Hint);
                 }
                 self.gather(&mut all, context, hints)?;
@@ -330,7 +330,7 @@ impl Concurrent for Sharded {
     }
 
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
-        // A message without a source is never in a spread context.
+        // Messages with unknown source are never in a spread context.
         let context = message.envelope.context;
         self.at(context, None, |inside, _| inside.engine(context).readdress(message, source))
     }
@@ -354,7 +354,7 @@ impl Concurrent for Sharded {
         }
         let before = all[home].hints.get(context);
         self.hint_all(&mut all, context, before, hints)?;
-        // Of an engine that was its own nothing is needed any more.
+        // The separate engine of the context is empty.
         all[home].gathered.retain(|(of, _)| *of != context);
         self.change(&mut all, context, true);
         Ok(())

@@ -1,8 +1,8 @@
-//! Every kernel that can run here against one line of the obvious.
+//! Compares every available kernel with simple loops.
 
 use super::*;
 
-/// Keys made of few values, so that there is something to find, at every alignment.
+/// Pseudo-random numbers.
 struct Noise(u64);
 
 impl Noise {
@@ -12,7 +12,7 @@ impl Noise {
     }
 }
 
-/// What the comparisons answer: bytes, halfwords, words, under one mask, under a mask each.
+/// Results: bytes, halfwords, words, words under one mask, words under a mask each.
 type Answers = [u64; 5];
 
 struct Compare<'a> {
@@ -38,7 +38,7 @@ impl Search for Compare<'_> {
     }
 }
 
-/// The lanes for which something holds.
+/// Bits of the lanes for which `holds` is true.
 fn lanes_where(holds: impl Fn(usize) -> bool) -> u64 {
     (0..LANES).filter(|&lane| holds(lane)).map(|lane| 1 << lane).sum()
 }
@@ -58,7 +58,7 @@ fn at<K, const N: usize>(values: &[K; N], offset: usize) -> &[K; LANES] {
     values[offset..].first_chunk().expect("64 more than the largest offset")
 }
 
-/// Those that can run here. The one that the environment asks for must be there.
+/// The available kernels. Panics if the kernel that the environment names is unavailable.
 fn kernels() -> Vec<Kernel> {
     Kernel::named("auto").unwrap_or_else(|error| panic!("{error}"));
     InstructionSet::available().filter_map(Kernel::of).collect()
