@@ -1,7 +1,8 @@
-//! The engine that `rank_array` and `four_d` are: per communicator two queues for each source, and a queue of the receives from
-//! any source. The two engines differ in the table of sources ([`Sources`]).
+//! Common part of `rank_array` and `four_d`: per communicator two queues per source, and a queue of
+//! any-source receives.
 //!
-//! All entries of a queue are numbered in one sequence, their age.
+//! The engines differ in the table of sources ([`Sources`]). Entries of a queue are numbered in one sequence,
+//! their age.
 
 use crate::chains::{Aged, Chain, Place, Slab};
 use crate::communicators::Communicators;
@@ -12,44 +13,43 @@ use crate::footprint::Footprint;
 use crate::hints::{HintTable, Order};
 use crate::upkeep::{self, Queues};
 
-/// The queues of one source. The links of a message into its source's queue are pair 0.
+/// Queues of a source. Messages use links 0.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
     pub(super) posted: Chain,
     pub(super) unexpected: Chain,
 }
 
-/// The messages queued. Each has `L` pairs of links. With two, the second links all messages of a communicator in the order of
-/// arrival.
+/// Queued messages with `L` pairs of links. The second pair, if any, links all messages of a communicator in
+/// arrival order.
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
-/// All messages of a communicator in the order of arrival. Empty unless messages have two pairs of links.
+/// Messages of a communicator in arrival order; empty without second links.
 pub(super) type Arrivals = Chain<1>;
 
-/// The sources of one communicator.
+/// Table of the sources of a communicator.
 pub(super) trait Sources<const L: usize>: Send + 'static {
-    /// The parameters of the engine.
+    /// Parameters of the engine.
     type Shape: Copy + Send + 'static;
 
-    /// An arrival compares the receives of its source and of any source in the order of their ages. Otherwise it searches the
-    /// queue of its source first, then the older receives from any source.
+    /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
+    /// it searches the queue of its source, then the older any-source receives.
     const IS_MERGED: bool;
 
-    /// Makes an empty table.
     fn new(shape: Self::Shape) -> Self;
 
-    /// Which message a receive from any source takes.
+    /// Order of messages for any-source receives.
     fn order(_: Self::Shape) -> Order {
         Order::Total
     }
 
-    /// The queues of a source, if an entry of it was ever queued.
+    /// The queues of a source, if they exist.
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
-    /// The queues of a source, made on first use.
+    /// The queues of a source, created on first use.
     fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
 
-    /// The message that a receive from any source takes. Adds the messages compared to `examined`.
+    /// The message that an any-source receive takes. Adds the messages compared to `examined`.
     fn search_all(
         &self,
         messages: &Messages<L>,
@@ -59,11 +59,10 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
         matches: impl Fn(Place, &Message) -> bool + Copy,
     ) -> Option<Place>;
 
-    /// Bytes allocated.
     fn bytes(&self) -> u64;
 }
 
-/// The queues of one communicator.
+/// Queues of a communicator.
 struct Communicator<S> {
     sources: S,
     from_any: Chain,
@@ -78,7 +77,6 @@ impl<S> Communicator<S> {
         Communicator { sources: S::new(shape), from_any: Chain::default(), arrivals: Chain::default() }
     }
 
-    /// The queue of a receive.
     #[inline]
     fn posted<const L: usize>(&mut self, selector: &Selector, shape: S::Shape) -> Result<&mut Chain, Refused>
     where
@@ -91,7 +89,7 @@ impl<S> Communicator<S> {
     }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     communicators: Communicators<Communicator<S>>,
     shape: S::Shape,
@@ -99,7 +97,7 @@ pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     unexpected: Messages<L>,
     clock: u64,
     hints: HintTable,
-    /// The most bytes held before a communicator was closed. No other call frees memory.
+    /// Maximum size before the last close. No other call frees memory.
     peak_bytes: u64,
     effort: E,
 }
@@ -119,7 +117,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
     }
 
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
-        // Otherwise a receive posted before its message would search the table twice.
+        // Avoids a second table lookup for receives posted before their messages.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -136,7 +134,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         found
     }
 
-    /// Takes the receive that a message matches. One lookup of the source finds the receive and its queue.
+    /// Takes the receive that matches. One lookup of the source finds the receive and its queue.
     #[inline]
     fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let Communicator { sources, from_any, .. } = self.communicators.find(envelope.context)?;
@@ -156,7 +154,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         Some(self.posted.remove(at).value.id)
     }
 
-    /// Queues a receive that no message waits for.
+    /// Queues a receive without a match.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         self.clock += 1;
@@ -168,7 +166,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         Ok(())
     }
 
-    /// Queues a message that no receive waits for.
+    /// Queues a message without a match.
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         self.clock += 1;
@@ -211,7 +209,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     fn take_posted(&mut self, at: Place) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
-        // An entry has its queue, so this inserts no source.
+        // The queue exists, so this inserts no source.
         if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted(&selector, self.shape)) {
             queue.unlink(&mut self.posted, at);
         }

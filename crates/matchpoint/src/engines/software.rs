@@ -1,13 +1,14 @@
-//! Software behind a table of fixed size: "if the number of posted receives exceeds this capacity, the application must fall
-//! back to software tag matching" (García et al. 2024, §III-B, §IV-E). Here the engine does so itself.
+//! Fallback from a table of fixed size to software matching.
 //!
-//! * A receive that finds the table full has all that is queued moved, in its order, to an engine without a bound, [`NAME`],
-//!   which goes on there, batches included. If that is refused memory, nothing has changed, and the receive is refused.
-//! * Once nothing at all is queued, the tables are used again. So nothing moves on the way back, nothing can be refused there,
-//!   and an entry moves once at most: however often a program crosses the bound, a move costs each entry that it concerns what
-//!   queueing it once more does. One receive that is never matched keeps matching in software.
-//! * Assertions are made in both, in the idle one first, which has nothing queued that could break them. Neither gives back
-//!   memory because the other is in use: once warm, nothing is allocated, as often as it falls back and returns.
+//! "If the number of posted receives exceeds this capacity, the application must fall back to software tag
+//! matching" (García et al. 2024, §III-B, §IV-E). Here the engine itself falls back.
+//!
+//! * When the table is full, a post moves all entries, in order, to an unbounded engine, [`NAME`]. After a
+//!   failed allocation nothing has changed, and the receive is refused.
+//! * When no entry is queued, the engine uses the tables again. So entries move at most once, and the return
+//!   cannot fail. A receive without a match keeps the engine in software.
+//! * Assertions are set in both engines, first in the idle one, which has no entries that could break them.
+//!   Both engines keep their memory: later fallbacks allocate nothing.
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
@@ -18,26 +19,26 @@ use crate::forward::forwarded;
 use crate::hints::Hints;
 use crate::takeover::{give_back, take_over};
 
-/// The engine that goes on, by its name in the registry.
+/// The fallback engine.
 const NAME: &str = "hybrid";
 
-/// What an engine with such a table lists among its parameters.
+/// Parameter of engines with such a table.
 pub(super) const FULL: Parameter = Parameter {
     key: "full",
     default: "refuse",
     meaning: "what becomes of receives that the table has no room for: refuse (the caller changes engines), software (matched by hybrid, with all that is queued, until nothing is queued)",
 };
 
-/// An engine whose table of receives has a fixed size.
+/// An engine with a table of receives of fixed size.
 pub(super) trait Tables: Engine {
-    /// The assertions on a context.
+    /// Assertions on a context.
     fn hints_on(&self, context: ContextId) -> Hints;
 
-    /// Forgets all that is queued, and nothing else: no assertion, and no memory.
+    /// Removes all entries; keeps assertions and memory.
     fn clear(&mut self);
 }
 
-/// The engine, with software behind it if [`FULL`] says so.
+/// Adds the fallback if [`FULL`] requests it.
 pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     if arguments.word(FULL.key, &[("refuse", false), ("software", true)])? {
         Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?)))
@@ -46,25 +47,25 @@ pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is
     }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 struct Backed<E> {
     tables: E,
-    /// Made with the tables: there may be no memory for it when it is needed.
+    /// Created with the tables: memory may be exhausted later.
     software: Box<dyn Engine>,
-    /// All that is queued is in `software`; else in `tables`.
+    /// All entries are in `software`, else in `tables`.
     has_fallen_back: bool,
     falls: u64,
     moved: u64,
-    /// What the software compared while it took over what was queued: no call of the application's.
+    /// Comparisons during migrations, which are not reported.
     taking_over: Attempts,
     peaks: Peaks,
 }
 
-/// The most bytes held.
+/// Peak sizes in bytes.
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
-    /// Of each by itself, when `both` was found.
+    /// Peak of each engine at the last update of `both`.
     tables: u64,
     software: u64,
 }
@@ -99,7 +100,7 @@ impl<E: Tables> Backed<E> {
         }
     }
 
-    /// Makes a call on the engine in use.
+    /// Calls the engine in use.
     #[inline]
     fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
         if !self.has_fallen_back {
@@ -118,7 +119,7 @@ impl<E: Tables> Backed<E> {
         }
     }
 
-    /// A receive finds the table full: it is posted in software, behind all that is queued.
+    /// Moves all entries to software and posts the receive there.
     #[cold]
     fn fall_back(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.peaks = self.peaks();
@@ -145,9 +146,9 @@ impl<E: Tables> Backed<E> {
         (size_of::<Self>() - size_of::<E>()) as u64
     }
 
-    /// The most that both held together. One of them is in use at a time, and only [`Engine::close`] and
-    /// [`Engine::set_hints`] change what the other holds: a peak that either reached since this was found last, it reached
-    /// beside what the other holds now.
+    /// Peak of the sum of both. Only one is in use, and only [`Engine::close`] and [`Engine::set_hints`]
+    /// change the size of the other. A peak since the last update therefore coincided with the current size
+    /// of the other.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
         let reached = |engine: Footprint, before: u64, beside: Footprint| {
@@ -183,7 +184,7 @@ impl<E: Tables> Engine for Backed<E> {
         idle.set_hints(context, hints)?;
         let set = in_use.set_hints(context, hints);
         if set.is_err() {
-            // Their place is still there, so this asks for no memory.
+            // Needs no memory: the context already has an entry.
             idle.set_hints(context, before)?;
         }
         set

@@ -1,16 +1,15 @@
 //! `vector`: sources in one array, tags in another, both compared by SIMD (fuzzy paper §IV-A).
 //!
-//! A block has 64 sources and 64 tags of 32 bits, and on the posted side a mask for each, which is all ones unless a
-//! receive leaves something open (Open MPI's `vectors` keep the same). An arrival compares sources, then tags, 16 at a
-//! time with AVX-512; masks are read only in blocks where a receive has a wildcard. A receive with a wildcard searches
-//! the messages under masks of its own.
+//! A block has 64 sources and 64 tags of 32 bits, and a mask for each on the posted side, as in Open MPI's
+//! `vectors`. An arrival compares sources and tags, 16 at a time with AVX-512; it reads masks only in blocks
+//! with wildcards. A receive with a wildcard searches messages under its masks.
 //!
-//! Beyond the paper: sources and tags have 64 bits here, of which the upper half is folded into the lower by exclusive
-//! or, and a hit is verified; there is one queue for all communicators, and the context is folded into the source.
-//! [`blocks`](crate::blocks) says what becomes of holes, and [`fuzzy`](super::fuzzy) why one queue.
+//! Differences from the paper: tags have 64 bits, and the upper half is folded into the lower by exclusive
+//! or; hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and the context
+//! is folded into the source. [`blocks`](crate::blocks) describes removals.
 //!
-//! Post, arrive and probe: O(entries of the queue searched / 16). Cancel and retract compare every entry. Memory per
-//! place: 40 bytes for a receive and 17 for its keys, 32 for a message and 9.
+//! Post, arrive and probe: O(entries of the queue searched / 16). Cancel and retract compare all entries.
+//! Memory per slot: 40 bytes for a receive and 17 for its keys, 32 for a message and 9.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
@@ -29,14 +28,14 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-/// The parameter that this engine and [`fuzzy`](super::fuzzy) share.
+/// Parameter of this engine and [`fuzzy`](super::fuzzy).
 pub(super) const ISA: Parameter = Parameter {
     key: "isa",
     default: "auto",
     meaning: "instruction set: avx512, avx2, sse2, neon, scalar; auto is what MATCHPOINT_ISA says, else the fastest here",
 };
 
-/// The kernel that was asked for.
+/// The selected kernel.
 pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
     let isa: String = arguments.get(ISA.key)?;
     Kernel::named(&isa)
@@ -52,17 +51,17 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Spreads contexts over 32 bits; 0 stays 0, so that in `MPI_COMM_WORLD`'s place keys are what the paper says.
+/// Hashes a context to 32 bits. 0 stays 0, so that keys of the first context equal the paper's.
 pub(super) fn spread(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }
 
-/// Both halves of a word in one.
+/// Exclusive or of both halves.
 fn fold(word: u64) -> u32 {
     (word ^ word >> 32) as u32
 }
 
-/// What a search compares with: a source and a tag, under masks.
+/// Source and tag of a search, with masks.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair {
     source: u32,
@@ -82,7 +81,7 @@ impl Pair {
             Wild::Masked(mask) => (mask.value.0, mask.ignore),
             Wild::Any => (0, u64::MAX),
         };
-        // A bit of the fold counts if it counts in both halves.
+        // A bit of the fold is compared if both halves compare it.
         let tag_mask = !(ignore as u32 | (ignore >> 32) as u32);
         Pair { source, source_mask, tag: fold(value) & tag_mask, tag_mask }
     }
@@ -92,15 +91,15 @@ impl Pair {
     }
 }
 
-/// The scheme of the [module's documentation](self).
+/// Scheme of the [module](self).
 #[derive(Clone, Copy)]
 pub(crate) struct Pairs;
 
-/// The keys of 64 receives.
+/// Keys of 64 receives.
 pub(crate) struct Receives {
     sources: [u32; LANES],
     tags: [u32; LANES],
-    /// Where a mask is not all ones. May be left set for a hole.
+    /// Receives with a wildcard. Bits of free slots are undefined.
     open: u64,
     source_masks: [u32; LANES],
     tag_masks: [u32; LANES],
@@ -125,7 +124,7 @@ impl Keys<Receive, Pairs> for Receives {
     }
 }
 
-/// The keys of 64 messages.
+/// Keys of 64 messages.
 pub(crate) struct Messages {
     sources: [u32; LANES],
     tags: [u32; LANES],

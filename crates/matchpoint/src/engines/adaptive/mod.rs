@@ -1,24 +1,24 @@
-//! `adaptive`: a list at first, bins once searches are deep, after Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive
-//! and dynamic design for MPI tag matching" (2016), as summed up in the partner paper (§1, §3). MVAPICH's authors
-//! proposed it: a list is best on short queues and in memory, and nobody knows beforehand which process has long ones.
+//! `adaptive`: a list, which becomes bins when searches are deep.
 //!
-//! It is [`list`](super::list), [`bins`](super::bins) or [`rank_array`](super::rank_array), and counts what it examines.
-//! Calls are counted in windows. A window in which searches examined more than `threshold` entries on the average
-//! sends it on: from the list to bins, from the bins, with `ranks=yes` alone (the paper's configuration parameter), to
-//! an array of ranks. It moves at once when the sum is reached, so that a single storm is not sat out.
+//! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
+//! (2016), as summarized in the partner paper (§1, §3). MVAPICH's authors proposed it: a list is best for
+//! short queues and memory, but no process knows its queue lengths in advance.
 //!
-//! What is queued moves in its order, receives and messages apart. Nothing need be searched on the way: whatever engine
-//! they are in, no receive that is queued matches a message that is.
+//! The engine is a [`list`](super::list), [`bins`](super::bins) or [`rank_array`](super::rank_array) with
+//! counters. Searches are counted in windows. If searches in a window examined more than `threshold` entries
+//! on average, the engine moves: from the list to bins, and, with `ranks=yes` (the paper's parameter), from
+//! bins to a rank array. It moves as soon as the sum is reached, before the end of the window.
 //!
-//! The paper moves once and never back. That is the default here, too: a process that built long queues will do so
-//! again at its next iteration, the bins have been paid for, and where the first entry matches they cost 2 to 4 ns more.
-//! Going back has its use where a start-up alone was deep: with `back=N` a window that never had more than N entries
-//! queued sends it back to the list, and its memory back to the system. Moves are exact in either direction.
+//! Entries move in the order of their queue, without searches: no queued receive matches a queued message.
 //!
-//! Cost: that of the engine in use, and two sums to compare per call: 5 ns of a post and an arrival on a list. A move
-//! is O(entries queued · log of that), in the call that brings it about; without memory for it the engine stays as it
-//! is, and asks again a window later. It loses to either where the other was right from the start, and inherits what
-//! both are bad at: wildcards are linear in all three.
+//! As in the paper, the engine does not move back by default. A process with long queues has them again in
+//! the next iteration, and bins cost only 2 to 4 ns more where the first entry matches. Moving back is useful
+//! after a deep start-up phase: with `back=N`, a window with at most N queued entries moves the engine back
+//! to the list and frees memory.
+//!
+//! Cost: that of the engine in use, and two comparisons per call: 5 ns per post and arrival on a list. A move
+//! is O(entries · log entries), in the call that triggers it. Without memory the engine stays unchanged and
+//! retries after a window. Wildcards are linear in all three engines.
 
 mod structure;
 
@@ -72,10 +72,10 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     Ok(Box::new(Adaptive::new(policy, counting)))
 }
 
-/// When to move, and where to.
+/// When and to which engine to move.
 #[derive(Clone, Copy)]
 struct Policy {
-    /// Entries examined in one window, beyond which it moves on.
+    /// Entries examined in a window before a move.
     limit: u64,
     window: u32,
     n: u32,
@@ -83,25 +83,25 @@ struct Policy {
     back: usize,
 }
 
-/// The searches since the last decision.
+/// Searches since the last decision.
 #[derive(Default)]
 struct Window {
     searches: u32,
-    /// What the structure had examined when it began.
+    /// Entries examined by the structure before the window.
     began_at: u64,
-    /// The most entries queued in it.
+    /// Maximum number of queued entries.
     longest: usize,
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub struct Adaptive {
     structure: Structure,
     policy: Policy,
     window: Window,
     moves: u64,
-    /// Whether attempts are told. They are counted anyway.
+    /// Whether attempts are reported; they are always counted.
     counting: bool,
-    /// Of the structures left behind.
+    /// Attempts of the structures used before.
     attempts: Attempts,
     peak_bytes: u64,
 }
@@ -127,14 +127,14 @@ impl Adaptive {
         read(self.structure.engine())
     }
 
-    /// A search was made.
+    /// Counts a search.
     #[inline]
     fn searched(&mut self) {
         if self.policy.back > 0 {
             self.window.longest = self.window.longest.max(self.posted_len() + self.unexpected_len());
         }
         self.window.searches += 1;
-        // Not through the trait's table of functions: that took 1.5 ns more of a post and an arrival.
+        // A call through the trait's vtable took 1.5 ns more per post and arrival.
         let examined = self.structure.examined() - self.window.began_at;
         if examined > self.policy.limit || self.window.searches >= self.policy.window {
             self.decide(examined);
@@ -157,7 +157,7 @@ impl Adaptive {
         self.window = Window { searches: 0, began_at, longest: 0 };
     }
 
-    /// Moves, unless there is no memory for it.
+    /// Moves the entries to `next`, if memory suffices.
     fn move_to(&mut self, mut next: Structure) {
         let moved = next.take_over(&mut self.structure);
         let (old, new) = (self.structure.engine().footprint(), next.engine().footprint());

@@ -1,23 +1,24 @@
-//! `bins`: hash bins with order, after Flajslik, Dinan & Underwood, "Mitigating MPI message matching misery" (2016),
-//! as summed up in the optimistic paper (§II-B, Table I).
+//! `bins`: hash bins with order.
 //!
-//! Receives that leave nothing open, and all messages, lie in bins chosen by a hash of (context, source, tag). Order
-//! is kept in two ways, where Flajslik et al. keep timestamps on all entries and a list of order information for
-//! wildcards:
+//! After Flajslik, Dinan & Underwood, "Mitigating MPI message matching misery" (2016), as summarized in the
+//! optimistic paper (§II-B, Table I).
 //!
-//! * Receives with a wildcard or a mask wait in one list of their own. Each receive carries the number of its posting
-//!   (the order marker); an arrival compares its bin's first match with the list's first match, and takes the smaller
-//!   number. Both lists are in order, so the smaller of two firsts is the earliest of all, as a timestamp would say.
-//! * Each message is in its bin *and* in one list of all arrivals (`messages.rs`). A receive that leaves nothing open
-//!   searches its bin, where all that it could match lies, in order; any other searches the list, which is the order.
+//! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). Flajslik et al.
+//! keep order with timestamps on all entries and a list of order information for wildcards. Here:
 //!
-//! With `n` bins and `q` entries queued: post and arrive O(1 + q/n) without wildcards, plus O(wildcard receives posted)
-//! for arrivals, and O(messages queued) for receives with wildcards. Cancel, retract and readdress compare every entry
-//! (in the order of memory, no map to keep): MPI programs cancel rarely. Hints and close are O(q), visiting the posted
-//! queue sorts it. An idle engine holds 8·n bytes of bins; a receive takes 64, a message 40.
+//! * Receives with a wildcard are in one list. Each receive has a sequence number. An arrival finds the first
+//!   match of its bin and of the list, and takes the one with the smaller number. Both are in posted order,
+//!   so this is the oldest match.
+//! * Each message is in its bin *and* in a list of all arrivals (`messages.rs`). An exact receive searches
+//!   its bin, other receives the list.
 //!
-//! The hash has a fixed key, so that counted work is the same in every run: an adversary who chooses tags can make all
-//! entries share a bin, which costs what `list` costs.
+//! With `n` bins and `q` entries, post and arrive are O(1 + q/n) without wildcards. Arrivals add O(wildcard
+//! receives), wildcard receives take O(messages). Cancel, retract and readdress compare all entries, in
+//! memory order: MPI programs cancel rarely. Hints and close are O(q); a visit of the posted queue sorts it.
+//! Memory: 8·n bytes for bins, 64 per receive, 40 per message.
+//!
+//! The hash has a fixed key, so that counts are reproducible. An adversary can choose tags that share a bin,
+//! which costs as much as `list`.
 
 mod messages;
 
@@ -45,27 +46,26 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     Ok(if counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
-/// Which bin an envelope has, and in which order an arrival compares receives: what [`ucx`](super::ucx) has otherwise.
+/// Hash function and order of comparison, which differ in [`ucx`](super::ucx).
 pub trait Scheme: Send + 'static {
-    /// An arrival compares receives of its bin and of the list of wildcards in the order of their posting. Otherwise it
-    /// compares its bin first, then the older receives of the list.
+    /// True: an arrival compares receives of its bin and wildcard receives in posted order. False: it
+    /// compares its bin first, then the older wildcard receives.
     const IS_MERGED: bool;
 
-    /// The bin of a fully specified envelope, below `bins`.
+    /// The bin of an envelope, below `bins`.
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize;
 }
 
-/// Any number of bins.
+/// Hash for any number of bins.
 pub struct Scaled;
 
 impl Scheme for Scaled {
     const IS_MERGED: bool = false;
 
-    /// Multiply-shift (Dietzfelbinger et al. 1997): a sum of products by odd
-    /// constants, of which the upper bits are scaled to `bins`. The three products are independent, so it takes the time
-    /// of two multiplications. The folded 128-bit product of source and tag is as fast, but a search among 1024 keys
-    /// (a, 1023 − a) then examines 4.8 entries where random bins make it 3.0. Scaling, not masking, so that any number of
-    /// bins can be asked for, as the papers do.
+    /// Multiply-shift (Dietzfelbinger et al. 1997): upper bits of a sum of products by odd constants, scaled
+    /// to `bins`. The products are independent, so the latency is that of two multiplications. The folded
+    /// 128-bit product of source and tag is as fast. But a search among 1024 keys (a, 1023 − a) then examines
+    /// 4.8 entries instead of 3.0. Scaling instead of masking allows any number of bins, as in the papers.
     #[inline]
     fn bin(&self, envelope: &Envelope, bins: usize) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -76,12 +76,12 @@ impl Scheme for Scaled {
     }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub struct Bins<E: Effort = (), S = Scaled> {
     scheme: S,
     count: u32,
     posted: Slab<Aged<Receive>, 1>,
-    /// None before the first receive without a wildcard.
+    /// Empty before the first exact receive.
     posted_bins: Box<[Chain]>,
     wild: Chain,
     clock: u64,
@@ -111,22 +111,20 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         }
     }
 
-    /// The receives of a bin.
     #[inline]
     fn posted_in(&self, bin: usize) -> Chain {
         self.posted_bins.get(bin).copied().unwrap_or_default()
     }
 
-    /// The bin of a fully specified envelope.
     #[inline]
     pub(super) fn bin(&self, envelope: &Envelope) -> usize {
         self.scheme.bin(envelope, self.count as usize)
     }
 
-    /// The earliest message that `selector` matches.
+    /// The oldest message that matches.
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        // Mostly.
+        // The most common case.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -139,7 +137,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         found
     }
 
-    /// The earliest receive that matches, and whether it is in the list of wildcards.
+    /// The oldest receive that matches, and whether it is in the list of wildcards.
     #[inline]
     fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
         let mut examined = 0;
@@ -154,7 +152,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         found
     }
 
-    /// Queues a receive that no message waits for.
+    /// Queues a receive without a match.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         let exact = receive.selector.exact();
@@ -173,7 +171,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         Ok(())
     }
 
-    /// Queues a message that no receive waits for, in [its bin](Bins::bin).
+    /// Queues a message without a match in [its bin](Bins::bin).
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message, bin: usize) -> Result<(), Refused> {
         self.unexpected.push(message, bin)
@@ -189,7 +187,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
     }
 
     fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
-        // Counted from the newest, so that it stays what it is when older ones are taken out.
+        // Ages count from the newest, so that removals of older messages do not change them.
         (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::found))
     }
 
@@ -244,7 +242,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         Ok(None)
     }
 
-    /// The age of a message is where it stands in the list of arrivals; its name is found sooner in the order of memory.
+    /// Searches in memory order, because ages need the list of arrivals.
     fn retract(&mut self, message: &Message) -> bool {
         self.unexpected.named(message.id).map(|found| self.take_unexpected(found)).is_some()
     }
@@ -257,7 +255,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         let bins = size_of_val(&*self.posted_bins) as u64 + message_bins;
         let fixed_bytes = size_of::<Self>() as u64 + bins + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + messages;
-        // Slabs never give memory back, so what they have now is the most they had.
+        // Slabs never free memory, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 }

@@ -1,10 +1,9 @@
-//! Keys of 16 or 8 bits, in which source, tag and context are mixed.
+//! Keys of 16 or 8 bits that mix source, tag and context.
 //!
-//! The paper combines the lower bits of source and tag, as many as a key has, by exclusive or ([`Xor`]). Then all keys are
-//! equal where the tag is the rank, and half of 64 entries share theirs with another where it is the rank + 1. So unless
-//! asked otherwise ([`Sum`]) each field is multiplied by an odd constant of its own, and a key is the upper bits of the
-//! sum (Dietzfelbinger et al. 1997): all bits of a field reach them, and what fields have in common does not cancel out.
-//! Either way a field that is left open adds nothing.
+//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). All keys are equal where
+//! the tag is the rank. Where the tag is the rank + 1, half of 64 entries share a key. The default ([`Sum`])
+//! multiplies each field by an odd constant; the key is the upper bits of the sum (Dietzfelbinger et al.
+//! 1997). All bits of a field affect the key, and equal fields do not cancel out. A wildcard adds 0 in both.
 
 use std::marker::PhantomData;
 
@@ -14,13 +13,13 @@ use crate::envelope::{ContextId, Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scanning::Scheme;
 
-/// The width of a key.
+/// Width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
-    /// The upper bits of a word.
+    /// Upper bits of a word.
     fn upper(word: u64) -> Self;
-    /// The lower bits of a word.
+    /// Lower bits of a word.
     fn lower(word: u64) -> Self;
-    /// The comparison of that width.
+    /// Comparison of this width.
     fn equal<L: Lanes>(lanes: L, keys: &[Self; LANES], key: Self) -> u64;
 }
 
@@ -58,23 +57,23 @@ impl Width for u8 {
     }
 }
 
-/// How fields become a key.
+/// Function from fields to a key.
 pub(crate) trait Fold: Copy + Send + 'static {
-    /// What each field puts into a key: nothing, if it is 0.
+    /// Contribution of each field to a key; 0 for a field of 0.
     fn words(context: ContextId, source: u64, tag: u64) -> Words;
-    /// The key of such words.
+    /// Key of these contributions.
     fn key<K: Width, const N: usize>(words: [u64; N]) -> K;
 }
 
-/// The upper bits of a sum of products.
+/// Upper bits of a sum of products.
 #[derive(Clone, Copy)]
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// 2⁶⁴/φ for the tag: multiples of it that follow each other lie as far apart as they can. For the source the best of
-    /// 1500 odd constants drawn at random: over 25 patterns of ranks and tags (in rows, strides, grids, each a multiple
-    /// of the other) of 64 to 256 entries, keys of 8 bits then collide 0.15 times as often as random ones on the average,
-    /// and nowhere more often. The context's is any odd one.
+    /// 2⁶⁴/φ for the tag: its multiples are far apart. The constant of the source is the best of 1500 random
+    /// odd numbers, for 25 patterns of ranks and tags (rows, strides, grids, multiples) with 64 to 256
+    /// entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and never more
+    /// often. The constant of the context is arbitrary.
     #[inline(always)]
     fn words(context: ContextId, source: u64, tag: u64) -> Words {
         Words {
@@ -90,8 +89,8 @@ impl Fold for Sum {
     }
 }
 
-/// The lower bits of an exclusive or, as the paper has it (§IV-B, Skylake). It has a queue for each communicator, whose
-/// number is the third here.
+/// Lower bits of an exclusive or, as in the paper (§IV-B, Skylake). The paper has a queue per communicator;
+/// here the context is the third operand.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 
@@ -107,7 +106,7 @@ impl Fold for Xor {
     }
 }
 
-/// The scheme of a width and a fold.
+/// Scheme of a width and a fold.
 #[derive(Clone, Copy)]
 pub(crate) struct Folds<K, F>(PhantomData<(K, F)>);
 
@@ -117,7 +116,7 @@ impl<K, F> Folds<K, F> {
     }
 }
 
-/// What an envelope's fields put into its key.
+/// Contributions of the fields of an envelope.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
     source: u64,
@@ -125,18 +124,17 @@ pub(crate) struct Words {
     context: u64,
 }
 
-/// What is left open.
+/// Fields with wildcards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
     Nothing,
-    /// The source is left open.
     Source,
-    /// The tag, or part of it, is left open.
+    /// The tag has a wildcard or mask.
     Tag,
     Both,
 }
 
-/// What a receive or a probe searches for.
+/// Key and wildcards of a receive or probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Query {
     words: Words,
@@ -171,19 +169,19 @@ impl Query {
             (Some(_), None) => Open::Tag,
             (None, None) => Open::Both,
         };
-        // A field that is left open drops out of the key by itself.
+        // A field with a wildcard adds 0.
         Query { words: F::words(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), open }
     }
 }
 
-/// The keys of 64 receives: each of what it names. In the bitmaps, bits may be left set for holes.
+/// Keys of 64 receives, from their exact fields. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
-    /// Receives that leave something open.
+    /// Receives with a wildcard.
     open: u64,
-    /// Of these, those that name their tag alone.
+    /// Receives with any source and an exact tag.
     by_tag: u64,
-    /// Of these, those that name their source alone.
+    /// Receives with an exact source and a wildcard in the tag.
     by_source: u64,
 }
 
@@ -205,7 +203,7 @@ impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     }
 }
 
-/// The keys of 64 messages, and those of their tags and sources by themselves for searches that leave the other open.
+/// Keys of 64 messages, and separate keys of tags and sources for searches with a wildcard.
 pub(crate) struct Messages<K> {
     keys: [K; LANES],
     tags: [K; LANES],

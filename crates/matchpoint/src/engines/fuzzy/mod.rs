@@ -1,30 +1,28 @@
-//! `fuzzy`: one small key for source and tag together, compared by SIMD as a hint, verified on a hit (fuzzy paper
-//! §IV-B).
+//! `fuzzy`: one small key for source and tag, compared by SIMD and verified on a hit (fuzzy paper §IV-B).
 //!
-//! * `bits=32`: a window of the source beside one of the tag, 24 and 8 bits unless asked otherwise. For values that fit
-//!   this is the paper's key; of those that do not (LULESH's large tags, 66.67 % false positives in its Fig. 3) what lies
-//!   beyond is folded into the window. The fields keep bits of their own, so what a receive leaves open is a mask: kept
-//!   with each posted receive, carried by a search of the messages.
-//! * `bits=16`, `bits=8`: the upper bits of a sum of products, of source, tag and context by an odd constant each. The
-//!   paper's exclusive or of source and tag (`fold=xor`) is the same for all where the tag is the rank; [`folds`] has the
-//!   reasons. 64 keys of a byte are one compare with AVX-512BW.
+//! * `bits=32`: a window of the source and one of the tag, 24 and 8 bits by default. For values that fit,
+//!   this is the paper's key. Other values, such as LULESH's large tags (66.67 % false positives in Fig. 3),
+//!   are folded into the window. Fields have separate bits, so a wildcard is a mask: stored with each posted
+//!   receive, or part of a search of the messages.
+//! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants. The
+//!   paper's exclusive or (`fold=xor`) is constant where the tag is the rank; see [`folds`]. AVX-512BW
+//!   compares 64 one-byte keys at once.
 //!
-//! Where a key does not keep the fields apart, the paper scans a wildcard in one as a wildcard in both, and
-//! Open MPI's engine then verifies a whole block one by one, because of one receive in it (2.8 times slower). Here a
-//! receive that names only its source, or only its tag, lies under the key of that alone, in a bitmap of its kind:
-//! blocks that have such receives are compared once more for each kind, and receives that name neither are verified.
-//! Messages have, beside their key, that of the tag and that of the source by themselves: three bytes each with
-//! `bits=8`, of which a search reads one.
+//! With mixed keys, the paper treats a wildcard in one field as a wildcard in both. Open MPI's engine then
+//! verifies a whole block because of one such receive (2.8 times slower). Here a receive with one wildcard
+//! has the key of its other field, and a bit in a bitmap. Blocks with such receives need one more comparison
+//! per kind; receives with two wildcards are verified. Messages have additional keys of tag and source: three
+//! bytes with `bits=8`, of which a search reads one.
 //!
-//! **One queue for all communicators.** The paper's engines have a queue for each. Here the context is part of the
-//! key as well (context 0 adds nothing): entries of other communicators cost a 64th of a compare each, while a
-//! queue for each would take kilobytes for each, a look-up in every call, and ages to tell which of two is older. It
-//! loses where one communicator has thousands of entries and another is waited for.
+//! **One queue for all communicators.** The paper has a queue per communicator. Here the context is part of
+//! the key (context 0 adds nothing). An entry of another communicator costs 1/64 of a comparison. Separate
+//! queues take kilobytes each, a lookup per call, and ages. One queue is slower if another communicator has
+//! thousands of entries.
 //!
-//! Post, arrive and probe: O(entries / 64) with a byte, / 32, / 16, plus O(false positives), which are about
-//! entries / 256 with a byte and sources or tags that follow each other. Cancel and retract compare every entry.
-//! Memory per place: 40 bytes for a receive, 32 for a message, since what is verified are 64-bit fields under a 64-bit
-//! mask; keys and bitmaps take 2, 3 or 9 bytes of a receive (8, 16, 32 bits), 4, 7 or 5 of a message.
+//! Post, arrive and probe: O(entries / 64), / 32 or / 16 for 8, 16 or 32 bits, plus O(false positives). These
+//! are about entries / 256 for 8 bits and consecutive sources or tags. Cancel and retract compare all
+//! entries. Memory per slot: 40 bytes for a receive, 32 for a message. Keys and bitmaps take 2, 3 or 9 bytes
+//! per receive (8, 16, 32 bits), and 4, 7 or 5 per message.
 
 mod folds;
 mod windows;

@@ -1,4 +1,4 @@
-//! Keys of 32 bits in which source and tag keep bits of their own.
+//! Keys of 32 bits with separate bits for source and tag.
 
 use super::super::vector::spread;
 use crate::blocks::Keys;
@@ -7,30 +7,29 @@ use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scanning::Scheme;
 
-/// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it, for values that fit their
-/// windows; of those that do not, what lies beyond is folded into the window by exclusive or instead of cut off. The
-/// context is spread over the key by exclusive or.
+/// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond the window
+/// are folded into it by exclusive or instead of cut off. The context is combined by exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank: Window,
     tag: Window,
 }
 
-/// So many low bits of a word, and the mask of them.
+/// Number and mask of the bits of a window.
 #[derive(Clone, Copy)]
 struct Window {
     bits: u32,
     mask: u64,
 }
 
-/// A key, and the bits of it that count.
+/// A key and its compared bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Masked {
     key: u32,
     mask: u32,
 }
 
-/// The pieces of a word that is wider than a window, joined by `join`.
+/// Splits a word into pieces of the window's width and combines them with `join`.
 #[cold]
 fn pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
     let mut folded = 0;
@@ -46,14 +45,13 @@ impl Window {
         Window { bits, mask: (1 << bits) - 1 }
     }
 
-    /// A word, folded into the window. Most fit, and are themselves.
+    /// Folds a word into the window. Most words fit and are unchanged.
     #[inline]
     fn fold(self, word: u64) -> u64 {
         if word & !self.mask == 0 { word } else { pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
-    /// The bits that count, where those of `ignore` do not in what is folded: a bit counts if all that are folded into
-    /// it do.
+    /// Compared bits of a folded tag under an ignore mask. A bit is compared if all bits folded into it are.
     #[inline]
     fn counting(self, ignore: u64) -> u64 {
         self.mask & !pieces(ignore, self, |folded, piece| folded | piece)
@@ -61,22 +59,22 @@ impl Window {
 }
 
 impl Windows {
-    /// Of so many bits each, not more than 32 together.
+    /// Windows with at most 32 bits together.
     pub(super) fn new(rank_bits: u32, tag_bits: u32) -> Self {
         Windows { rank: Window::new(rank_bits), tag: Window::new(tag_bits) }
     }
 
-    /// What is in the windows, side by side.
+    /// Both windows in one word.
     #[inline]
     fn join(&self, source: u64, tag: u64) -> u32 {
         (tag << self.rank.bits | source) as u32
     }
 }
 
-/// The keys of 64 receives.
+/// Keys of 64 receives.
 pub(crate) struct Receives {
     keys: [u32; LANES],
-    /// Where a mask is not all ones. May be left set for a hole.
+    /// Receives with a wildcard. Bits of free slots are undefined.
     open: u64,
     masks: [u32; LANES],
 }
@@ -97,7 +95,7 @@ impl Keys<Receive, Windows> for Receives {
     }
 }
 
-/// The keys of 64 messages.
+/// Keys of 64 messages.
 pub(crate) struct Messages([u32; LANES]);
 
 impl Default for Messages {
@@ -136,7 +134,7 @@ impl Scheme for Windows {
             Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.counting(mask.ignore)),
             Wild::Any => (0, 0),
         };
-        // What no window covers counts as well: it is the same in every key of a context.
+        // Bits outside both windows are equal in all keys of a context.
         let uncovered = !self.join(self.rank.mask, self.tag.mask);
         let mask = self.join(source_mask, tag_mask) | uncovered;
         Masked { key: self.join(source, tag) ^ spread(selector.context()), mask }
