@@ -1,5 +1,5 @@
-//! What the parallel form asks of these tables: searches that change nothing, and, once all of a block is decided, the
-//! changes that follow.
+//! Interface to the parallel engine: searches without changes, and the changes after all decisions of a
+//! block.
 
 use super::{Optimistic, Tally};
 use crate::chains::{NIL, Place};
@@ -9,7 +9,7 @@ use crate::hashes::Hashes;
 use crate::upkeep::Queues;
 
 impl<T: Tally> Optimistic<T> {
-    /// The oldest receive that accepts a message and `is_free`. Adds the receives compared to `examined`.
+    /// The oldest receive that matches and `is_free`. Adds the receives compared to `examined`.
     #[inline]
     pub(in crate::engines) fn oldest(
         &self,
@@ -23,8 +23,8 @@ impl<T: Tally> Optimistic<T> {
         found.map(|(_, at)| at)
     }
 
-    /// The receive that was posted next in the run of the one at `at`. None stands between them in the bin: what is in one
-    /// bin is of one communicator, where the two were posted one after the other.
+    /// The next receive of the same run. It is also next in the bin: a bin has receives of one communicator,
+    /// in posted order.
     #[inline]
     pub(in crate::engines) fn follower(&self, at: Place) -> Option<Place> {
         let receives = &self.receives;
@@ -32,18 +32,17 @@ impl<T: Tally> Optimistic<T> {
         (next != NIL && receives.get(next).value.run == receives.get(at).value.run).then_some(next)
     }
 
-    /// What the receive at a place asks for.
     #[inline]
     pub(in crate::engines) fn selector(&self, at: Place) -> &Selector {
         &self.receives.get(at).value.receive.selector
     }
 
-    /// Every place of a receive is below this.
+    /// Upper bound of the indices of receives.
     pub(in crate::engines) fn places(&self) -> usize {
         self.receives.places()
     }
 
-    /// A message takes the receive at a place.
+    /// Takes a receive for a message.
     pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: Place) -> RecvId {
         self.tell_arrival(envelope);
         self.tally.matched(&self.receives, at);
@@ -52,7 +51,7 @@ impl<T: Tally> Optimistic<T> {
         id
     }
 
-    /// A message that no receive accepts waits.
+    /// Queues a message without a match.
     pub(in crate::engines) fn keep_unexpected(&mut self, message: Message) -> Result<(), Refused> {
         self.tell_arrival(&message.envelope);
         self.keep(message, Hashes::of(&message.envelope))
@@ -64,7 +63,7 @@ impl<T: Tally> Optimistic<T> {
         }
     }
 
-    /// Receives were compared with messages in a block.
+    /// Counts the receives that a block compared.
     pub(in crate::engines) fn examined(&mut self, receives: u64) {
         self.tally.examined(Queue::Posted, receives);
     }

@@ -1,5 +1,5 @@
-//! The receives of a communicator in which none with a wildcard is posted, lent to several threads: what a message comes to
-//! there hangs on the receives and messages of its bin only.
+//! Receives of a communicator without posted wildcard receives, shared by threads. The match of a message
+//! depends only on the entries of its bin.
 
 #![allow(unsafe_code)]
 
@@ -13,25 +13,24 @@ use crate::engine::{Queue, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope};
 use crate::hashes::Hashes;
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(in crate::engines) struct Exact<'a> {
     receives: Lent<'a, Descriptor>,
     bins: usize,
 }
 
 impl Exact<'_> {
-    /// How many bins there are.
+    /// Number of bins.
     pub(in crate::engines) fn bins(&self) -> usize {
         self.bins
     }
 
-    /// The bin of a message.
     #[inline]
     pub(in crate::engines) fn bin(&self, envelope: &Envelope) -> usize {
         number(Hashes::of(envelope).source_and_tag(), self.bins)
     }
 
-    /// Takes the oldest receive of a message's bin that accepts it.
+    /// Takes the oldest match of a message from its bin.
     ///
     /// # Safety
     /// No other thread is in a call with the same `bin`.
@@ -45,11 +44,11 @@ impl Exact<'_> {
         let accept = |descriptor: &Descriptor| {
             descriptor.receive.selector.names(envelope).then_some(descriptor.receive.id)
         };
-        // SAFETY: a bin is a chain, so that the caller's word is what is asked for.
+        // SAFETY: a bin is one queue, so the contract of `take_first` equals the contract of this function.
         unsafe { self.receives.take_first(bin, taken, accept) }
     }
 
-    /// Has the first receive of a bin brought near.
+    /// Loads the first receive of a bin into the cache.
     ///
     /// # Safety
     /// No other thread is in a call with the same `bin`.
@@ -61,7 +60,7 @@ impl Exact<'_> {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// Whether receives are posted in a communicator, and none has a wildcard.
+    /// Whether a communicator has posted receives, all without wildcards.
     pub(in crate::engines) fn is_exact(&self, context: ContextId) -> bool {
         let wild = [Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
         self.communicators.get(context).is_some_and(|Communicator { posted, .. }| {
@@ -70,7 +69,7 @@ impl<T: Tally> Optimistic<T> {
         })
     }
 
-    /// The receives of a communicator, if [none has a wildcard](Optimistic::is_exact).
+    /// The receives of a communicator, if [all are exact](Optimistic::is_exact).
     pub(in crate::engines) fn lend(&mut self, context: ContextId) -> Option<Exact<'_>> {
         let is_exact = self.is_exact(context);
         let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;
@@ -79,7 +78,7 @@ impl<T: Tally> Optimistic<T> {
         Some(Exact { receives: self.receives.lend(index.bins_mut()), bins })
     }
 
-    /// What one of the threads that receives of `context` were lent to has taken of them.
+    /// Applies the removals of one thread.
     pub(in crate::engines) fn take_back(&mut self, context: ContextId, taken: &Taken) {
         self.receives.take_back(taken);
         self.tally.examined(Queue::Posted, taken.examined);
@@ -88,7 +87,7 @@ impl<T: Tally> Optimistic<T> {
         }
     }
 
-    /// Sees to it that so many messages of `context` may wait, and that none will be refused.
+    /// Reserves memory for `messages` unexpected messages of `context`, so that none is refused.
     ///
     /// # Errors
     /// [`Refused::Hint`] or [`Refused::Memory`].

@@ -1,35 +1,37 @@
-//! `optimistic`: four indexes by wildcard use, after García et al., "Offloaded MPI message matching: an optimistic
-//! approach" (2024), §III–IV, which puts it on the accelerator of a network card. Here it is serial; what makes it
-//! parallel there (blocks of messages matched by many threads) changes how the same structure is searched.
+//! `optimistic`: four indexes by wildcard class, serial.
+//!
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
+//! accelerator of a network card. The parallel form (blocks of messages matched by threads) searches the same
+//! structure in another way.
 //!
 //! ```text
 //! receive ──▶ one of:  no wildcard    hash(source, tag) ─▶ bins ┐
-//!                      any source     hash(tag)         ─▶ bins ├─▶ descriptors, 64 bytes each, `capacity` of them,
-//!                      any tag, mask  hash(source)      ─▶ bins │   labelled in the order of posting
+//!                      any source     hash(tag)         ─▶ bins ├─▶ descriptors, 64 bytes each, at most `capacity`,
+//!                      any tag, mask  hash(source)      ─▶ bins │   labelled in posted order
 //!                      both                                list ┘
-//! message ──▶ searched for in all four, where the oldest of up to four candidates is taken; if none, kept in all of
-//!             four such indexes of messages, of which a receive searches the one of its class
+//! message ──▶ searches all four and takes the oldest of up to four candidates; without a match, queued in all of
+//!             four such indexes of messages, of which a receive searches that of its class
 //! ```
 //!
-//! * Each communicator has its own indexes. A table is made when the first receive of its class is posted, and is not
-//!   searched while it is empty; the tables of messages when the first message waits. Where hints rule out a class
-//!   (`no_any_source`, `no_any_tag`) nothing is kept for it in either queue.
-//! * Receives that were posted one after the other in their communicator and ask for the same belong to a run (§III-D),
-//!   which the statistics tell: how often the fast path of the parallel form is open to a message.
-//! * A receive that finds `capacity` others posted is refused ([`Refused::Full`]), and the caller matches in another
-//!   way, as the paper's library falls back to software; or this engine does so itself ([`software`]). Messages have no
-//!   such bound.
+//! * Each communicator has separate indexes. An index is allocated for the first receive of its class, those
+//!   of messages for the first unexpected message. Empty indexes are not searched. Classes that hints exclude
+//!   (`no_any_source`, `no_any_tag`) have no index.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D). Statistics report
+//!   runs: the fast path of the parallel form depends on them.
+//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine, as the
+//!   paper's library falls back to software. Optionally this engine falls back itself ([`software`]).
+//!   Messages have no bound.
 //!
-//! With `n` bins and `q` entries queued: arrivals O(4 + q/n + receives from any source with any tag), posts without a
-//! wildcard O(1 + q/n), from any source O(1 + messages with tags of that bin), with any tag O(1 + messages of sources
-//! of that bin), with both O(1): the list is the order, and its head matches. A mask makes its search as long as its
-//! class's bin. Cancel, retract, readdress and hints compare every entry.
+//! With `n` bins and `q` entries, arrivals take O(4 + q/n + receives with any source and any tag). Posts take
+//! O(1 + q/n) without wildcards, O(1 + messages with tags of the bin) with any source, O(1 + messages of
+//! sources of the bin) with any tag, and O(1) with both: the head of the list matches. A mask searches the
+//! whole bin of its class. Cancel, retract, readdress and hints compare all entries.
 //!
-//! Memory (§IV-E): 4 bytes a bin (the paper: 20), 64 a receive (the paper: 64), 128 a message, which the paper does not
-//! count: four pairs of links do not fit beside it in one cache line.
+//! Memory (§IV-E): 4 bytes per bin (paper: 20), 64 per receive (paper: 64), 128 per message (not counted in
+//! the paper; four pairs of links exceed a cache line).
 //!
-//! It loses where queues are short, as it looks at as many indexes as classes are posted; where messages wait, as each
-//! is filed and removed four times; and on long lists of different masks, which share a bin.
+//! Slow with short queues (it searches an index per class in use), with many unexpected messages (four
+//! insertions and removals each), and with long lists of different masks, which share a bin.
 
 mod block;
 mod class;
@@ -97,18 +99,18 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
-    /// As many receives fit, and no more; 0: as many as memory has room for.
+    /// Maximum number of receives; 0: unlimited.
     capacity: usize,
     messages: Messages,
-    /// The label of what is queued next (§III-C): its age.
+    /// Label of the next entry (§III-C): its age.
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// The most that was held before a communicator was closed or steered; nothing else gives memory back.
+    /// Maximum size before a communicator was closed or its hints changed. No other call frees memory.
     peak_bytes: u64,
     tally: T,
 }
@@ -130,7 +132,7 @@ impl<T: Tally> Optimistic<T> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
-        // Else every receive posted ahead of its message would hash its selector twice.
+        // Avoids a second hash for receives posted before their messages.
         if self.messages.len() == 0 {
             return None;
         }
@@ -141,7 +143,7 @@ impl<T: Tally> Optimistic<T> {
         found
     }
 
-    /// Takes the receive that a message goes to out of its index and out of the table.
+    /// Takes the match of a message.
     #[inline]
     fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
@@ -156,7 +158,7 @@ impl<T: Tally> Optimistic<T> {
         Some(receives.remove(at).value.receive.id)
     }
 
-    /// Keeps a message that no receive matches, as the youngest.
+    /// Queues a message without a match.
     #[inline]
     fn keep(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
         let context = message.envelope.context;
@@ -169,18 +171,18 @@ impl<T: Tally> Optimistic<T> {
         Ok(())
     }
 
-    /// The ages and places of the messages that wait in a context.
+    /// Ages and positions of the messages of a context.
     fn waiting_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
         let here = move |waiting: &Waiting| waiting.message.envelope.context == context;
         messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
     }
 
-    /// Files the messages that wait in `context` anew: in the indexes that `hints` leave to search, and in no others.
+    /// Rebuilds the indexes of the messages of `context` for `hints`.
     fn refile(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let mut indexes = UnexpectedIndexes::default();
         let mut oldest = Oldest::of(Self::waiting_in(&self.messages, context));
         while let Some(at) = oldest.next(Self::waiting_in(&self.messages, context)) {
-            // Refused for the first of them or for none, so that no message is half filed.
+            // Fails for the first message or never, so no message is in some indexes only.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
             indexes.push(&mut self.messages, at, hashes);
@@ -278,7 +280,7 @@ impl<T: Tally> Engine for Optimistic<T> {
             return Ok(Some(self.take_message(at)));
         }
         if self.capacity != 0 && self.receives.len() >= self.capacity {
-            // The caller falls back to another engine, as the paper's library falls back to software.
+            // The caller uses another engine, as the paper's library falls back to software.
             return Err(Refused::Full);
         }
         let context = selector.context();
@@ -316,7 +318,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         }
         let refiled = self.refile(context, hints);
         if refiled.is_err() {
-            // Their place in the table is still there, so this asks for no memory.
+            // Needs no memory: the context already has an entry.
             self.hints.set(context, before)?;
         }
         refiled
@@ -338,7 +340,7 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn footprint(&self) -> Footprint {
         Footprint {
-            // Tables are there whether or not anything is queued, and do not grow with the number of peers.
+            // Tables are independent of entries and peers.
             fixed_bytes: self.fixed_bytes(),
             peers_bytes: 0,
             entries_bytes: self.entries_bytes(),

@@ -1,5 +1,4 @@
-//! What an engine that counts tells of its indexes: the figures of the paper's analysis (§V), taken as each call finds
-//! them.
+//! Statistics of the indexes: the figures of the paper's analysis (§V), sampled at each call.
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
@@ -9,21 +8,21 @@ use crate::effort::{Attempts, Effort};
 use crate::engine::Queue;
 use crate::hashes::Hashes;
 
-/// Told by the engine what it is about to do. `()` does not listen.
+/// Counter of engine events. `()` counts nothing.
 pub(in crate::engines) trait Tally: Effort {
-    /// Whether it must be told of messages one by one.
+    /// Whether the engine must report each message.
     const LISTENS: bool = false;
 
-    /// A message with these hash values is about to be searched for among the receives of its communicator.
+    /// A message is about to be searched for among the receives of its communicator.
     fn arrives(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
-    /// A receive was put into the index of its class, under its key; it is the so manyth of its run.
+    /// A receive was added to the index of its class, at position `length` of its run.
     fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
-    /// The receive at a place is about to be given to a message.
+    /// A message is about to take a receive.
     fn matched(&mut self, _: &Descriptors, _: Place) {}
 
-    /// All of it, by name.
+    /// Names and values.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -31,22 +30,22 @@ pub(in crate::engines) trait Tally: Effort {
 
 impl Tally for () {}
 
-/// Of receives, by class.
+/// Counts of a class.
 #[derive(Clone, Copy, Default)]
 struct ByClass {
     posted: u64,
-    /// Sum of the shares of empty bins that arrivals met.
+    /// Sum of the fractions of empty bins at arrivals.
     empty: f64,
 }
 
-/// Counts. Walks each bin that is searched or grows, so that it takes the time of a search that finds nothing.
+/// Counters. They walk each bin that is searched or grows, at the cost of a search miss.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
-    /// In communicators that something was queued in before.
+    /// Arrivals in open communicators.
     arrivals: u64,
-    /// Receives in the bins that they searched, in all; those taken are among them.
+    /// Sum of receives in the bins of arrivals, taken ones included.
     depth: u64,
     depth_max: u64,
     collisions: u64,

@@ -1,10 +1,12 @@
-//! Messages of one communicator that arrive one after the other, nothing being posted between them. So what a message has found
-//! not to accept its envelope need not be compared with the next of that envelope: where many are alike, as where they conflict,
-//! a message costs a step in its chain. What is taken off the front of a chain is cut off when the stream leaves it.
+//! Consecutive messages of a communicator, without posts between them.
 //!
-//! 1. Where no receive has a wildcard there is one bin to look into ([`Single`]): no labels are compared, one hash value is
-//!    computed, and of a receive its source and its tag are looked at only.
-//! 2. Else the bins of all classes that have receives are gone through together, in the order of labels ([`Several`]).
+//! A receive that did not match an envelope need not be compared with the next message of the same envelope.
+//! With many equal messages, a message costs one step in its bin. Receives removed from the front of a bin
+//! are unlinked when the stream leaves the bin.
+//!
+//! 1. Without wildcard receives, one bin is searched ([`Single`]): no labels, one hash value, and only source
+//!    and tag are compared.
+//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels ([`Several`]).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
@@ -16,30 +18,30 @@ use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 
-/// See the [module's documentation](self). All messages are of the communicator.
+/// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
     /// No receive has a wildcard.
     Single(Single<'a, 'm>),
-    /// Some have, or there are none.
+    /// Some receives have wildcards, or there are no receives.
     Several(Several<'a, 'm>),
 }
 
-/// Where one thread is in a bin.
+/// Position of the stream in a bin.
 #[derive(Clone, Copy)]
 struct Walk {
     bin: usize,
-    /// What lies before it was taken, or does not accept the envelope.
+    /// Receives before `at` are removed or do not match.
     at: Place,
-    /// What was taken and is not cut off yet: all that lies before `at`, or nothing.
+    /// Receives removed but still linked: all before `at`, or none.
     front: Front,
-    /// Something that lies before `at` stays.
+    /// A receive before `at` remains.
     has_passed: bool,
 }
 
 impl Walk {
     const NOWHERE: Walk = Walk { bin: 0, at: NIL, front: Front::NOTHING, has_passed: false };
 
-    /// Takes what lies at `at` if it is accepted, and goes on to what lies behind.
+    /// Takes the receive at `at` if it matches, and advances.
     #[inline(always)]
     fn step(
         &mut self,
@@ -63,7 +65,7 @@ impl Walk {
         is_found.then_some(id)
     }
 
-    /// Cuts off what was taken.
+    /// Unlinks removed receives.
     #[inline(always)]
     fn leave(&mut self, index: &mut Index, receives: &mut Descriptors) {
         if !self.front.is_empty() {
@@ -71,24 +73,24 @@ impl Walk {
         }
     }
 
-    /// Begins with the oldest of a bin.
+    /// Starts at the oldest receive of a bin.
     #[inline(always)]
     fn enter(&mut self, index: &Index, bin: usize) {
         *self = Walk { bin, at: index.head(bin), ..Walk::NOWHERE };
     }
 }
 
-/// Messages where no receive has a wildcard.
+/// Stream without wildcard receives.
 pub(in crate::engines) struct Single<'a, 'm> {
     index: &'a mut Index,
     receives: &'a mut Descriptors,
-    /// The last message's.
+    /// Envelope of the last message.
     envelope: &'m Envelope,
     walk: Walk,
 }
 
 impl<'m> Single<'_, 'm> {
-    /// Takes the oldest receive that accepts a message.
+    /// Takes the oldest match.
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if envelope.source != self.envelope.source || envelope.tag != self.envelope.tag {
@@ -119,28 +121,28 @@ impl Drop for Single<'_, '_> {
     }
 }
 
-/// Messages where receives may have wildcards.
+/// Stream with wildcard receives.
 pub(in crate::engines) struct Several<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
-    /// The last message's.
+    /// Envelope of the last message.
     envelope: &'m Envelope,
-    /// Of the classes that have receives, in the order of `CLASSES`.
+    /// Bins of the classes with receives, in the order of `CLASSES`.
     lanes: [Lane; CLASSES.len()],
     count: usize,
 }
 
-/// A class's bin of the last message's envelope.
+/// Bin of a class for the last envelope.
 #[derive(Clone, Copy)]
 struct Lane {
     class: Class,
     walk: Walk,
-    /// Of the entry that comes next; greater than all others at the end.
+    /// Label of the next receive; `u64::MAX` at the end.
     label: u64,
 }
 
 impl<'m> Several<'_, 'm> {
-    /// Takes the oldest receive that accepts a message.
+    /// Takes the oldest match.
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if *envelope != *self.envelope {
@@ -150,8 +152,8 @@ impl<'m> Several<'_, 'm> {
             let Several { posted, receives, lanes, count, .. } = self;
             let [first, second, others @ ..] = lanes;
             let others = &mut others[..count.saturating_sub(2)];
-            // A branch for each of the first two: which lane comes next is foreseen, and the next receive of one is not waited for to
-            // look into the other.
+            // Separate branches for the first two lanes: the processor predicts the next lane, and does not
+            // wait for the next receive of the other.
             let eldest = others.iter_mut().min_by_key(|lane| lane.label);
             let end = first.label.min(second.label);
             let found = match eldest {
@@ -187,7 +189,7 @@ impl Drop for Several<'_, '_> {
 }
 
 impl Lane {
-    /// Takes what comes next, if it is accepted, and goes on. `None` at the end.
+    /// Takes the next receive if it matches, and advances. `None` at the end.
     #[inline(always)]
     fn step(
         &mut self,
@@ -212,8 +214,7 @@ impl Lane {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// The receives of a communicator for messages that arrive one after the other, the first of which has that envelope. `None` if
-    /// nothing was ever queued there.
+    /// Starts a stream with the envelope of the first message. `None` if the communicator never had entries.
     pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
         let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;
@@ -232,7 +233,7 @@ impl<T: Tally> Optimistic<T> {
                 count += 1;
             }
         }
-        // Without any the first is looked into in vain.
+        // Without classes in use, the first lane is an empty bin.
         let mut stream = Several { posted, receives, envelope: first, lanes, count: count.max(1) };
         stream.look_for(first);
         Some(Stream::Several(stream))

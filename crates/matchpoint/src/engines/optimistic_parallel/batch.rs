@@ -1,4 +1,4 @@
-//! A batch from its first message to its last: what of it is matched at once, and in which way.
+//! Matching of a batch: its division into pieces, and the method for each piece.
 
 use super::crew::{Crew, Job};
 use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
@@ -33,7 +33,8 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.pieces(messages, out, deliver)
     }
 
-    /// A batch that has room in `out`. By itself, so that one of a single message has none of this one's stack to set up.
+    /// A batch of several messages, with reserved memory in `out`. Separate, so that a single message needs
+    /// no large stack frame.
     #[inline(never)]
     fn pieces(
         &mut self,
@@ -54,14 +55,14 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         matched
     }
 
-    /// The first messages of these that may be matched at once.
+    /// The first messages that may be matched together.
     fn together<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         let messages = &messages[..messages.len().min(BATCH)];
         if self.shape.by == By::Optimism {
             return messages;
         }
         let context = messages[0].envelope.context;
-        // Mostly all are of one: looked at without a branch for each.
+        // All messages usually have one context: compared without a branch per message.
         let others = |messages: &[Message]| {
             messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
         };
@@ -83,7 +84,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             By::Pace | By::Order => false,
         };
         if in_blocks && (is_sure || !piece.delivery.is_asked()) {
-            // What is delivered of a message cannot be undone if one before it is refused.
+            // A delivery cannot be undone if an earlier message is refused.
             return self.optimistically(piece, out);
         }
         if T::LISTENS || !is_sure {
@@ -92,10 +93,10 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.surely(piece, out)
     }
 
-    /// Has a crew from now on.
+    /// Starts the worker threads, if necessary.
     fn gather(&mut self) -> Result<(), Refused> {
         if self.several.is_none() {
-            // The box aborts if there is no memory for it.
+            // A `Box` aborts without memory.
             Vec::<u8>::new().try_reserve_exact(size_of::<Several<T>>()).map_err(|_| Refused::Memory)?;
             let crew = Crew::gather(self.shape.threads)?;
             let table = Table::new(crew.threads())?;
@@ -106,14 +107,14 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// There is room for all of them, in each of their communicators, and they may wait there.
+    /// Whether the messages can be queued: memory is reserved in each communicator, and hints allow it.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
         let mut in_context = |context| tables.expect_unexpected(context, messages.len()).is_ok();
         if self.shape.by != By::Optimism {
             return in_context(messages[0].envelope.context);
         }
-        // Those that follow one another are asked for once.
+        // One check for consecutive messages of a communicator.
         let mut last = None;
         messages.iter().map(|message| message.envelope.context).all(|context| {
             let is_known = last.replace(context) == Some(context);
@@ -121,7 +122,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         })
     }
 
-    /// Messages of one communicator of which none can be refused.
+    /// Matches messages of one communicator that cannot be refused.
     fn surely(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         let Piece { messages, delivery, .. } = piece;
         let is_exact = self.tables.is_exact(messages[0].envelope.context);
@@ -142,7 +143,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let threads = several.crew.threads();
         let is_settled = match who {
-            // Who still looks for a job takes power and caches from a caller who gives none.
+            // Polling workers reduce the power and cache of a single thread.
             Who::One => choice.is_timed() && several.crew.is_asleep(),
             _ => several.crew.muster() == threads,
         };
@@ -157,18 +158,18 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         }
         if let Some(several) = self.several.as_deref_mut() {
             let Habit { pace, ratio } = several.habit(is_exact, &piece);
-            // One that was interrupted meanwhile is not to decide.
+            // The average limits the effect of an interrupted batch.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
             pace.stop(&choice, ways.len(), messages.len(), is_settled);
         }
         Ok(())
     }
 
-    /// Bins shared out, if that is even, among so many threads.
+    /// Matches partitioned bins with up to `threads` threads. Returns false if the partitions are uneven.
     fn in_shares(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
         let (begin, messages) = (out.len(), piece.messages);
         let context = messages[0].envelope.context;
-        // A share of less than a few messages is not worth having.
+        // A partition has at least four messages on average.
         let threads = threads.min(messages.len().div_ceil(4));
         let (Some(several), Some(exact)) = (&mut self.several, self.tables.lend(context)) else {
             return false;
@@ -183,7 +184,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         true
     }
 
-    /// One thread matches, so many deliver. The ratio of [`Balance`], if it was found out.
+    /// One thread matches, `threads` threads deliver. Returns the ratio of [`Balance`], if measured.
     fn in_order<'a>(
         &mut self,
         piece: Piece<'a>,
@@ -212,10 +213,10 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         ratio
     }
 
-    /// One thread matches and delivers, in turn: a processor matches the next message while it still delivers the last.
+    /// One thread matches and delivers in turn. The processor overlaps the next match with the last delivery.
     fn alone(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let (begin, messages) = (out.len(), piece.messages);
-        // There is room.
+        // Memory is reserved.
         out.resize(begin + messages.len(), None);
         let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
@@ -230,9 +231,9 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.file(messages, outcomes);
     }
 
-    /// Has those of the messages wait that found nothing.
+    /// Queues messages without a match.
     fn file(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        // None, mostly: found out without a branch for each.
+        // Usually none: counted without a branch per message.
         let left = outcomes.iter().filter(|found| found.is_none()).count();
         if left == 0 {
             return;
@@ -250,7 +251,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let Several { crew, round, .. } = &mut **several;
             crew.muster();
             let parts = crew.threads();
-            // No memory for bookings: one thread needs none.
+            // A single thread needs no memory for bookings.
             if messages.len() == 1 || round.begin(&mut self.tables, messages, parts).is_err() {
                 self.singly(block, out)?;
                 continue;

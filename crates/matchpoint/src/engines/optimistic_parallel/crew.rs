@@ -1,24 +1,23 @@
-//! The threads that match batches: the caller, and workers that are made for the first one, look for the next for a moment
-//! after each, then sleep, and end with the engine.
+//! Worker threads of the engine, started for the first batch.
+//!
+//! A worker polls for a moment after each job, then sleeps, and ends with the engine.
 //!
 //! ```text
-//! caller   job, parts ─▶ seat of a worker (for each) ─▶ its own parts ─▶ claims what workers have not ─▶ waits for those who have some
-//! worker   sees its seat ─▶ claims half of what is left there ─▶ does it ─▶ … until nothing is left ─▶ done
+//! caller   job, parts ─▶ mailbox of each worker ─▶ its own parts ─▶ claims unclaimed parts ─▶ waits for claimed ones
+//! worker   reads its mailbox ─▶ claims half of the parts left ─▶ runs them ─▶ … until no part is left ─▶ done
 //! ```
 //!
-//! Every worker has two places, each in cache lines of its own: a *seat*, where the caller puts a job and a range of its
-//! parts, and an *answer*, which only the worker writes. So what a worker has to know is in the one line that it looks at,
-//! and a caller gives it by a store: no line is written by two workers, and nobody waits for one to come. Times of lines
-//! between cores, and why not one word for all, are in `docs/engines/optimistic_parallel.md`.
+//! Every worker has two words in separate cache lines. The caller writes a job and a range of parts to the
+//! *mailbox*. Only the worker writes its *status*. A worker polls one line, the caller assigns a job by a
+//! store, and no two workers write the same line. Measurements are in `docs/engines/optimistic_parallel.md`.
 //!
-//! Parts are claimed in the seat's word, by its worker and by the caller, half of what is left at a time: who comes late finds
-//! less, or nothing, and then knows nothing of the job. The caller, when it has done its own parts, claims what is left in all
-//! seats, and so waits only for parts that a worker has in hand. Worker and caller change the word by compare-and-swap, but
-//! each mostly where the line is its own.
+//! Worker and caller claim parts in the word of the mailbox by compare-and-swap, half of the remaining parts
+//! at a time. A late worker finds no part and does not access the job. The caller runs its own parts, then
+//! claims the remaining parts of all workers. Therefore it waits only for parts that a worker runs.
 //!
-//! A job is borrowed from the caller, who returns when all parts are claimed and what workers claimed is done. A worker that
-//! goes to sleep while it is given something leaves it to the caller: so neither needs to see the other in time. So a child of
-//! `fork`, where there are no workers, matches as well, in the caller's thread alone.
+//! A job is borrowed from the caller, which returns when all parts are claimed and all claimed parts are
+//! done. A worker that falls asleep leaves its parts to the caller. So does a child of `fork`, which has no
+//! workers: the calling thread matches alone.
 
 #![allow(unsafe_code)]
 
@@ -32,44 +31,44 @@ use std::time::{Duration, Instant};
 use crate::engine::Refused;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Patience, UnsafeCell, wait_until};
 
-/// What workers are called, in a debugger and in messages of a panic.
+/// Name of the worker threads.
 const NAME: &str = "matchpoint-worker";
 
-/// What the standard library may allocate for a thread, and cannot do without: with so much at hand none is refused it.
+/// Allocations of the standard library for a thread, which cannot be refused.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// So long a worker looks for the next job before it sleeps: about as long as it takes to wake it.
+/// Polling time of an idle worker, about the time to wake it.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// A worker that sleeps for less than this looks twice as long next time, but no longer than this.
+/// A worker that slept for less than this doubles its polling time, up to this limit.
 const NAP: Duration = Duration::from_millis(1);
 
-/// So often it looks between two looks at the clock.
+/// Polls between two reads of the clock.
 const LOOKS: u32 = 32;
 
-/// So often the caller looks whether workers are done before it looks into their seats: mostly all end together, and who looks into
-/// a seat takes its line away from the worker. (Models have threads take every turn anyway.)
+/// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
+/// cache line from the worker. (Models need no polls.)
 const MOMENT: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
-/// So often the caller looks whether a worker is done before it lets others run.
+/// Polls of the caller for a worker before it yields.
 const CALLER_LOOKS: u32 = 1000;
 
-/// Bits of the number of a part.
+/// Bits of a part number.
 const PART_BITS: u32 = 11;
 
-/// Parts that a seat can have.
+/// Maximum number of parts in a mailbox.
 pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
 
-/// What threads do together.
+/// Work that is divided into parts.
 pub(super) trait Job: Sync {
-    /// Does parts of it. Each is done once, by whichever thread.
+    /// Runs parts. Each part runs once, in any thread.
     fn take_parts(&self, parts: Range<usize>);
 }
 
-/// Jobs are numbered as far as there is room beside the parts: after 2^41 of them, which is weeks, numbers come again.
+/// Job numbers fit next to the parts. They repeat after 2^41 jobs, that is after weeks.
 const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
 
-/// What nobody has claimed of a job: its number, whether the worker has claimed some, the first part, the one behind the last.
+/// Unclaimed parts of a job: its number, whether the worker has claimed a part, the first part and the end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Left(u64);
 
@@ -92,7 +91,7 @@ impl Left {
         (self.0 >> PART_BITS) as usize & PARTS..self.0 as usize & PARTS
     }
 
-    /// Half of the parts, and what is left without them.
+    /// Half of the parts, and the rest.
     fn halved(self) -> Option<(Range<usize>, Self)> {
         let Range { start, end } = self.parts();
         let middle = start + end.checked_sub(start)?.div_ceil(2);
@@ -101,39 +100,39 @@ impl Left {
     }
 }
 
-/// What a worker looks at. Written by the caller; parts are claimed by both.
+/// Written by the caller; both sides claim parts.
 #[repr(align(128))]
 struct Seat {
     left: AtomicU64,
-    /// Valid while a part is left, or somebody has one.
+    /// Valid while a part is unclaimed or running.
     job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
 }
 
-/// What a worker says. Written by it alone.
+/// Written by the worker only.
 #[repr(align(128))]
 struct Answer {
-    /// The last job that it is done with, of those it had a part in.
+    /// Last job of which this worker has finished parts.
     done: AtomicU64,
-    /// It is asleep, or about to be.
+    /// The worker sleeps or is about to.
     asleep: AtomicBool,
 }
 
-/// What caller and workers share. Models leave out what it releases, to show that they would find it.
+/// State shared by caller and workers. `RELEASES` is false in models that must detect a missing release.
 pub(super) struct Desk<const RELEASES: bool = true> {
     seats: Box<[Seat]>,
     answers: Box<[Answer]>,
-    /// Workers asleep, or about to be.
+    /// Workers that sleep or are about to.
     asleep: AtomicUsize,
-    /// Workers that have begun to attend.
+    /// Workers that have started.
     present: AtomicUsize,
     ended: AtomicBool,
-    /// Of the workers, by seat: known once all have begun.
+    /// Worker threads by mailbox; set after all have started.
     threads: OnceLock<Vec<Thread>>,
     patience: Patience,
 }
 
-// SAFETY: the pointer in a seat's `job` is written by the caller while nobody has a part of the job before, and read by who
-// has claimed one of this; what it points to is `Sync`.
+// SAFETY: the caller writes the `job` pointer when no part of the last job is running. A thread reads it
+// after it has claimed a part. The job is `Sync`.
 unsafe impl<const RELEASES: bool> Send for Desk<RELEASES> {}
 // SAFETY: as above.
 unsafe impl<const RELEASES: bool> Sync for Desk<RELEASES> {}
@@ -141,7 +140,7 @@ unsafe impl<const RELEASES: bool> Sync for Desk<RELEASES> {}
 impl<const RELEASES: bool> Desk<RELEASES> {
     const RELEASE: Ordering = if RELEASES { Ordering::Release } else { Ordering::Relaxed };
 
-    /// For so many workers.
+    /// State for `workers` workers.
     pub(super) fn new(workers: usize) -> Self {
         let seat = |_| Seat { left: AtomicU64::new(0), job: UnsafeCell::new(None) };
         let answer = |_| Answer { done: AtomicU64::new(0), asleep: AtomicBool::new(false) };
@@ -156,22 +155,22 @@ impl<const RELEASES: bool> Desk<RELEASES> {
         }
     }
 
-    /// Gives parts of a job to a worker.
+    /// Assigns parts of a job to a worker.
     ///
     /// # Safety
-    /// The worker's job before is [finished](Desk::finish), its number is another, and so will be this one before `job` ends.
+    /// The last job of the worker is [finished](Desk::finish) and has another number. This job is finished
+    /// before `job` ends.
     pub(super) unsafe fn give(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
-        // SAFETY: only the lifetime differs, and the caller sees to that.
+        // SAFETY: only the lifetime differs, which the contract of this function covers.
         let job = unsafe { mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
         let seat = &self.seats[at];
-        // SAFETY: the job before is finished, so that nobody reads it any more.
+        // SAFETY: the last job is finished, so no thread reads the pointer.
         seat.job.with_mut(|at| unsafe { *at = Some(job) });
         // Pairs with the acquire in `Seat::claim`.
         seat.left.store(Left::of(number, parts).0, Self::RELEASE);
     }
 
-    /// Returns when all parts of a job that the `given` workers were given are done. The calling thread does the parts that no
-    /// worker has claimed.
+    /// Waits for all parts assigned to the `given` workers. The calling thread runs unclaimed parts.
     pub(super) fn finish(&self, number: u64, job: &dyn Job, given: impl Iterator<Item = usize> + Clone) {
         let is_done = |at: usize| {
             // Pairs with the release in `attend`.
@@ -195,21 +194,21 @@ impl<const RELEASES: bool> Desk<RELEASES> {
         }
         let patience = Patience { looks: if self.patience.looks == 0 { 0 } else { CALLER_LOOKS } };
         for at in given {
-            // Nobody claims anything any more, so that this stays as it is.
+            // No parts are left to claim, so the word is final.
             if Left(self.seats[at].left.load(Ordering::Relaxed)).is_attended() {
                 wait_until(patience, || is_done(at));
             }
         }
     }
 
-    /// What a worker does with the job in its seat. Whether it was in time.
+    /// Runs parts of the job in the mailbox of a worker. Returns false if no part was left.
     pub(super) fn attend(&self, at: usize, number: u64) -> bool {
         let (seat, answer) = (&self.seats[at], &self.answers[at]);
         let mut has_claimed = false;
         while let Some(parts) = seat.claim(number, Left::ATTENDED) {
-            // SAFETY: it is of the job of this number, which is not finished before `done` says so.
+            // SAFETY: the claimed part belongs to this job, which is not finished before the store of `done`.
             if let Some(job) = seat.job.with(|job| unsafe { *job }) {
-                // SAFETY: it is valid until then, as `give` was promised.
+                // SAFETY: valid until then by the contract of `give`.
                 unsafe { (*job).take_parts(parts) };
             }
             has_claimed = true;
@@ -221,7 +220,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
         has_claimed
     }
 
-    /// The number of the last job that a worker was given something of.
+    /// Number of the last job assigned to a worker.
     pub(super) fn called(&self, at: usize) -> u64 {
         Left(self.seats[at].left.load(Ordering::Relaxed)).number()
     }
@@ -239,7 +238,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
         }
     }
 
-    /// For the next job a worker wakes two others, who wake two each, so that many are awake soon.
+    /// Wakes two more workers for the next job, each of which wakes two others.
     fn wake_two(&self, at: usize) {
         if self.asleep.load(Ordering::Relaxed) > 0 && !self.ended.load(Ordering::Relaxed) {
             self.wake(2 * at + 1);
@@ -249,12 +248,12 @@ impl<const RELEASES: bool> Desk<RELEASES> {
 }
 
 impl Seat {
-    /// Half of the parts of a job that nobody has claimed, for the caller of this, and nobody else.
+    /// Claims half of the unclaimed parts of a job.
     fn claim(&self, number: u64, mark: u64) -> Option<Range<usize>> {
         let mut left = Left(self.left.load(Ordering::Relaxed));
         loop {
             let (parts, rest) = left.halved().filter(|_| left.number() == number)?;
-            // Acquire: the job, and what was done before its parts were given.
+            // Acquire: makes the job visible, and all writes before its assignment.
             let changed =
                 self.left.compare_exchange(left.0, rest.0 | mark, Ordering::Acquire, Ordering::Relaxed);
             match changed {
@@ -265,63 +264,63 @@ impl Seat {
     }
 }
 
-/// A vector with room for so many.
+/// A vector with reserved memory.
 fn room<T>(entries: usize) -> Result<Vec<T>, Refused> {
     let mut room = Vec::new();
     room.try_reserve_exact(entries).map_err(|_| Refused::Memory)?;
     Ok(room)
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(super) struct Crew {
     desk: Arc<Desk>,
     workers: Vec<JoinHandle<()>>,
-    /// Where the workers are: a child of `fork` has none of them.
+    /// Process of the workers; a child of `fork` has none.
     process: u32,
-    /// Workers in the order in which they are given something.
+    /// Workers in the order of assignment.
     called: Vec<usize>,
-    /// Jobs so far.
+    /// Number of jobs.
     pub(super) jobs: u64,
 }
 
 impl Crew {
-    /// The caller, and as many workers as make `threads`; fewer, if the system has no more threads to give.
+    /// Starts `threads - 1` workers, or fewer if the system has no more threads.
     ///
     /// # Errors
     /// [`Refused::Memory`].
     pub(super) fn gather(threads: usize) -> Result<Self, Refused> {
-        // The standard library aborts if it has no memory for a thread. Another thread of the program may still take what
-        // is found here: there is no call that could be refused.
+        // The standard library aborts without memory for a thread. This check reduces the risk; another
+        // thread may still take the memory.
         let bytes = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>() + size_of::<Answer>());
         drop(room::<u8>(bytes)?);
         let mut workers: Vec<JoinHandle<()>> = room(threads - 1)?;
         let mut handles = room(threads - 1)?;
         let called = room(threads - 1)?;
-        // Nothing is refused from here on: workers would stay, with nobody to tell them that they are not needed.
+        // No error may follow: the workers would never end.
         let desk = Arc::new(Desk::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let desk = Arc::clone(&desk);
-            // Its stack is as large as that of any thread: what is delivered there is the application's code.
+            // Default stack size, because deliveries run code of the application.
             let builder = thread::Builder::new().name(NAME.to_owned());
             match builder.spawn(move || attend(&desk, at)) {
                 Ok(worker) => workers.push(worker),
                 Err(_) => break,
             }
         }
-        // What a thread allocates as it begins is allocated now, not in a later call.
+        // Waits, so that no thread allocates in a later call.
         wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         desk.threads.get_or_init(|| handles);
         Ok(Crew { desk, workers, process: process::id(), called, jobs: 0 })
     }
 
-    /// Threads, the caller among them.
+    /// Number of threads, the caller included.
     pub(super) fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
-    /// Calls all to the next job, first those who are awake, and wakes one who is not, who wakes others: that takes longer than many
-    /// a batch. How many threads are awake, the caller among them.
+    /// Orders the workers for the next job, awake ones first, and wakes one, which wakes others. Waking takes
+    /// longer than a short batch. Returns the number of awake threads, the caller included.
     pub(super) fn muster(&mut self) -> usize {
         let (desk, workers) = (&self.desk, self.workers.len());
         self.called.clear();
@@ -329,7 +328,7 @@ impl Crew {
         let awake = self.called.len();
         if awake < workers {
             for at in 0..workers {
-                // Not asked again whether they sleep: the answer may have changed.
+                // Not read again: the state may have changed.
                 if !self.called[..awake].contains(&at) {
                     self.called.push(at);
                 }
@@ -339,25 +338,25 @@ impl Crew {
         1 + awake
     }
 
-    /// Whether all workers sleep, or are about to.
+    /// Whether all workers sleep or are about to.
     pub(super) fn is_asleep(&self) -> bool {
         self.desk.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
 
-    /// Does a job: what `lead` gives to others, and what it does itself. Those who take part were [mustered](Crew::muster).
+    /// Runs a job. `lead` assigns parts to workers and runs its own. Call [`muster`](Crew::muster) before.
     pub(super) fn run<A>(&mut self, job: &dyn Job, lead: impl FnOnce(&mut Hands<'_>) -> A) -> A {
         self.jobs += 1;
         let number = self.jobs & NUMBERS;
         let mut hands = Hands { desk: &self.desk, number, job, called: &self.called, given: 0 };
         let led = lead(&mut hands);
-        // Not left to `drop`, which calls it again if this panics.
+        // Explicit: `drop` calls it again after a panic.
         hands.finish();
         led
     }
 
-    /// Bytes allocated. Not the stacks of the workers: what of them is used is not known.
+    /// Bytes allocated, without the stacks of the workers.
     pub(super) fn bytes(&self) -> u64 {
-        // What an `Arc` keeps beside it is two counts.
+        // An `Arc` adds two counters.
         let desk = 2 * size_of::<usize>() + size_of::<Desk>();
         let places = size_of_val(&*self.desk.seats) + size_of_val(&*self.desk.answers);
         let workers = self.workers.capacity() * size_of::<JoinHandle<()>>();
@@ -365,7 +364,7 @@ impl Crew {
     }
 }
 
-/// The workers who take part in a job. Finishes it when it ends, even if the caller's part panics: they have it in hand.
+/// Assignments of a running job. Finishes the job on drop, even after a panic of the caller's part.
 pub(super) struct Hands<'a> {
     desk: &'a Desk,
     number: u64,
@@ -375,9 +374,9 @@ pub(super) struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    /// Gives parts to the next worker. The calling thread does not touch them any more.
+    /// Assigns parts to the next worker.
     pub(super) fn give(&mut self, parts: &Range<usize>) {
-        // SAFETY: the job before is finished, and so will be this one when `self` ends, before `job` does.
+        // SAFETY: the last job is finished. This one is finished when `self` is dropped, before `job` ends.
         unsafe { self.desk.give(self.called[self.given], self.number, self.job, parts) };
         self.given += 1;
     }
@@ -385,7 +384,7 @@ impl Hands<'_> {
     fn finish(&mut self) {
         let given = self.called[..self.given].iter().copied();
         self.desk.finish(self.number, self.job, given);
-        // Only now: if what the caller stands in for panics, workers still have the job, and this is called again.
+        // Reset last: after a panic here, workers still run parts, and `drop` calls this again.
         self.given = 0;
     }
 }
@@ -399,20 +398,20 @@ impl Drop for Hands<'_> {
 impl Drop for Crew {
     fn drop(&mut self) {
         if process::id() != self.process {
-            // They are another process's threads, which cannot be joined here, nor even let go of.
+            // Threads of another process can be neither joined nor detached.
             self.workers.drain(..).for_each(mem::forget);
         }
         // Pairs with the acquire in `attend`.
         self.desk.ended.store(true, Ordering::Release);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // Nothing panics there: deliveries are caught.
+            // Workers do not panic: panics of deliveries are caught.
             let _ = worker.join();
         }
     }
 }
 
-/// What a worker does.
+/// Main loop of a worker.
 fn attend(desk: &Desk, at: usize) {
     desk.present.fetch_add(1, Ordering::Relaxed);
     let (mut attended, mut looks, mut linger) = (0, 0, LINGER);
@@ -440,12 +439,12 @@ fn attend(desk: &Desk, at: usize) {
     }
 }
 
-/// Sleeps until it is woken. A job given meanwhile is the caller's.
+/// Sleeps until woken. The caller runs parts assigned meanwhile.
 fn sleep(desk: &Desk, at: usize) {
     let asleep = &desk.answers[at].asleep;
     desk.asleep.fetch_add(1, Ordering::Relaxed);
     asleep.store(true, Ordering::Release);
-    // Who ends the crew wakes all, asleep or not: if that was before, this returns at once.
+    // The end of the pool unparks all workers, awake or not; an earlier unpark makes this return at once.
     thread::park();
     asleep.store(false, Ordering::Release);
     desk.asleep.fetch_sub(1, Ordering::Relaxed);
@@ -459,7 +458,7 @@ mod tests {
 
     use super::*;
 
-    /// Of its two parts the first lasts until it is let go, and the second panics.
+    /// The first part waits for a barrier, the second panics.
     struct Failing {
         has_begun: Barrier,
         may_end: Barrier,
@@ -488,7 +487,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| desk.attend(0, 1));
             job.has_begun.wait();
-            // The second worker is not there.
+            // The second worker does not run.
             assert!(catch_unwind(AssertUnwindSafe(|| hands.finish())).is_err());
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(20));

@@ -1,34 +1,35 @@
-//! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), where a batch of messages is matched by several
-//! threads at once, after García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
+//! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
+//! threads.
+//!
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
 //!
 //! ```text
-//! a batch ─┬─▶ one thread matches, all deliver                                                              (ordered)
-//!          ├─▶ meets no wildcard: bins are shared out; each thread matches and delivers what is in its share  (shares)
-//!          ├─▶ may meet one: blocks of up to 64: book, wait for those before, settle, deliver      (protocol, round)
-//!          └─▶ one thread does all of it
-//! whichever was the fastest lately, for batches of that size                                                   (pace)
-//! all other calls ──▶ `optimistic`, in the caller's thread
+//! batch ─┬─▶ one thread matches, all deliver                                                       (ordered)
+//!        ├─▶ no wildcard receives: bins are partitioned; each thread matches and delivers          (shares)
+//!        ├─▶ with wildcard receives: blocks of up to 64: book, barrier, settle, deliver   (protocol, round)
+//!        └─▶ one thread matches and delivers
+//! policy: the method that was fastest for recent batches of this size                              (pace)
+//! other calls ──▶ `optimistic`, in the calling thread
 //! ```
 //!
-//! Who the threads are, and how they get their parts, is in [`crew`]. Why what comes out is what one thread would have
-//! found, in [`shares`] and [`protocol`]. The same answers as `optimistic`, in all cases.
+//! [`crew`] describes the threads, [`shares`] and [`protocol`] prove that results equal those of one thread.
+//! All results equal those of `optimistic`.
 //!
-//! * A message is delivered before the batch is matched only if none before it can be refused: where messages may not wait
-//!   (`no_unexpected`), or there is no memory for all of a batch to wait, the caller matches one by one.
-//! * A batch of one message, or one that finds nothing posted, is matched by the caller alone. Messages of one communicator
-//!   that follow one another are matched together; if it changes, those behind are another batch.
-//! * An engine that counts matches one by one, or in blocks if that is asked for: what is compared is the same.
+//! * A message is delivered before the end of matching only if no earlier message can be refused. Under
+//!   `no_unexpected`, or without memory for all messages, the caller matches one by one.
+//! * The calling thread matches a batch of one message, and a batch without posted receives. Consecutive
+//!   messages of one communicator are matched together.
+//! * A counting engine matches one by one, or in blocks if requested, so that counts are the same.
 //!
-//! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, less where its
-//! envelope is that of the message before it; and its delivery, shared by the threads. Where bins are shared out the former is shared
-//! as well, and it costs some nanoseconds in the caller's thread to share it out and to collect it. In a block, a message whose
-//! candidate has a wildcard is compared with the messages before it: O(64).
+//! With `n` bins, `q` entries and `t` threads, a message costs an arrival in `optimistic`, less after a
+//! message with the same envelope. The threads share deliveries. With partitioned bins they also share the
+//! matching, and partitioning costs the caller some nanoseconds per message. In a block, a message with a
+//! wildcard candidate is compared with earlier messages: O(64).
 //!
-//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, some 27 KiB of tables, and
-//! what is used of the stack of each worker; from the first block on 16 bytes for each receive that was posted at once at most, and 64 for each
-//! message of a block.
+//! Additional memory, from the first batch on: unexpected messages of a full batch, 27 KiB of tables, and
+//! worker stacks. From the first block on: 16 bytes per receive (peak number), and 64 per message of a block.
 //!
-//! It loses wherever messages come one by one, and gains nothing where messages are few or cost little.
+//! Slower for single messages. No gain for few or cheap messages.
 
 mod batch;
 mod crew;
@@ -117,7 +118,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     }
 }
 
-/// The parameters.
 #[derive(Clone, Copy)]
 struct Shape {
     threads: usize,
@@ -127,14 +127,14 @@ struct Shape {
     by: By,
 }
 
-/// How batches are matched, if the user says so.
+/// How batches are matched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// In whichever way was faster lately.
+    /// With the fastest recent method.
     Pace,
-    /// As the paper has it: optimistically, whatever is posted.
+    /// Optimistically, as in the paper.
     Optimism,
-    /// Shared out where no wildcard is posted, else optimistically.
+    /// Partitioned without wildcard receives, else optimistically.
     Shares,
     /// One thread matches, all deliver.
     Order,
@@ -148,33 +148,33 @@ impl Shape {
 
 const _: () = assert!(BATCH <= crew::PARTS, "a thread may be given all of them");
 
-/// What several threads need.
+/// State for several threads.
 struct Several<T: Tally> {
     crew: Crew,
     round: Round<T>,
     table: Table,
-    /// Of batches that meet no wildcard.
+    /// Of batches without wildcard receives.
     exact: Paces,
-    /// Of others.
+    /// Of other batches.
     wild: Paces,
 }
 
 impl<T: Tally> Several<T> {
-    /// What is known of batches like this one.
+    /// History of similar batches.
     fn habit(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut Habit {
         let paces = if is_exact { &mut self.exact } else { &mut self.wild };
         &mut paces[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_asked())]
     }
 }
 
-/// By the logarithm of the size of batches, and by whether anything is delivered.
+/// By the logarithm of the batch size, and by whether deliveries are requested.
 type Paces = [[Habit; 2]; BATCH.ilog2() as usize + 1];
 
-/// How batches that are alike are matched.
+/// Policy and measurements of similar batches.
 #[derive(Clone, Copy)]
 struct Habit {
     pace: Pace,
-    /// That of [`ordered::Balance`].
+    /// Ratio of [`ordered::Balance`].
     ratio: f64,
 }
 
@@ -184,29 +184,29 @@ impl Default for Habit {
     }
 }
 
-/// Who matches.
+/// Matching method.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// One thread, and delivers.
+    /// One thread matches and delivers.
     One,
-    /// One thread, and all deliver.
+    /// One thread matches, all deliver.
     OneForAll,
-    /// All.
+    /// All threads match.
     All,
 }
 
-/// What was done together.
+/// Statistics.
 #[derive(Default)]
 struct Work {
-    /// Messages matched where bins were shared out, and where one thread matched and others delivered.
+    /// Messages matched with partitioned bins, and messages matched by one thread and delivered by all.
     shared: u64,
     ordered: u64,
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 struct OptimisticParallel<T: Tally> {
     tables: Optimistic<T>,
-    /// None before the first batch.
+    /// `None` before the first batch.
     several: Option<Box<Several<T>>>,
     shape: Shape,
     counts: Work,
@@ -251,7 +251,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn footprint(&self) -> Footprint {
         let Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes } = self.tables.footprint();
-        // Nothing of it is given back, so that it is in the peak as well.
+        // This memory is never freed, so it is part of the peak.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
             + self.several.as_ref().map_or(0, |several| {

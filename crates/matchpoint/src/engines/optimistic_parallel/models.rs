@@ -1,10 +1,11 @@
-//! The protocol under the model checker: every order in which threads may run, and every value that they may read, comes to
-//! what `list` says of the same messages one by one. Then with one step of the protocol left out: an order is found in which
-//! it does not.
+//! The protocol under the model checker: all interleavings, and all values that threads may read, yield the
+//! results of `list`.
+//!
+//! Then a step of the protocol is omitted, and the model checker must find a wrong result.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! The tables are the engine's own. The crew is not in it: threads are given the round as they begin.
+//! The tables are those of the engine. Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -26,17 +27,17 @@ use crate::envelope::{ContextId, Envelope, Rank, Tag};
 use crate::event::{Event, script};
 use crate::sync::Ordering;
 
-/// What is posted, and a batch that arrives.
+/// Posted receives and an arriving batch.
 struct Scene {
     threads: usize,
-    /// A thread is taken off its processor at most so often, other than when it waits; none: as often as may be.
+    /// Maximum number of preemptions of a thread, except for waits; `None`: unlimited.
     preemptions: Option<usize>,
     script: &'static str,
-    /// How messages are settled, if that is the same in every order.
+    /// Expected resolutions, if they are deterministic.
     ways: &'static [Way],
 }
 
-/// The script's posts and its messages.
+/// Posts and messages of a script.
 fn played(script: &str) -> (Vec<Event>, Vec<Message>) {
     let mut posts = script::parse(script).expect("a script");
     match posts.pop() {
@@ -112,7 +113,7 @@ const RUN: Scene = Scene {
     ways: &[NoConflict, FastPath, FastPath],
 };
 
-/// Two runs of one envelope: what was posted between them comes before the second.
+/// Two runs of one envelope, with another receive posted between them.
 const SHORT_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -142,7 +143,7 @@ const ANY_SOURCE_RUN: Scene = Scene {
     ways: &[NoConflict, FastPath],
 };
 
-/// The second message loses to the first, and then wants what is the candidate of the third.
+/// The second message loses to the first, and then competes for the candidate of the third.
 const LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -150,7 +151,7 @@ const LOSER: Scene = Scene {
     ways: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The first might come to the candidate of the second, but has an older one.
+/// The first message matches the candidate of the second, but has an older one.
 const NO_LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
@@ -165,12 +166,12 @@ const UNEXPECTED: Scene = Scene {
     ways: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
 };
 
-/// Checks the protocol without one of its steps: messages may then be settled in any way.
+/// Checks an incomplete protocol, with any resolutions.
 fn check_faulty<R: Rules>(scene: Scene) {
     check::<R>(&Scene { ways: &[], ..scene });
 }
 
-/// With three threads a scene has too many orders for all of them; three preemptions are more than most faults need.
+/// Three threads have too many interleavings; most faults need fewer than three preemptions.
 const fn with_three_threads(scene: Scene) -> Scene {
     Scene { threads: 3, preemptions: Some(3), ..scene }
 }
@@ -294,11 +295,11 @@ fn unreleased_bookings_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
 }
 
-/// A job whose parts are cells: two threads in one of them, or the caller before another is done, is found. Each has what it is to
-/// become, which the caller writes before it gives it to others.
+/// A job with cells as parts. Loom detects concurrent accesses to a cell, and reads before a part is done.
+/// The caller writes the input of each part before the assignment.
 struct Cells(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
-// SAFETY: loom watches who reaches which.
+// SAFETY: loom checks all accesses.
 unsafe impl Sync for Cells {}
 
 impl Cells {
@@ -317,8 +318,8 @@ impl Job for Cells {
     }
 }
 
-/// Two jobs, and workers who look into their seats twice at whatever time: too early, in time, during the other job, or too late.
-/// Each has `parts` parts for each worker, and one for the caller.
+/// Two jobs, and workers that read their mailbox twice at any time. A job has `parts` parts per worker, and
+/// one for the caller.
 fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -341,14 +342,14 @@ fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions
             for at in 0..workers {
                 let parts = at * parts..(at + 1) * parts;
                 parts.clone().for_each(|part| cells.tell(part));
-                // SAFETY: it is finished before the cells end, and so is the one before.
+                // SAFETY: this job is finished before the cells end; the last one is finished.
                 unsafe { desk.give(at, number, &cells, &parts) };
             }
             cells.tell(workers * parts);
             cells.take_parts(workers * parts..workers * parts + 1);
             desk.finish(number, &cells, 0..workers);
             for (part, cell) in cells.0.iter().enumerate() {
-                // SAFETY: all is done, or loom says so.
+                // SAFETY: all parts are done; loom checks this.
                 assert_eq!(cell.with(|at| unsafe { (*at).1 }), 10 + part as u32, "every part, once");
             }
         }
@@ -372,7 +373,7 @@ fn unreleased_part_is_found() {
     work_together::<false>(2, 1, 3);
 }
 
-/// One thread matches, two deliver: each receive once, and no outcome is looked at before it is told.
+/// One thread matches, two deliver: each receive once, and no outcome is read before it is written.
 #[test]
 fn what_one_thread_matches_all_deliver_once() {
     let mut builder = Builder::new();
@@ -394,11 +395,11 @@ fn what_one_thread_matches_all_deliver_once() {
         let piece = Piece { messages: &messages, first: 0, delivery };
         let ordered = Ordered::new(&mut out, piece);
         for message in 0..6 {
-            // The third is unexpected.
-            // SAFETY: it was not given to others.
+            // The third message is unexpected.
+            // SAFETY: the outcome is not assigned to a worker yet.
             unsafe { ordered.tell(message, (message != 2).then_some(RecvId(10 + message as u64))) };
             if message == 3 {
-                // SAFETY: it is finished before `ordered` ends.
+                // SAFETY: the job is finished before `ordered` ends.
                 unsafe { desk.give(0, 1, &ordered, &(0..4)) };
             }
         }

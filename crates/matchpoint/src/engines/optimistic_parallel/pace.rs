@@ -1,60 +1,59 @@
-//! The batching policy: which of several ways to match a batch is the fastest on this machine, under the present load, for
-//! batches of one size. Ways differ in time only, never in their results.
+//! Batching policy: selects the fastest method for batches of one size under the present load. Methods differ
+//! in time only.
 //!
-//! The policy chooses by trials. A trial matches batches in each way in turn, for three rounds, so that a disturbance affects
-//! no way alone. In each turn it waits until all workers take part, skips two batches and times three. The way with the least
-//! median is used until the next trial.
+//! The policy uses trials. A trial runs the methods in turn, for three rounds, so that a disturbance does not
+//! affect one method alone. Each turn waits until all workers participate, skips two batches and times three.
+//! The method with the least median is used until the next trial.
 //!
-//! The cost of a trial is the time of its batches beyond the time of the chosen way. The next trial starts when this cost is at
-//! most a fiftieth of the time of all batches, and the whole trial at most a tenth. Time between batches does not count.
+//! The cost of a trial is its time beyond the time of the chosen method. It is at most 1/50 of the time of
+//! all batches, and the whole trial at most 1/10. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 
-/// Ways to choose from, at most.
+/// Maximum number of methods.
 const WAYS: usize = 3;
 
-/// Time that a turn waits for workers to wake or to sleep. After it, batches are timed in any case.
+/// Maximum time that a turn waits for workers to wake or sleep.
 const WARM: Duration = Duration::from_millis(1);
 
 /// Rounds of a trial. An interruption of a thread lasts longer than one turn.
 const ROUNDS: usize = 3;
 
-/// First batches of each turn, not timed: they read cache lines that other threads wrote.
+/// Untimed batches at the start of a turn, which load cache lines written by other threads.
 const FIRST: usize = 2;
 
-/// Batches timed in each turn.
+/// Timed batches of a turn.
 const TIMED: usize = 3;
 
-/// Batches timed of each way.
+/// Timed batches of a method.
 const SAMPLES: usize = ROUNDS * TIMED;
 
-/// The cost of a trial is at most one part in so many of the time of all batches.
+/// Time of all batches ÷ cost of a trial, at least.
 const COST_SHARE: u64 = 50;
 
-/// The whole trial is at most one part in so many of the time of all batches.
+/// Time of all batches ÷ time of a trial, at least.
 const WHOLE_SHARE: u64 = 10;
 
 /// Batches between two trials, at least.
 const LEAST: u64 = 64;
 
-/// The policy for batches that are alike.
+/// Policy for similar batches.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Pace {
     best: usize,
-    /// Batches until the next trial.
     rest: u64,
     trial: Option<Trial>,
 }
 
 #[derive(Clone, Copy)]
 struct Trial {
-    /// Time and messages of all batches, by way.
+    /// Time and messages of all batches, by method.
     took: [Duration; WAYS],
     messages: [u64; WAYS],
     turn_began: Instant,
-    /// Batches of this turn since workers are settled.
+    /// Batches of this turn since the workers are settled.
     batches: usize,
-    /// Batches timed, of all ways.
+    /// Timed batches of all methods.
     timed: usize,
     samples_ps: [[u64; SAMPLES]; WAYS],
 }
@@ -79,14 +78,14 @@ impl Trial {
         ps(self.took.iter().sum())
     }
 
-    /// Time of the slower ways beyond `best_ps` per message.
+    /// Time of the slower methods beyond `best_ps` per message.
     fn cost_ps(&self, best_ps: u64) -> u64 {
         let each = self.took.iter().zip(&self.messages);
         each.map(|(&took, messages)| ps(took).saturating_sub(best_ps.saturating_mul(*messages))).sum()
     }
 }
 
-/// The way for one batch.
+/// Method of a batch.
 pub(super) struct Choice {
     pub(super) way: usize,
     started: Option<Instant>,
@@ -99,7 +98,7 @@ impl Choice {
 }
 
 impl Pace {
-    /// Chooses one of the first `ways` ways for the next batch.
+    /// Selects one of the first `ways` methods for the next batch.
     pub(super) fn start(&mut self, ways: usize) -> Choice {
         if ways < 2 {
             return Choice { way: 0, started: None };
@@ -112,8 +111,8 @@ impl Pace {
         Choice { way: self.trial.get_or_insert_with(|| Trial::new(now)).way(ways), started: Some(now) }
     }
 
-    /// The batch of this choice is matched. `is_settled`: all workers that this way needs took part, or all slept if it needs
-    /// none.
+    /// Ends the batch of this choice. `is_settled`: all workers that the method needs participated, or all
+    /// slept if it needs none.
     pub(super) fn stop(&mut self, choice: &Choice, ways: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
             self.learn(started, Instant::now(), ways, messages, is_settled);
@@ -165,10 +164,10 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
-    /// Batches of a trial of two ways with all workers settled.
+    /// Batches of a trial of two methods with settled workers.
     const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
 
-    /// Runs a trial of two ways with batches of ten messages that take `took`. Returns the number of batches.
+    /// Runs a trial of two methods with batches of ten messages. Returns the number of batches.
     fn tried(
         pace: &mut Pace,
         now: &mut Instant,
@@ -178,7 +177,7 @@ mod tests {
         disturbed(pace, now, |way, _| took[way], is_settled)
     }
 
-    /// As `tried`, with a time that also depends on the number of earlier batches.
+    /// As `tried`; the time also depends on the number of earlier batches.
     fn disturbed(
         pace: &mut Pace,
         now: &mut Instant,
@@ -198,7 +197,7 @@ mod tests {
         batches
     }
 
-    /// Batches of each way.
+    /// Batches of each method.
     const OF_EACH: u64 = (BATCHES / 2) as u64;
 
     #[test]
@@ -216,7 +215,7 @@ mod tests {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         tried(&mut pace, &mut now, [4 * US, 4 * US], |_| true);
         assert_eq!(pace.rest, 10 * 2 * OF_EACH);
-        // Batches go on while a turn waits for workers.
+        // Batches continue while a turn waits for workers.
         (pace, now) = (Pace::default(), Instant::now());
         let batches = tried(&mut pace, &mut now, [4 * US, 4 * US], |batch| batch >= 1000);
         assert!(batches > 500);
@@ -245,8 +244,8 @@ mod tests {
         }
     }
 
-    /// Plays batches of ten messages, matched in `took` microseconds by three ways, with a pause between them. Returns the number of
-    /// batches in trials and their share of the time.
+    /// Runs batches of ten messages with three methods that take `took` microseconds, with pauses. Returns
+    /// the number of batches in trials and their fraction of the time.
     fn played(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         let (mut tried, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);
@@ -265,7 +264,7 @@ mod tests {
         (tried, in_trials.as_secs_f64() / all.as_secs_f64())
     }
 
-    /// Batches of a trial of three ways.
+    /// Batches of a trial of three methods.
     const OF_THREE: usize = 3 * ROUNDS * (FIRST + TIMED);
 
     #[test]

@@ -1,4 +1,4 @@
-//! A block of messages together with the tables that it is matched with: what threads have before them.
+//! A block of messages and the tables that it is matched with.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -15,26 +15,26 @@ use crate::engines::optimistic::{Optimistic, Tally};
 use crate::sync::Patience;
 use crate::upkeep::Queues;
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(super) struct Round<T: Tally, R = Sound> {
-    /// The engine's own, while a block is under way; else empty ones.
+    /// Tables of the engine during a block, else empty ones.
     tables: Optimistic<T>,
     messages: Vec<Message>,
     block: Block<R>,
-    /// Receives compared with messages of the block.
+    /// Receives compared.
     examined: AtomicU64,
-    /// Blocks committed, and their messages by the [`Way`] in which they were settled.
+    /// Committed blocks, and their messages by [`Way`].
     blocks: u64,
     ways: [u64; 5],
     patience: Patience,
 }
 
-/// What one thread sees of a round, and how many receives it compared.
+/// Access of one thread, with its count of receives compared.
 struct Search<'a, T: Tally> {
     tables: &'a Optimistic<T>,
     messages: &'a [Message],
     examined: Cell<u64>,
-    /// The number of the first message in what was handed in.
+    /// Index of the first message in the batch.
     first: usize,
     delivery: Delivery<'a>,
 }
@@ -66,7 +66,7 @@ impl<T: Tally> Receives for Search<'_, T> {
     }
 }
 
-/// A block under way.
+/// A running block.
 pub(super) struct Played<'a, T: Tally> {
     pub(super) round: &'a Round<T>,
     pub(super) first: usize,
@@ -74,14 +74,14 @@ pub(super) struct Played<'a, T: Tally> {
 }
 
 impl<T: Tally + Sync> Job for Played<'_, T> {
-    /// Parts of a block are claimed in the block: whoever has one here claims until none is left.
+    /// Ignores `parts`: threads claim parts in the block itself.
     fn take_parts(&self, _: Range<usize>) {
         self.round.work(self.first, self.delivery);
     }
 }
 
 impl<T: Tally, R: Rules> Round<T, R> {
-    /// Nothing is under way; `tables` stand in for the engine's. For so many threads.
+    /// Creates an idle state with empty `tables`.
     pub(super) fn new(tables: Optimistic<T>, threads: usize) -> Self {
         Round {
             tables,
@@ -94,11 +94,10 @@ impl<T: Tally, R: Rules> Round<T, R> {
         }
     }
 
-    /// Begins a block of these messages, in so many parts, and has the engine's tables for it until
-    /// [`Round::commit`].
+    /// Starts a block of messages. Holds the tables of the engine until [`Round::commit`].
     ///
     /// # Errors
-    /// [`Refused::Memory`]: nothing has begun.
+    /// [`Refused::Memory`]; nothing has started.
     pub(super) fn begin(
         &mut self,
         tables: &mut Optimistic<T>,
@@ -113,20 +112,20 @@ impl<T: Tally, R: Rules> Round<T, R> {
         Ok(())
     }
 
-    /// Takes part in the block until no part of it is left, whose first message has that number in what was handed in.
+    /// Runs parts of the block until none is left. `first` is the index of its first message in the batch.
     pub(super) fn work(&self, first: usize, delivery: Delivery<'_>) {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
         self.block.work(&search);
-        // Read by the caller once this thread has let go of the round.
+        // Read by the caller after the job.
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
     }
 
-    /// Gives the tables back, and does there what was decided, in the order of messages; appends the outcomes to `out`.
-    /// What a message comes to hangs on earlier ones only, so that all is well if it stops at one that is refused.
+    /// Returns the tables and applies the decisions in the order of messages. Appends the outcomes to `out`.
+    /// An outcome depends on earlier messages only, so the call can stop at a refused message.
     ///
     /// # Errors
-    /// Why a message may not wait. `out` then has grown by the number of messages before it.
+    /// The error of the first refused message; `out` has the outcomes of earlier ones.
     pub(super) fn commit(
         &mut self,
         tables: &mut Optimistic<T>,
@@ -150,29 +149,29 @@ impl<T: Tally, R: Rules> Round<T, R> {
         Ok(())
     }
 
-    /// The receive at a place. Before [`Round::commit`].
+    /// The receive at an index, before [`Round::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn receive(&self, at: Place) -> RecvId {
         self.tables.receive(at).id
     }
 
-    /// How a message was settled. Before [`Round::commit`].
+    /// How a message was settled, before [`Round::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
         self.block.outcome(message)
     }
 
-    /// Blocks committed so far.
+    /// Number of committed blocks.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Their messages, by the [`Way`] in which they were settled.
+    /// Their messages, by [`Way`].
     pub(super) fn ways(&self) -> [u64; 5] {
         self.ways
     }
 
-    /// Bytes allocated. Never fewer than before.
+    /// Bytes allocated; never decreases.
     pub(super) fn bytes(&self) -> u64 {
         self.block.bytes() + (self.messages.capacity() * size_of::<Message>()) as u64
     }

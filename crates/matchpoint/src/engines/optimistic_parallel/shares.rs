@@ -1,16 +1,18 @@
-//! Batches that meet no wildcard: what a message comes to hangs on its bin only, so that bins are shared out among threads,
-//! and no two threads ever meet. Not in the paper, whose threads take messages as they come, and must find out afterwards
-//! who wanted the same.
+//! Partitioned matching of batches without wildcard receives.
+//!
+//! The outcome of a message depends on the entries of its bin only. Bins are partitioned among threads, so
+//! threads have no conflicts. Not in the paper, in which threads take messages in any order and resolve
+//! conflicts later.
 //!
 //! ```text
-//! caller   the bin of each message ─▶ a slice of the bins for each of some neighbourhoods ─▶ shares of like many messages
-//! all      the messages of one's share, those of a bin in order: the oldest receive of the bin that accepts it, which is written to
-//!          where the caller of the engine reads it; its delivery
-//! caller   places given back; messages left are filed, if there are any
+//! caller   bin of each message ─▶ slice of its bin ─▶ partitions with similar numbers of messages
+//! all      messages of a partition in the order of each bin: take the oldest match, write the outcome, deliver
+//! caller   frees the receives' slots; queues unmatched messages
 //! ```
 //!
-//! *It is exact*: a receive without a wildcard accepts one envelope, whose messages are all in its bin; they come in their
-//! order to one thread, which does what one thread would do. What is unexpected stays so, as receives only become fewer.
+//! *Correctness*: a receive without a wildcard matches one envelope, whose messages are all in one bin, and
+//! reach one thread in order. That thread does the same as serial matching. Unexpected messages remain
+//! unexpected, because receives are only removed.
 
 #![allow(unsafe_code)]
 
@@ -27,19 +29,19 @@ use super::crew::{Crew, Job};
 use super::delivery::{BATCH, Outcomes, Piece};
 use super::protocol::MESSAGES;
 
-/// Slices of bins, at most: the more, the more alike shares are, and the longer it takes to share them out.
+/// Maximum number of slices of the bins. More slices give more even partitions, but take more time.
 const SLICES: usize = 1 << u8::BITS;
 
-/// So many for batches of a few messages, of which a slice has as many as one of the many has of a full batch.
+/// Slices of small batches; as many messages per slice as in a full batch.
 const FEW_SLICES: usize = SLICES / 4;
 
-/// Batches that are a few messages.
+/// Size limit of a small batch.
 const FEW: usize = BATCH / 4;
 
-/// Shares whose greatest is so much larger than they would be if all were alike, in quarters, and a message or two.
+/// Maximum size of the largest partition, in quarters of the mean, plus two messages.
 const UNEVEN_QUARTERS: usize = 6;
 
-/// A message of a batch, by its number, and its bin: in one word, for it is written twice for each.
+/// Index of a message in its batch and its bin, in one word, because it is written twice.
 #[derive(Clone, Copy, Default)]
 struct Own(u32);
 
@@ -59,14 +61,14 @@ impl Own {
     }
 }
 
-/// Who has which messages of a batch.
+/// Partitions of a batch.
 pub(super) struct Plan {
-    /// The messages, and the slice of each, as they came.
+    /// Messages and their slices, in order of arrival.
     came: [Own; BATCH],
     slices: [u8; BATCH],
-    /// Those of a slice together, in their order, slice by slice: a share is some slices.
+    /// Messages by slice; a partition is a range of slices.
     shared: [Own; BATCH],
-    /// Where each share begins; behind the last, where it ends.
+    /// Start of each partition, and the end of the last.
     begins: [u16; MESSAGES + 1],
 }
 
@@ -76,10 +78,10 @@ impl Plan {
         Plan { came, slices: [0; BATCH], shared, begins: [0; MESSAGES + 1] }
     }
 
-    /// Shares out messages among so many threads, if all have about as much to do.
+    /// Partitions messages among `threads` threads. Returns false if the partitions are uneven.
     fn make(&mut self, exact: &Exact<'_>, messages: &[Message], threads: usize) -> bool {
         let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
-        // A bin lies in one slice, as this grows with the bin.
+        // Increases with the bin, so a bin is in one slice.
         let scale = ((slices as u64) << 32) / exact.bins() as u64;
         let mut of_slices = [0_u16; SLICES];
         let places = self.came.iter_mut().zip(&mut self.slices);
@@ -89,13 +91,13 @@ impl Plan {
             *slice = ((bin as u64 * scale) >> 32) as u8;
             of_slices[usize::from(*slice)] += 1;
         }
-        // Where a slice's middle lies decides whose it is: of so many halves of messages on it is the next share's.
+        // The middle of a slice determines its partition. The end of a partition, in half messages.
         let end = |share: usize| {
             if share < threads { (2 * messages.len() * share).div_ceil(threads) } else { usize::MAX }
         };
         let (mut before, mut share, mut share_end) = (0, 0, end(1));
         for slice in &mut of_slices[..slices] {
-            // From how many it has to where its next one goes.
+            // Replaces the count of a slice by the index of its next message.
             let count = usize::from(mem::replace(slice, before as u16));
             while 2 * before + count >= share_end {
                 share += 1;
@@ -123,23 +125,23 @@ impl Plan {
     }
 }
 
-/// What a thread that had a share has done.
+/// Results of a partition.
 #[derive(Clone, Copy, Default)]
 struct Done {
     taken: Taken,
-    /// Outcomes that it has written, and those of them that are none.
+    /// Written outcomes, and unmatched messages.
     told: usize,
     left: usize,
 }
 
-/// Written by the thread that has a share, read by the caller when all are done.
+/// Written by the thread of the partition, read by the caller after the job.
 #[repr(align(128))]
 struct Report(UnsafeCell<Done>);
 
-// SAFETY: there is one for each share, and the crew gives every share to one thread at a time.
+// SAFETY: one per partition, and a partition is assigned to one thread at a time.
 unsafe impl Sync for Report {}
 
-/// What is needed to share out a batch.
+/// Buffers for partitioned batches.
 pub(super) struct Table {
     plan: Plan,
     reports: Vec<Report>,
@@ -155,37 +157,37 @@ impl Table {
         Ok(Table { plan: Plan::new(), reports })
     }
 
-    /// What each of so many threads has done.
+    /// Results of all threads.
     fn done(&mut self, threads: usize) -> impl Iterator<Item = Done> {
-        // SAFETY: `self` is borrowed for changes, so that nobody else has a share.
+        // SAFETY: `self` is borrowed mutably, so no other thread has a partition.
         self.reports[..threads].iter().map(|report| report.0.with(|at| unsafe { *at }))
     }
 
-    /// What each of so many threads has taken.
+    /// Receives taken by each thread.
     pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = Taken> {
         self.done(threads).map(|done| done.taken)
     }
 
-    /// Bytes allocated, without its own.
+    /// Bytes allocated, without `size_of::<Self>()`.
     pub(super) fn bytes(&self) -> u64 {
         (self.reports.capacity() * size_of::<Report>()) as u64
     }
 }
 
-/// A batch that is shared out.
+/// A partitioned batch.
 struct Shares<'a> {
     exact: Exact<'a>,
     piece: Piece<'a>,
     table: &'a Table,
-    /// Where the caller of the engine reads them.
+    /// Result vector of the engine's caller.
     outcomes: *mut Option<RecvId>,
 }
 
-// SAFETY: the plan gives every message, and with it the place of its outcome, to one share, and the crew every share to one thread.
+// SAFETY: every message, and so its outcome, is in one partition, which one thread runs.
 unsafe impl Sync for Shares<'_> {}
 
-/// Has a batch matched by so many threads, if shares are even; appends the outcomes to `out`, which has room for them. How many messages
-/// found nothing.
+/// Matches a batch with `threads` threads. Appends the outcomes to `out`, which has the capacity. Returns the
+/// number of unmatched messages, or `None` if the partitions are uneven.
 pub(super) fn run(
     (crew, table): (&mut Crew, &mut Table),
     exact: Exact<'_>,
@@ -206,7 +208,8 @@ pub(super) fn run(
     let (told, left) =
         table.done(threads).fold((0, 0), |(told, left), done| (told + done.told, left + done.left));
     assert_eq!(told, messages.len(), "a message is in one share");
-    // SAFETY: each was told once, as it is in one share, and as many were told as there are.
+    // SAFETY: each message is in one partition, so all outcomes are written once; the assertion checks their
+    // number.
     unsafe { out.set_len(out.len() + messages.len()) };
     Some(left)
 }
@@ -224,7 +227,7 @@ impl Shares<'_> {
         let own = self.table.plan.share(share);
         let mut near = 0;
         for message in own {
-            // SAFETY: this thread has the share that this bin is in.
+            // SAFETY: this thread runs the partition of this bin.
             near ^= unsafe { self.exact.approach(message.bin()) };
         }
         std::hint::black_box(near);
@@ -232,15 +235,15 @@ impl Shares<'_> {
         let Piece { messages, first, delivery } = self.piece;
         delivery.each(own.len(), |at| {
             let (message, bin) = (own[at].message(), own[at].bin());
-            // SAFETY: this thread has the share that this bin is in.
+            // SAFETY: this thread runs the partition of this bin.
             let found = unsafe { self.exact.take(bin, &messages[message].envelope, &mut done.taken) };
-            // SAFETY: there is room for all messages, of which this is one, by the line above; only this thread has it.
+            // SAFETY: in bounds by the indexing above; only this thread has this message.
             unsafe { self.outcomes.add(message).write(found) };
             done.told += 1;
             done.left += usize::from(found.is_none());
             Some((first + message, found?))
         });
-        // SAFETY: of this share.
+        // SAFETY: the cell of this partition.
         self.table.reports[share].0.with_mut(|at| unsafe { *at = done });
     }
 }

@@ -1,16 +1,17 @@
-//! *Mapped context ids* (partner paper §2.1): contexts numbered from 0 in the order in which something of them is first
-//! queued, so that a key is rank + P × number (Equation 1) whatever the ids are, and the same in every run of a program
-//! that uses its communicators in the same order.
+//! *Mapped context ids* (partner paper §2.1): contexts numbered from 0 in the order of their first entry.
+//!
+//! A key is rank + P × number (Equation 1) for any ids. It is equal in every run with the same order of
+//! communicators.
 
 use crate::communicators::Communicators;
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// The numbers of the contexts that something was queued in and that are not closed. (The paper traverses an array, O(K).)
+/// Numbers of the open contexts. (The paper searches an array, O(K).)
 #[derive(Default)]
 pub(super) struct Contexts {
     numbers: Communicators<u64>,
-    /// Numbers are not given twice, even if a context is closed: a profile would otherwise take one for another.
+    /// Numbers of closed contexts are not reused: a profile would confuse contexts.
     next: u64,
 }
 
@@ -20,7 +21,7 @@ impl Contexts {
         self.numbers.find(context).copied()
     }
 
-    /// The number of a context, from now on if not before.
+    /// The number of a context, assigned on first use.
     #[inline]
     pub fn number_or_give(&mut self, context: ContextId) -> Result<u64, Refused> {
         let number = *self.numbers.find_or_open(context, || self.next)?;
@@ -28,12 +29,12 @@ impl Contexts {
         Ok(number)
     }
 
-    /// Forgets a context, and tells the number that it had.
+    /// Removes a context and returns its number.
     pub fn forget(&mut self, context: ContextId) -> Option<u64> {
         self.numbers.close(context)
     }
 
-    /// How many there are.
+    /// Number of open contexts.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }

@@ -1,4 +1,4 @@
-//! Algorithm 1 on the shared queue of the last level: who of those that wait in it becomes a partner?
+//! Algorithm 1 on the last level of the shared queue: selection of partners.
 
 use super::contexts::Contexts;
 use super::metric::{Metric, Over};
@@ -6,7 +6,7 @@ use super::queue::{Queued, Split};
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// When, and by what measure.
+/// Parameters of the selection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Rule {
     pub metric: Metric,
@@ -15,7 +15,7 @@ pub(super) struct Rule {
     pub processes: u64,
 }
 
-/// A source in a context, by the number of that, and how many entries it has.
+/// A source in a numbered context, and the number of its entries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Sender {
     pub number: u64,
@@ -24,8 +24,8 @@ pub(super) struct Sender {
 }
 
 impl Rule {
-    /// Leaves those of `senders`, one for each source and in order, that have more entries than the edge point.
-    /// `counts` is room for their numbers.
+    /// Keeps the `senders` with more entries than the edge point. `senders` are sorted, one per source.
+    /// `counts` is a buffer.
     pub fn select(&self, senders: &mut Vec<Sender>, counts: &mut Vec<u64>) -> Result<(), Refused> {
         counts.clear();
         counts.try_reserve(senders.len()).map_err(|_| Refused::Memory)?;
@@ -42,7 +42,7 @@ impl Rule {
     }
 }
 
-/// Room to count in, kept from one extraction to the next.
+/// Buffers, reused by later extractions.
 #[derive(Default)]
 pub(super) struct Scratch {
     senders: Vec<Sender>,
@@ -54,9 +54,9 @@ impl Scratch {
         (self.senders.capacity() * size_of::<Sender>() + self.counts.capacity() * size_of::<u64>()) as u64
     }
 
-    /// Makes partners of those who have most entries in the last level of `queue`, in order of their keys as in
-    /// Algorithm 1, as far as the table has room, and begins a new level with the entries of age `since` and younger, if
-    /// there are any. Returns how many. Without memory there are none. O(entries of the level × log).
+    /// Makes partners of the sources with most entries in the last level of `queue`, in the order of keys
+    /// (Algorithm 1), up to the capacity of the table. If any, starts a new level with entries of age
+    /// `since`. Returns the number of partners, 0 without memory. O(entries of the level × log).
     pub fn extract<T: Queued>(
         &mut self,
         queue: &mut Split<T>,
@@ -74,7 +74,7 @@ impl Scratch {
         if added > 0 {
             queue.begin_level(since);
         }
-        // The paper would try again at every entry, for nothing: a level of n entries would cost n² × log.
+        // The paper retries at every entry: n² × log for a level of n entries.
         queue.patience = match added {
             0 if queue.partners.is_full() => usize::MAX,
             0 => queue.last_level_len(),
@@ -88,7 +88,7 @@ impl Scratch {
         senders.clear();
         senders.try_reserve(queue.last_level_len()).map_err(|_| Refused::Memory)?;
         for entry in queue.last_level() {
-            // A message that nobody sent as yet is nobody's.
+            // Messages with unknown source do not count.
             if let (Some(number), Some(source)) = (contexts.number(entry.context()), entry.source()) {
                 senders.push(Sender { number, source, entries: 1 });
             }
@@ -124,7 +124,7 @@ mod tests {
         let entries = [(0, 1, 2), (0, 5, 2), (1, 5, 3)];
         // 7 entries ÷ 3 processes in 2 communicators.
         assert_eq!(selected(Rule { processes: 3, ..rule }, &entries), [(0, 1), (0, 5), (1, 5)]);
-        // More sources than there are processes: addresses.
+        // More sources than processes, as with addresses.
         assert_eq!(selected(Rule { processes: 1, ..rule }, &entries), [(1, 5)]);
     }
 }

@@ -1,16 +1,17 @@
-//! Counts for [`Engine::statistics`](crate::Engine::statistics) in the counting build (partner paper §6.2 to §6.5). The other build
-//! counts nothing.
+//! Counters for [`Engine::statistics`](crate::Engine::statistics) in counting engines (partner paper §6.2 to
+//! §6.5).
 
 use crate::effort::{Attempts, Effort};
 use crate::engines::rank_array::BYTES_PER_PROCESS;
 use crate::envelope::Rank;
 
-/// Sources from here on are addresses, not ranks. `rank_array` keeps no array for them, so its estimated memory excludes them.
+/// Sources from here on are addresses. `rank_array` has no array for them, so its estimated memory excludes
+/// them.
 const ADDRESSES: u32 = 1 << 16;
 
-/// The log of an effort counter.
+/// Maps an effort counter to a log.
 pub trait Observed: Effort {
-    /// Its type.
+    /// Type of the log.
     type Log: Log;
 }
 
@@ -22,19 +23,19 @@ impl Observed for Attempts {
     type Log = Counts;
 }
 
-/// Listens to the engine. `()` does not.
+/// Counter of engine events. `()` counts nothing.
 pub trait Log: Default + Send + 'static {
-    /// The table of partners was searched for a source.
+    /// The table of partners was searched.
     fn looked_up(&mut self) {}
 
-    /// An extraction found so many partners.
+    /// An extraction added `partners` partners.
     fn extracted(&mut self, _partners: usize) {}
 
     /// An entry of this source was queued.
     fn queued(&mut self, _: Rank) {}
 
-    /// Names, with units, and values. The engine keeps `peers_bytes` for its sources and has queued entries in so many
-    /// communicators.
+    /// Names with units, and values. `peers_bytes` is the memory for sources, `communicators` the number of
+    /// open communicators.
     fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -48,7 +49,7 @@ pub struct Counts {
     lookups: u64,
     extractions: u64,
     fruitless: u64,
-    /// One more than the highest rank with a queued entry.
+    /// Highest rank with a queued entry, plus 1.
     processes: u64,
 }
 

@@ -1,31 +1,29 @@
-//! Which sources are partners: Algorithm 1, line 1. A source is one if it has more entries than the *edge point*, which
-//! is computed from the numbers of entries of all.
+//! Selection of partners: Algorithm 1, line 1. A source with more entries than the *edge point* is a partner.
 
-/// How the edge point follows from the numbers (partner paper §4.1).
+/// Definition of the edge point (partner paper §4.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Metric {
     Average,
     Median,
-    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 prints a minus, Tukey's fence has a plus; with the paper's α = 0 both are
-    /// the upper quartile.
+    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 has a minus, Tukey's fence a plus. With the paper's α = 0 both
+    /// are the upper quartile.
     UpperFence {
         slope: f64,
     },
 }
 
-/// Whose numbers count.
+/// Population of the metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Over {
-    /// Every process of every communicator seen, those without an entry as zeros: Algorithm 1 as it stands.
+    /// All processes of all communicators seen, with zeros for those without entries (Algorithm 1).
     Processes,
-    /// Those that have an entry.
+    /// Sources with entries.
     Senders,
 }
 
 impl Metric {
-    /// The edge point of `counts`, which are sorted, and of `silent` sources that have none. Average and median are
-    /// O(1) but for the sum; quartiles lie between order statistics, linearly (the definition that R and NumPy
-    /// start with).
+    /// Edge point of sorted `counts` and `silent` zeros. Quartiles interpolate linearly, the default of R and
+    /// NumPy. O(1), or O(counts) for the average.
     pub fn edge_point(self, counts: &[u64], silent: u64) -> f64 {
         let of = Population { counts, silent };
         match self {

@@ -1,35 +1,36 @@
-//! `partner`: a queue of its own for each source that has most entries, and one for all others, after Ghazimirsaeed,
-//! Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections, equations and algorithms below
-//! are of that paper.
+//! `partner`: a queue for each source with many entries, and one for all others.
 //!
-//! Between `list` (one queue for all sources) and `rank_array` (one for each, used or not): most processes hear from few
-//! others, so few queues do what many would, in O(√processes) memory.
+//! After Ghazimirsaeed, Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections,
+//! equations and algorithms below are of that paper.
 //!
-//! * `mode=dynamic` (§4.3): all begin in one shared queue. Once its last level has more than `threshold` entries, those
-//!   with more than the *edge point* (`metric`, §4.1) become partners, and a level begins (Algorithms 1 and 3). A
-//!   partner's later entries have a queue of their own, found through a hash table of ⌈√processes⌉ entries with at most
-//!   `c` partners each (§5.2.3, §6.3).
-//! * `mode=static` (§4.2): a profile of an earlier run says how many elements each source sent to either queue; who is
-//!   above the edge point of the whole run is a partner from the beginning, found through a perfect hash (Algorithm 2).
+//! Between `list` (one queue for all sources) and `rank_array` (one per source, used or not). Most processes
+//! receive from few sources, so few queues suffice, in O(√processes) memory.
 //!
-//! The two queues (PRQ and UMQ) are split each by itself. [`queue`] has the picture, why levels are no queues here, and why
-//! the earliest match is found whoever became a partner when. Receives from any source are in a queue of their own
-//! (PRQ_ANY); an arrival compares ages (the paper's sequence numbers) and takes the older. A receive from any source
-//! looks at the shared queue and those of all partners.
+//! * `mode=dynamic` (§4.3): all sources start in the shared queue. When its last level exceeds `threshold`
+//!   entries, every source with more entries than the *edge point* (`metric`, §4.1) becomes a partner, and a
+//!   new level starts (Algorithms 1 and 3). Later entries of a partner are in a separate queue, found through
+//!   a hash table of ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
+//! * `mode=static` (§4.2): a profile of an earlier run has the number of elements of each source in each
+//!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
+//!   (Algorithm 2).
 //!
-//! With *n* entries in the shared queue (of all sources), *p* in the partner's own and *a* receives from any source, post
-//! and arrive cost O(n + a) for who is no partner, O(n before it became one + p + a) for a partner (Equations 12 to 16):
-//! what `list` costs at worst, `rank_array` at best. A receive from any source costs O(partners + all messages), as in
-//! Equation 17, but for the partners of other contexts. Extraction is O(level × log); one that finds nobody is tried again
-//! after as many further entries as the level had, so that it costs O(log) per entry. Cancel, retract and readdress
-//! compare every entry. An entry takes 48 bytes in the shared queue and 64 in a partner's, a partner 32, the table
-//! 4·√processes per queue; nothing of that is allocated before somebody is a partner.
+//! PRQ and UMQ are split separately. [`queue`] describes levels and the proof of order. Any-source receives
+//! are in a separate queue (PRQ_ANY). An arrival compares ages (the paper's sequence numbers) and takes the
+//! older match. An any-source receive searches the shared queue and the queues of all partners.
 //!
-//! Loses where queues are short (a look-up for nothing, and one more for what has to wait), where many entries are of one
-//! source (its own queue is linked, as those of `rank_array` are: behind a thousand entries a search takes three to nine
-//! times what it takes `list`, whose entries lie side by side), to `rank_array` where memory is no concern, and wherever more sources matter than the
-//! bound allows: most of them then share a list. What waited before its source became a partner is walked past until it
-//! is gone.
+//! With *n* entries in the shared queue, *p* in the partner's queue and *a* any-source receives, post and
+//! arrive cost O(n + a) for other sources. For a partner they cost O(n before it became one + p + a)
+//! (Equations 12 to 16): at worst as `list`, at best as `rank_array`. An any-source receive costs O(partners
+//! + messages) (Equation 17, without partners of other contexts). Extraction is O(level × log). After an
+//! extraction without partners, the next one waits for as many entries as the level had: O(log) per entry.
+//! Cancel, retract and readdress compare all entries. Memory: 48 bytes per entry in the shared queue, 64 in a
+//! partner's queue, 32 per partner, and 4·√processes per queue for the table, allocated for the first
+//! partner.
+//!
+//! Slow with short queues (one more lookup), and with many entries of one source: its queue is linked, so a
+//! search behind a thousand entries takes three to nine times as long as in `list`. `rank_array` is faster
+//! where memory does not matter, or where more sources matter than the bound allows. Searches pass entries
+//! that were queued before their source became a partner.
 
 mod contexts;
 mod extraction;
@@ -54,15 +55,15 @@ use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub struct Partner<E: Observed = ()> {
     posted: Split<Receive>,
     unexpected: Split<Message>,
     contexts: Contexts,
-    /// The age of the next entry, of either queue.
+    /// Age of the next entry of either queue.
     clock: u64,
     rule: Rule,
-    /// The paper's t, if partners are extracted at all.
+    /// The paper's t; `None` without extraction.
     threshold: Option<usize>,
     scratch: Scratch,
     hints: HintTable,
@@ -70,16 +71,16 @@ pub struct Partner<E: Observed = ()> {
     effort: E,
 }
 
-/// What an engine is made of.
+/// Parameters of a new engine.
 struct Plan {
     rule: Rule,
-    /// The paper's t; nobody becomes a partner at run time if `None`.
+    /// The paper's t; `None` without extraction.
     threshold: Option<usize>,
     posted: Partners,
     unexpected: Partners,
 }
 
-/// Asks the table of partners.
+/// Searches the table of partners.
 #[inline]
 fn look_up(
     partners: &Partners,
@@ -122,7 +123,7 @@ impl<E: Observed> Partner<E> {
                 };
                 self.unexpected.find(look_up, &mut examined, matches)
             }
-            // Nothing of a context that has no number is queued.
+            // A context without a number has no entries.
             _ => self
                 .contexts
                 .number(context)
@@ -142,7 +143,7 @@ impl<E: Observed> Partner<E> {
         self.unexpected.take(found.at).id
     }
 
-    /// Takes the receive that a message with `envelope` goes to.
+    /// Takes the match of a message.
     fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
         if self.posted.len() == 0 {
             return None;
@@ -195,7 +196,7 @@ impl<E: Observed> Partner<E> {
         Ok(())
     }
 
-    /// Whether partners are to be extracted, after an entry joined the shared queue (Algorithm 3, line 30).
+    /// Whether to extract partners after a push to the shared queue (Algorithm 3, line 30).
     #[inline]
     fn is_time<T: Queued>(&self, queue: &Split<T>) -> bool {
         self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold) && queue.patience == 0
@@ -207,7 +208,7 @@ impl<E: Observed> Partner<E> {
     }
 }
 
-/// Whose queue the youngest entry of a source goes to. No lookup while there are no partners.
+/// The partner of a new entry. Skips the lookup without partners.
 #[inline]
 fn partner_of_new<T: Queued>(queue: &Split<T>, log: &mut impl Log, number: u64, source: Rank) -> Option<u32> {
     if queue.partners.is_empty() {
@@ -265,7 +266,7 @@ impl<E: Observed> Engine for Partner<E> {
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         upkeep::close(self, context, drained);
         let number = self.contexts.forget(context);
-        // Partners of a profile stay: they cost nothing more.
+        // Partners of a profile stay: they need no more memory.
         if let (Some(number), Some(_)) = (number, self.threshold) {
             self.posted.forget(number);
             self.unexpected.forget(number);
@@ -276,7 +277,7 @@ impl<E: Observed> Engine for Partner<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // Nothing is ever given back, so what is held now is the most that was.
+        // Memory is never freed, so the current size is the peak.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
     }

@@ -1,4 +1,4 @@
-//! The engine's name: what may follow the colon, and what an engine of that name begins with.
+//! Parameters of the engine name, and construction from them.
 
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn boxed<E: Observed>(arguments: &Arguments<'_>) -> Built {
 }
 
 fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
-    // All are read, whether or not they count, so that none may be nonsense.
+    // All values are read, used or not, so that invalid ones are reported.
     let over = arguments.word("over", &[("processes", Over::Processes), ("senders", Over::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
     let rule = Rule { metric: metric(arguments)?, over, processes };
@@ -99,7 +99,7 @@ fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
             unexpected: Partners::none(rule.processes, per_entry),
         });
     }
-    // Not `processes`, for the same reason: it has to be that of the profile.
+    // Not `processes`, which `at_process` adds; it must equal that of the profile.
     only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
     if profile.is_empty() {
         return Err(NameError::new(
@@ -111,7 +111,7 @@ fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
     profiled(rule, processes, Path::new(&profile), wanted)
 }
 
-/// An error if one of these parameters is given, which mean nothing but with `what`.
+/// Returns an error if one of `keys` is given, which have an effect with `what` only.
 fn only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Result<(), NameError> {
     match keys.iter().find(|key| arguments.is_given(key)) {
         Some(key) => Err(NameError::new(
@@ -139,7 +139,7 @@ fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
     Ok(metric)
 }
 
-/// Whose part of a profile.
+/// The process of the profile.
 fn wanted(arguments: &Arguments<'_>) -> Result<Wanted, NameError> {
     let process: String = arguments.get("process")?;
     match process.as_str() {
@@ -148,7 +148,7 @@ fn wanted(arguments: &Arguments<'_>) -> Result<Wanted, NameError> {
     }
 }
 
-/// The static approach: partners of one process, by what the profile counted.
+/// Plan of the static approach, from the counts of a process in the profile.
 fn profiled(rule: Rule, processes: Option<u64>, file: &Path, wanted: Wanted) -> Result<Plan, NameError> {
     let profile = Profile::read(file, wanted)
         .map_err(|error| NameError::new("engine `partner` cannot use its profile", error.to_string()))?;

@@ -1,34 +1,34 @@
-//! The partners of one queue, and the hash table that finds them: keys are rank + P × mapped context (Equation 1).
+//! Partners of a queue, and the hash table that finds them. Keys are rank + P × mapped context (Equation 1).
 
 use super::perfect::Displacement;
 use crate::chains::{Chain, NIL};
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// A source that has a queue of its own.
+/// A source with a separate queue.
 pub(super) struct Partner {
     source: Rank,
-    /// Of its context.
+    /// Number of its context.
     number: u64,
-    /// Its entries of this age and younger are in its queue, older ones in the shared queue.
+    /// Entries of this age and younger are in its queue, older ones in the shared queue.
     pub since: u64,
     pub queue: Chain,
-    /// The next partner in the same entry of the hash table.
+    /// Next partner in the same entry of the hash table.
     next: u32,
 }
 
-/// The entry that a key belongs to, of so many. Keys in a row go round robin, and every round begins at another entry:
-/// in the paper's key mod entries the ranks 0, 8, 16 … share 4 of 32 entries, and 16 partners are all there can be.
+/// The entry of a key. Consecutive keys go round robin, with another start in each round. With the paper's
+/// key mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, which limits them to 16 partners.
 #[inline]
 fn entry_of(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
     let (round, place) = (key / entries, key % entries);
-    // 2⁶⁴/φ: rounds that follow each other begin as far apart as they can.
+    // 2⁶⁴/φ: consecutive rounds start far apart.
     let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
     ((place + begin) % entries) as usize
 }
 
-/// The partners of one entry of the table.
+/// Partners of one table entry.
 #[inline]
 fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -39,10 +39,10 @@ fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
 }
 
 enum Table {
-    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, as [`entry_of`] says. An entry has at most so many partners, without a
-    /// bound if `None`; then the entries become more as partners do.
+    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_of`]. With `None` the number of partners per
+    /// entry is unlimited, and the table grows with them.
     RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
-    /// All partners were known from the beginning.
+    /// All partners are known from the start.
     Perfect(Displacement),
 }
 
@@ -54,13 +54,13 @@ pub(super) struct Partners {
 }
 
 impl Partners {
-    /// None yet, of so many processes.
+    /// An empty table for `processes` processes.
     pub fn none(processes: u64, per_entry: Option<u32>) -> Self {
         Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
     }
 
-    /// Those with `keys`, found through a perfect hash. If that would take too much memory, they are found through a round
-    /// robin table with an entry for each.
+    /// Partners with `keys` and a perfect hash. If the hash takes too much memory, a round robin table with
+    /// an entry per key.
     pub fn all(processes: u64, keys: &[u64]) -> Self {
         let partner = |key| Partner {
             source: Rank((key % processes) as u32),
@@ -97,14 +97,14 @@ impl Partners {
         &mut self.all[at as usize]
     }
 
-    /// Equation 1. Distinct for ranks below P; what lies beyond (a libfabric address) shares keys, and is told apart by
-    /// the comparison that follows.
+    /// Equation 1. Distinct for ranks below P. Other sources (libfabric addresses) may share keys;
+    /// [`find`](Self::find) compares the source.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
         u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
     }
 
-    /// O(1): at most `per_entry` comparisons.
+    /// Finds a partner. O(1): at most `per_entry` comparisons.
     #[inline]
     pub fn find(&self, number: u64, source: Rank) -> Option<u32> {
         let key = self.key(number, source);
@@ -121,12 +121,12 @@ impl Partners {
         }
     }
 
-    /// Those of one context.
+    /// Partners of one context.
     pub fn of(&self, number: u64) -> impl Iterator<Item = (u32, &Partner)> {
         (0..).zip(&self.all).filter(move |(_, partner)| partner.number == number)
     }
 
-    /// Whether no source can become a partner any more.
+    /// Whether no more partners can be added.
     pub fn is_full(&self) -> bool {
         match self.table {
             Table::RoundRobin { per_entry: None, .. } => self.all.len() as u64 >= u64::from(NIL),
@@ -137,8 +137,8 @@ impl Partners {
         }
     }
 
-    /// Makes a partner of a source that is none, for entries of age `since` and younger. False if its entry of the table
-    /// is full, or memory cannot be had: it stays what it is.
+    /// Makes a source a partner for entries of age `since` and younger. Returns false if its table entry is
+    /// full or memory is exhausted.
     pub fn add(&mut self, number: u64, source: Rank, since: u64) -> bool {
         if self.is_full() || self.make_room().is_err() {
             return false;
@@ -156,7 +156,7 @@ impl Partners {
         true
     }
 
-    /// Forgets the partners of a context that has no entries any more.
+    /// Removes the partners of a context without entries.
     pub fn forget(&mut self, number: u64) {
         self.all.retain(|partner| partner.number != number);
         self.link();
@@ -170,13 +170,13 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// ⌈√P⌉ entries; without a bound at least one for each partner, so that finding stays O(1).
+    /// ⌈√P⌉ entries. A table without bound grows to one entry per partner, so that lookups stay O(1).
     fn entries_wanted(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)
     }
 
-    /// Room for one more partner: memory grows with their number, and never beyond what is bounded.
+    /// Reserves memory for one more partner. It grows with their number, up to the bound.
     fn make_room(&mut self) -> Result<(), Refused> {
         let wanted = self.entries_wanted();
         let len = self.all.len() as u64;
@@ -196,7 +196,7 @@ impl Partners {
         Ok(())
     }
 
-    /// Puts every partner into its entry.
+    /// Links every partner into its table entry.
     fn link(&mut self) {
         let Table::RoundRobin { entries, .. } = &mut self.table else { return };
         entries.fill(NIL);

@@ -1,7 +1,7 @@
-//! The profile of the static approach (partner paper §4.2): how many queue elements each process was sent from whom.
+//! Profile of the static approach (partner paper §4.2): queue elements by process and source.
 //!
-//! A text file. The first line is [`VERSION`]; empty lines and what follows a `#` mean nothing. `processes P` says how
-//! many processes there were; `process R` begins those of process R; a line of four numbers is a source:
+//! A text file. The first line is [`VERSION`]. Empty lines and `#` comments are ignored. `processes P` is the
+//! number of processes. `process R` starts the lines of process R. A line of four numbers is a source:
 //!
 //! ```text
 //! matchpoint-partners 1
@@ -14,6 +14,14 @@
 //! 0 0 12 3
 //! ```
 //!
+//! *context* is the mapped context id: each process numbers contexts in the order of their first entry.
+//! *source* is a rank of that communicator. *posted* counts queued receives with this source, *unexpected*
+//! its unexpected messages.
+//!
+//! # context source posted unexpected
+//! 0 1 12 3 0 3 9 0 process 1 0 0 12 3
+//! ```
+//!
 //! *context* is the mapped context id: contexts are numbered at each process in the order in which something was first
 //! queued in them. *source* is a rank of that communicator. *posted* counts the receives that named this source and had to
 //! wait, *unexpected* the messages from it that had to.
@@ -23,48 +31,48 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// The first line of a profile.
+/// First line of a profile.
 pub const VERSION: &str = "matchpoint-partners 1";
 
-/// Processes and contexts are fewer, so that every key fits into 64 bits.
+/// Bound of processes and contexts, so that every key fits into 64 bits.
 const IDS: u64 = 1 << 32;
 
-/// One source, as one process met it.
+/// Queue elements of a source at a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Source {
-    /// The mapped context id.
+    /// Mapped context id.
     pub context: u64,
-    /// Its rank in that communicator.
+    /// Rank in that communicator.
     pub source: u32,
-    /// Receives that named it and were queued.
+    /// Queued receives with this source.
     pub posted: u64,
-    /// Messages from it that were queued.
+    /// Its unexpected messages.
     pub unexpected: u64,
 }
 
-/// The sources of one process.
+/// Sources of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Process {
-    /// Its rank.
+    /// Rank of the process.
     pub process: u64,
-    /// Those it has queued anything of, in order of context and source.
+    /// Sources with entries, by context and source.
     pub sources: Vec<Source>,
 }
 
-/// A profile, or what has been read of one.
+/// A profile, or the part that was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
-    /// Processes that ran: the paper's P.
+    /// Number of processes: the paper's P.
     pub processes: u64,
-    /// Those that are known, in order.
+    /// Processes that were read, in ascending order.
     pub known: Vec<Process>,
 }
 
-/// What is wrong with a profile, and where.
+/// An invalid profile, with the position of the error.
 #[derive(Debug)]
 pub struct ProfileError {
     path: PathBuf,
-    /// From 1; 0 if it is about the file.
+    /// From 1; 0 for the whole file.
     line: usize,
     what: String,
 }
@@ -81,22 +89,22 @@ impl Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// Which processes to read.
+/// Processes to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
-    /// All.
+    /// All processes.
     All,
-    /// The first of the file.
+    /// The first process of the file.
     First,
-    /// That rank.
+    /// The process with this rank.
     Rank(u64),
 }
 
 impl Profile {
-    /// Writes all of it.
+    /// Writes the profile.
     ///
     /// # Errors
-    /// `out` does not take it.
+    /// The error of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{VERSION}\nprocesses {}", self.processes)?;
         writeln!(out, "# Lines below: context source posted unexpected")?;
@@ -109,11 +117,11 @@ impl Profile {
         Ok(())
     }
 
-    /// Reads the file up to the last process wanted. Lines of other processes are not looked at closely, so that a
-    /// thousand engines can each read their own in little time.
+    /// Reads the file up to the last process of `wanted`. Lines of other processes are skipped without
+    /// checks, so that many engines can read one file.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged (the message has its name and the line), or lacks what is wanted.
+    /// The file is unreadable or damaged (reported with its line), or lacks the process.
     pub fn read(path: &Path, wanted: Wanted) -> Result<Self, ProfileError> {
         let file = File::open(path).map_err(|cause| ProfileError {
             path: path.to_owned(),
@@ -134,7 +142,7 @@ impl Profile {
             if bytes == 0 {
                 return reader.end(number - 1).map_err(|what| error(0, what));
             }
-            // A name in a comment may be of any encoding.
+            // Comments may have any encoding.
             let line = String::from_utf8_lossy(&line);
             if reader.line(number, line.trim_end()).map_err(|what| error(number, what))? {
                 break;
@@ -147,14 +155,14 @@ impl Profile {
 struct Reader {
     profile: Profile,
     wanted: Wanted,
-    /// The process of the last `process` line.
+    /// Process of the last `process` line.
     last: Option<u64>,
-    /// Whether its sources are wanted.
+    /// Whether its sources are read.
     is_read: bool,
 }
 
 impl Reader {
-    /// Takes a line; true once nothing more is wanted.
+    /// Parses a line. Returns true after the last line of interest.
     fn line(&mut self, at: usize, line: &str) -> Result<bool, String> {
         if at == 1 {
             return if line == VERSION {
@@ -266,7 +274,7 @@ fn without_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
 }
 
-/// What is quoted of a line.
+/// Start of a line, for messages.
 fn excerpt(line: &str) -> String {
     line.chars().take(40).collect()
 }

@@ -1,26 +1,29 @@
-//! One of the two queues: a shared queue for the entries of all sources that are no partners, and one for each partner.
+//! One of both queues, split into a shared queue and a queue per partner.
 //!
-//! **Levels in one queue.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …): once it has
-//! more than *t* entries, those who sent most of them become partners and a new level begins with an empty npq. So
-//! everything in npqᵢ is older than anything in npqᵢ₊₁, and the npqs one behind the other are one queue in order of age:
-//! here they are one ring, and a level is the age at which it began. (A ring and not a chain, as the paper's lists are:
-//! walking past an entry of a ring takes 1 to 3.5 ns, of a chain 6 to 11 once its entries lie in any order.)
+//! **Levels.** In the paper each level has a non-partner queue (npq₀ for the base level, npq₁, …). When it
+//! has more than *t* entries, its most frequent sources become partners, and a new level starts with an empty
+//! npq. Entries of npqᵢ are older than those of npqᵢ₊₁. Here all npqs are one ring, and a level is the age of
+//! its first entry. A ring entry takes 1 to 3.5 ns per comparison, an entry of the paper's linked lists 6 to
+//! 11 ns in random order.
 //!
 //! ```text
-//! shared   a₁ b₂ c₃ a₄ a₅ │ d₇ e₈ d₉ d₁₀ │ f₁₂ …      ages; │ where a level begins
+//! shared   a₁ b₂ c₃ a₄ a₅ │ d₇ e₈ d₉ d₁₀ │ f₁₂ …      ages; │ starts a level
 //!          level 0 (base) │ level 1      │ level 2
-//! a        a₆ a₁₁                                      a partner since 6: its older entries stay where they are
+//! a        a₆ a₁₁                                      a partner since 6: its older entries remain in the shared queue
 //! d        d₁₃                                         a partner since 11
 //! ```
 //!
-//! **Why the earliest is found.** Let source *s* be a partner since age *y*. An entry of *s* goes to its own queue if it
-//! is of age *y* or younger, and to the shared one otherwise, and nothing ever moves between them. So *all* entries of *s*
-//! that match are: in the shared queue before age *y* (Algorithm 3, lines 1 and 12 to 14: the npqs up to the level of
-//! partnership), and in its own queue after it (line 15). Both are in order of age, so the first match in the first,
-//! else the first in the second, is the earliest. For a source that is no partner, all is in the shared queue (lines 23
-//! to 24). A message whose source was not known is in the shared queue; when it is named, it goes to where its age
-//! belongs, in order ([`Split::rename`]). Selectors with any tag or a mask need nothing more, since no queue is chosen by
-//! tag. A receive from any source compares ages of the first match in each queue.
+//! **Proof of order.** Let source *s* be a partner since age *y*. Its entries of age *y* or younger are in
+//! its queue, older ones in the shared queue. Entries never move between them.
+//!
+//! * All matching entries of *s* are in the shared queue before age *y* (Algorithm 3, lines 1 and 12 to 14),
+//!   or in its queue (line 15). Both are in order of age. So the first match in the shared queue, else in its
+//!   queue, is the oldest.
+//! * Entries of other sources are all in the shared queue (lines 23 to 24).
+//! * A message with unknown source is in the shared queue. When it gets its source, it moves to the position
+//!   of its age ([`Split::rename`]).
+//! * Tags do not select a queue, so any-tag receives need no more searches.
+//! * An any-source receive compares the ages of the first match in each queue.
 
 use std::collections::VecDeque;
 
@@ -29,10 +32,10 @@ use crate::chains::{Aged, Chain, Place, Slab};
 use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
 
-/// What is queued.
+/// An entry.
 pub(super) trait Queued: Copy {
     fn context(&self) -> ContextId;
-    /// The source that it is known by, if any.
+    /// The source, if known.
     fn source(&self) -> Option<Rank>;
 }
 
@@ -59,55 +62,53 @@ impl Queued for Message {
     }
 }
 
-/// Where an entry was found.
+/// Position of a search result.
 #[derive(Clone, Copy)]
 pub(super) enum At {
-    /// So many entries of the shared queue are before it.
+    /// Index in the shared queue.
     Shared(usize),
-    /// In a partner's own queue.
+    /// In the queue of a partner.
     Partner(u32, Place),
-    /// Among the receives from any source.
+    /// Among the any-source receives.
     FromAny(Place),
 }
 
-/// An entry that was found.
+/// Search result.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub at: At,
     pub age: u64,
 }
 
-/// Where an entry lies, as long as others come and go.
+/// Position of an entry, valid while others are added and removed.
 #[derive(Clone, Copy)]
 pub(crate) enum Spot {
-    /// In the shared queue, and of that age; not more than `before` entries are before it.
+    /// Age in the shared queue, and an upper bound of its index.
     Shared { age: u64, before: usize },
-    /// In the slab.
     Slab(Place),
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub(super) struct Split<T> {
-    /// The paper's npqs, one behind the other.
+    /// The paper's npqs, one after the other.
     shared: VecDeque<Aged<T>>,
-    /// The entries of all other queues.
+    /// Entries of all other queues.
     slab: Slab<Aged<T>, 1>,
     /// PRQ_ANY; always empty in the unexpected queue.
     from_any: Chain,
     pub partners: Partners,
-    /// Entries of the shared queue that are of an older level than the last.
+    /// Entries of the shared queue before the last level.
     older: usize,
-    /// Older entries of the shared queue are of the base level, before which nobody is a partner.
+    /// Older entries of the shared queue are of the base level, which has no partners.
     base_until: u64,
-    /// Levels begun so far, the base level included: the paper's L. Wide, as it only grows: levels of partners that were
-    /// forgotten count, too.
+    /// Levels so far, the base level included: the paper's L. 64 bits, because it never decreases.
     pub levels: u64,
-    /// Extraction waits for so many more entries, since the last one found nobody.
+    /// Entries until the next extraction, after one without partners.
     pub patience: usize,
 }
 
 impl<T: Queued> Split<T> {
-    /// Empty. If there are partners, they are so from the beginning.
+    /// An empty queue. Given partners are partners from the start.
     pub fn new(partners: Partners) -> Self {
         let base_until = if partners.is_empty() { u64::MAX } else { 0 };
         let (shared, slab, from_any) = Default::default();
@@ -123,7 +124,7 @@ impl<T: Queued> Split<T> {
         (self.shared.capacity() * size_of::<Aged<T>>()) as u64 + self.slab.bytes()
     }
 
-    /// Walks on from the `at`th entry of the shared queue, as long as entries are older than `until`.
+    /// Searches the shared queue from index `at`, among entries older than `until`.
     #[inline]
     fn walk_shared(
         &self,
@@ -145,8 +146,8 @@ impl<T: Queued> Split<T> {
         None
     }
 
-    /// The earliest entry of one source that matches. `look_up` asks the table of partners, after the base level has been
-    /// searched (Algorithm 3).
+    /// The oldest match of one source. `look_up` searches the table of partners, after the base level
+    /// (Algorithm 3).
     #[inline]
     pub fn find(
         &self,
@@ -181,8 +182,8 @@ impl<T: Queued> Split<T> {
         Some(Found { at: At::Partner(number, at), age: self.slab.get(at).age })
     }
 
-    /// The earliest entry of any source that matches; `number` is that of its context. O(partners) and the entries
-    /// examined: of each queue those that are older than what was found already.
+    /// The oldest match of any source in the context `number`. O(partners + entries examined). Each queue is
+    /// searched up to the age of the oldest match so far.
     pub fn find_any(&self, number: u64, examined: &mut u64, matches: impl Fn(&T) -> bool) -> Option<Found> {
         let mut earliest = self.walk_shared(&mut 0, u64::MAX, examined, &matches);
         for (partner, &Partner { queue, .. }) in self.partners.of(number) {
@@ -192,7 +193,7 @@ impl<T: Queued> Split<T> {
         earliest
     }
 
-    /// The first of the receives from any source that matches and is older than `until`.
+    /// The first matching any-source receive older than `until`.
     #[inline]
     pub fn find_from_any(
         &self,
@@ -204,7 +205,7 @@ impl<T: Queued> Split<T> {
         Some(Found { at: At::FromAny(at), age: self.slab.get(at).age })
     }
 
-    /// Queues the youngest entry, in a partner's queue or in the shared one.
+    /// Queues a new entry, in the queue of its partner or in the shared one.
     #[inline]
     pub fn push(&mut self, value: T, age: u64, partner: Option<u32>) -> Result<(), Refused> {
         let Some(number) = partner else {
@@ -218,7 +219,7 @@ impl<T: Queued> Split<T> {
         Ok(())
     }
 
-    /// Queues the youngest receive from any source.
+    /// Queues a new any-source receive.
     pub fn push_from_any(&mut self, value: T, age: u64) -> Result<(), Refused> {
         let at = self.slab.insert(Aged { value, age })?;
         self.from_any.push(&mut self.slab, at);
@@ -232,7 +233,6 @@ impl<T: Queued> Split<T> {
         }
     }
 
-    /// Takes an entry out.
     #[inline]
     pub fn take(&mut self, at: At) -> T {
         let place = match at {
@@ -254,7 +254,7 @@ impl<T: Queued> Split<T> {
         self.slab.remove(place).value
     }
 
-    /// All entries, those of the shared queue first: age and place.
+    /// Ages and positions of all entries, those of the shared queue first.
     pub fn spots(&self) -> impl Iterator<Item = (u64, Spot)> {
         let shared = self.shared.iter().enumerate();
         let shared = shared.map(|(before, &Aged { age, .. })| (age, Spot::Shared { age, before }));
@@ -268,7 +268,7 @@ impl<T: Queued> Split<T> {
         }
     }
 
-    /// Which entry of the shared queue is of that age. O(1) if none before it was taken meanwhile.
+    /// Index of the entry of this age in the shared queue. O(1) unless an older entry was removed.
     fn index(&self, age: u64, before: usize) -> usize {
         match self.shared.get(before) {
             Some(entry) if entry.age == age => before,
@@ -276,7 +276,7 @@ impl<T: Queued> Split<T> {
         }
     }
 
-    /// Takes the entry at a spot out; `number` is that of its context.
+    /// Removes an entry of the context `number`.
     pub fn take_spot(&mut self, spot: Spot, number: Option<u64>) {
         let at = match spot {
             Spot::Shared { age, before } => At::Shared(self.index(age, before)),
@@ -289,8 +289,8 @@ impl<T: Queued> Split<T> {
         self.take(at);
     }
 
-    /// Gives an entry of the shared queue, there since its source was not known, another value. If its source is a
-    /// partner since before it was queued, it goes to where its age belongs in that queue.
+    /// Replaces a message with unknown source. If its source was a partner before its arrival, the message
+    /// moves to that queue, in the order of ages.
     pub fn rename(&mut self, spot: Spot, number: Option<u64>, named: T) -> Result<(), Refused> {
         let Spot::Shared { age, before } = spot else { return Ok(()) };
         let index = self.index(age, before);
@@ -306,25 +306,25 @@ impl<T: Queued> Split<T> {
         Ok(())
     }
 
-    /// Length of the last level's part of the shared queue.
+    /// Length of the last level in the shared queue.
     #[inline]
     pub fn last_level_len(&self) -> usize {
         self.shared.len() - self.older
     }
 
-    /// Its entries.
+    /// Entries of the last level.
     pub fn last_level(&self) -> impl Iterator<Item = &T> {
         self.shared.range(self.older..).map(|entry| &entry.value)
     }
 
-    /// Begins a new level with the entry of age `since`.
+    /// Starts a new level with entries of age `since`.
     pub fn begin_level(&mut self, since: u64) {
         self.older = self.shared.len();
         self.base_until = self.base_until.min(since);
         self.levels += 1;
     }
 
-    /// Forgets the partners of a context that has no entries any more; there may be room for others now.
+    /// Removes the partners of a context without entries, which may free table entries for others.
     pub fn forget(&mut self, number: u64) {
         self.partners.forget(number);
         self.patience = 0;
@@ -335,7 +335,7 @@ impl<T: Queued> Split<T> {
 mod tests {
     use super::*;
 
-    /// A program that closes contexts and opens others begins levels for ever.
+    /// Programs that open and close contexts start levels without bound.
     #[test]
     fn levels_are_counted_beyond_32_bits() {
         let mut queue = Split::<Receive>::new(Partners::none(4, None));
