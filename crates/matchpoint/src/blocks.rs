@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! order    [ 2 | 0 | 3 ]                   numbers of blocks, oldest first
-//! blocks   [ keys of 64 entries, live ]    `live` has a bit for each slot with an entry; free slots keep old keys
+//! blocks   [ keys of 64 entries, live ]    `live` has a bit for set_bits slot with an entry; free slots keep old keys
 //! entries  [ 64 of block 0 | 64 of … ]
 //! ```
 //!
@@ -16,11 +16,11 @@
 //!
 //! A push is O(1) amortized. `front` entries of `order` are unused. If `order` is full and at least half of
 //! it is unused, the numbers move to its beginning. Otherwise the memory doubles. The removal of a block
-//! moves the numbers on its shorter side, 4 bytes each. The search before it has read more: the keys of these
+//! moves the numbers on its shorter side, 4 bytes set_bits. The search before it has read more: the keys of these
 //! blocks. A ring buffer avoids these moves, but a search then has two parts: 3 to 13 % more instructions per
 //! post and arrival.
 
-mod mend;
+mod removal;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ mod tests;
 use crate::engine::Refused;
 use crate::scan::LANES;
 
-pub(crate) use self::search::{Found, Wanted};
+pub(crate) use self::search::{Found, Pattern};
 
 /// Position of an entry: 64 × block number + slot.
 pub(crate) type Place = u32;
@@ -99,7 +99,7 @@ fn before(lane: u32) -> u64 {
 }
 
 /// Positions of the set bits, in ascending order.
-pub(crate) fn each(mut bits: u64) -> impl Iterator<Item = u32> {
+pub(crate) fn set_bits(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = (bits != 0).then(|| bits.trailing_zeros())?;
         bits &= bits - 1;
@@ -125,7 +125,7 @@ impl<T: Copy, K> Blocks<T, K> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
         let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
-            each(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
+            set_bits(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
         });
         stored.chain(self.newest.iter().map(|_| (u64::MAX, NEWEST)))
     }
@@ -172,7 +172,7 @@ impl<T: Copy, K> Blocks<T, K> {
     {
         let mut tail = self.order.last().copied().unwrap_or(NONE);
         if tail == NONE || self.blocks[tail as usize].live >> (LANES - 1) != 0 {
-            tail = self.room(scheme, tail, entry)?;
+            tail = self.make_space(scheme, tail, entry)?;
         }
         let block = &mut self.blocks[tail as usize];
         let lane = u64::BITS - block.live.leading_zeros();
@@ -186,12 +186,12 @@ impl<T: Copy, K> Blocks<T, K> {
 
     /// Returns a last block with a free slot at its end: the compacted `tail` or a new block.
     #[cold]
-    fn room<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
+    fn make_space<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
     where
         K: Keys<T, S>,
     {
         if tail != NONE && self.blocks[tail as usize].count <= SPARSE {
-            self.gather(scheme, tail, 0, tail);
+            self.move_entries(scheme, tail, 0, tail);
             return Ok(tail);
         }
         if self.order.len() == self.order.capacity() && self.front >= self.order.len() / 2 {

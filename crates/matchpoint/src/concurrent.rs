@@ -29,7 +29,7 @@ mod sharded;
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
 use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, arrive_each,
 };
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
@@ -81,7 +81,7 @@ pub trait Concurrent: Send + Sync {
     /// # Errors
     /// As there.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        one_by_one(messages, out, |_, _| (), |message| self.arrive_message(message))
+        arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
     /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that does:
@@ -97,7 +97,7 @@ pub trait Concurrent: Send + Sync {
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        one_by_one(messages, out, deliver, |message| self.arrive_message(message))
+        arrive_each(messages, out, deliver, |message| self.arrive_message(message))
     }
 
     /// As [`Engine::probe`]. Another thread may take the message before this call returns.

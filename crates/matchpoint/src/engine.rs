@@ -80,7 +80,7 @@ pub type Deliver<'a> = dyn Fn(usize, RecvId) + Sync + 'a;
 /// # Errors
 /// As [`Engine::arrive_batch`].
 #[inline]
-pub(crate) fn one_by_one(
+pub(crate) fn arrive_each(
     messages: &[Message],
     out: &mut Vec<Option<RecvId>>,
     deliver: impl Fn(usize, RecvId),
@@ -314,7 +314,7 @@ pub trait Engine: Send {
     /// Stops at the first refused message: `out` has grown by the number of messages before it. Without
     /// memory for all results, no message arrives.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        one_by_one(
+        arrive_each(
             messages,
             out,
             |_, _| (),
@@ -340,7 +340,7 @@ pub trait Engine: Send {
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        one_by_one(messages, out, deliver, |Message { id, envelope }| {
+        arrive_each(messages, out, deliver, |Message { id, envelope }| {
             self.arrive(id, envelope.pair(), envelope.tag)
         })
     }

@@ -107,7 +107,7 @@ impl Event {
     }
 
     /// Makes the call on an engine that several threads use.
-    pub fn play_among_others(&self, engine: &dyn Concurrent) -> Outcome {
+    pub fn play_concurrently(&self, engine: &dyn Concurrent) -> Outcome {
         outcome!(self, engine)
     }
 }

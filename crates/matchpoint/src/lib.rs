@@ -22,7 +22,7 @@
 //! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
 
 mod blocks;
-mod chains;
+mod linked;
 mod communicators;
 pub mod concurrent;
 pub mod effort;
@@ -39,10 +39,10 @@ pub mod offload;
 mod peers;
 mod ring;
 pub mod scan;
-mod scanning;
+mod scan_engine;
 mod sync;
-pub mod takeover;
-mod upkeep;
+pub mod migration;
+mod maintenance;
 pub mod wrap;
 
 pub use concurrent::Concurrent;
@@ -55,4 +55,4 @@ pub use event::{Event, Outcome};
 pub use footprint::Footprint;
 pub use hints::{Hints, Order};
 pub use scan::InstructionSet;
-pub use takeover::take_over;
+pub use migration::migrate_entries;

@@ -6,12 +6,12 @@ use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
 
 /// The selector or envelope that a search compares with entries.
-pub(crate) trait Wanted<T, K> {
+pub(crate) trait Pattern<T, K> {
     /// Value that is compared with keys.
     type Key: Copy;
     fn key(&self) -> Self::Key;
     /// Bits of slots that may match, free slots included. Implementations are `inline(always)`.
-    fn hits<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
+    fn candidates<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
     fn matches(&self, entry: &T) -> bool;
 }
 
@@ -24,24 +24,24 @@ pub(crate) struct Found {
 }
 
 /// Search of [`Blocks::find`] in the blocks, for any instruction set.
-struct First<'a, T, K, W, E> {
+struct OldestSearch<'a, T, K, W, E> {
     order: &'a [u32],
     blocks: &'a [Block<K>],
     entries: &'a [T],
-    wanted: &'a W,
+    pattern: &'a W,
     which: Queue,
     effort: &'a mut E,
-    in_vain: &'a mut E,
+    false_hits: &'a mut E,
 }
 
-impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
+impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, W, E> {
     type Found = Option<Found>;
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
         // By value: references would be loaded again for every block.
-        let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
-        let key = wanted.key();
+        let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } = *self;
+        let key = pattern.key();
         let mut at = 0;
         loop {
             // Nearly all blocks have no hit. A separate loop leaves them the registers that verification
@@ -49,7 +49,7 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
             let (number, mut hits) = loop {
                 let &number = order.get(at as usize)?;
                 let block = &blocks[number as usize];
-                let hits = W::hits(lanes, &block.keys, key) & block.live;
+                let hits = W::candidates(lanes, &block.keys, key) & block.live;
                 if hits != 0 {
                     break (number, hits);
                 }
@@ -60,11 +60,11 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
             while hits != 0 {
                 let lane = hits.trailing_zeros();
                 let place = place(number, lane);
-                if wanted.matches(&entries[place as usize]) {
+                if pattern.matches(&entries[place as usize]) {
                     effort.examined(which, u64::from((live & before(lane)).count_ones()) + 1);
                     return Some(Found { place, at });
                 }
-                in_vain.examined(which, 1);
+                false_hits.examined(which, 1);
                 hits &= hits - 1;
             }
             effort.examined(which, u64::from(live.count_ones()));
@@ -77,18 +77,18 @@ impl<T: Copy, K> Blocks<T, K> {
     /// Finds the oldest entry that matches. Compares the oldest entry of all before it calls a kernel:
     /// programs that receive in arrival order never need the kernel.
     #[inline]
-    pub(crate) fn find<W: Wanted<T, K>, E: Effort>(
+    pub(crate) fn find<W: Pattern<T, K>, E: Effort>(
         &self,
         kernel: Kernel,
         which: Queue,
-        wanted: &W,
+        pattern: &W,
         effort: &mut E,
-        in_vain: &mut E,
+        false_hits: &mut E,
     ) -> Option<Found> {
         if self.stored != 0 {
             let block = self.order[self.front];
             let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
-            if wanted.matches(&self.entries[oldest as usize]) {
+            if pattern.matches(&self.entries[oldest as usize]) {
                 effort.examined(which, 1);
                 return Some(Found { place: oldest, at: 0 });
             }
@@ -96,7 +96,7 @@ impl<T: Copy, K> Blocks<T, K> {
                 effort.examined(which, 1);
             } else {
                 let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
-                let found = kernel.run(&mut First { order, blocks, entries, wanted, which, effort, in_vain });
+                let found = kernel.run(&mut OldestSearch { order, blocks, entries, pattern, which, effort, false_hits });
                 if found.is_some() {
                     return found;
                 }
@@ -104,6 +104,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         let newest = self.newest.as_ref()?;
         effort.examined(which, 1);
-        wanted.matches(newest).then_some(Found { place: NEWEST, at: 0 })
+        pattern.matches(newest).then_some(Found { place: NEWEST, at: 0 })
     }
 }

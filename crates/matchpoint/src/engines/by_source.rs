@@ -4,20 +4,20 @@
 //! The engines differ in the table of sources ([`Sources`]). Entries of a queue are numbered in one sequence,
 //! their age.
 
-use crate::chains::{Aged, Chain, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::Effort;
 use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Order};
-use crate::upkeep::{self, Queues};
+use crate::maintenance::{self, Queues};
 
 /// Queues of a source. Messages use links 0.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
-    pub(super) posted: Chain,
-    pub(super) unexpected: Chain,
+    pub(super) posted: LinkedQueue,
+    pub(super) unexpected: LinkedQueue,
 }
 
 /// Queued messages with `L` pairs of links. The second pair, if any, links all messages of a communicator in
@@ -25,7 +25,7 @@ pub(super) struct Peer {
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
 /// Messages of a communicator in arrival order; empty without second links.
-pub(super) type Arrivals = Chain<1>;
+pub(super) type Arrivals = LinkedQueue<1>;
 
 /// Table of the sources of a communicator.
 pub(super) trait Sources<const L: usize>: Send + 'static {
@@ -65,7 +65,7 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
 /// Queues of a communicator.
 struct Communicator<S> {
     sources: S,
-    from_any: Chain,
+    from_any: LinkedQueue,
     arrivals: Arrivals,
 }
 
@@ -74,11 +74,11 @@ impl<S> Communicator<S> {
     where
         S: Sources<L>,
     {
-        Communicator { sources: S::new(shape), from_any: Chain::default(), arrivals: Chain::default() }
+        Communicator { sources: S::new(shape), from_any: LinkedQueue::default(), arrivals: LinkedQueue::default() }
     }
 
     #[inline]
-    fn posted<const L: usize>(&mut self, selector: &Selector, shape: S::Shape) -> Result<&mut Chain, Refused>
+    fn posted<const L: usize>(&mut self, selector: &Selector, shape: S::Shape) -> Result<&mut LinkedQueue, Refused>
     where
         S: Sources<L>,
     {
@@ -136,9 +136,9 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
 
     /// Takes the receive that matches. One lookup of the source finds the receive and its queue.
     #[inline]
-    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
+    fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let Communicator { sources, from_any, .. } = self.communicators.find(envelope.context)?;
-        let mut no_queue = Chain::default();
+        let mut no_queue = LinkedQueue::default();
         let named = sources.get_mut(envelope.source).map_or(&mut no_queue, |peer| &mut peer.posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
@@ -248,12 +248,12 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> Engine for BySource<S, E, L> {
-    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
-    upkeep::provided!(posted_len unexpected_len attempts);
+    maintenance::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    maintenance::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.footprint().peak_bytes;
-        upkeep::close(self, context, drained);
+        maintenance::close(self, context, drained);
         self.communicators.close(context);
     }
 

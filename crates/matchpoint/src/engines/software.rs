@@ -17,7 +17,7 @@ use crate::envelope::{ContextId, Selector};
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 use crate::hints::Hints;
-use crate::takeover::{give_back, take_over};
+use crate::migration::{undo_migration, migrate_entries};
 
 /// The fallback engine.
 const NAME: &str = "hybrid";
@@ -124,14 +124,14 @@ impl<E: Tables> Backed<E> {
     fn fall_back(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.peaks = self.peaks();
         let before = self.software.attempts();
-        let moved = take_over(&mut *self.software, &self.tables);
+        let moved = migrate_entries(&mut *self.software, &self.tables);
         let after = self.software.attempts();
         self.taking_over.posted += after.posted - before.posted;
         self.taking_over.unexpected += after.unexpected - before.unexpected;
         let moved = moved?;
         let posted = self.software.post(receive);
         if posted.is_err() {
-            give_back(&mut *self.software, &self.tables, moved);
+            undo_migration(&mut *self.software, &self.tables, moved);
             return posted;
         }
         self.peaks = self.peaks();

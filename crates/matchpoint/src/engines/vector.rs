@@ -17,7 +17,7 @@ use crate::effort::Attempts;
 use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{Kernel, LANES, Lanes};
-use crate::scanning::{Scanning, Scheme};
+use crate::scan_engine::{ScanEngine, Scheme};
 
 pub(super) const SPEC: Spec = Spec {
     name: "vector",
@@ -45,9 +45,9 @@ pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let kernel = kernel(arguments)?;
     Ok(if counting {
-        Box::new(Scanning::<Pairs, Attempts>::new(Pairs, kernel))
+        Box::new(ScanEngine::<Pairs, Attempts>::new(Pairs, kernel))
     } else {
-        Box::new(Scanning::<Pairs, ()>::new(Pairs, kernel))
+        Box::new(ScanEngine::<Pairs, ()>::new(Pairs, kernel))
     })
 }
 
@@ -160,7 +160,7 @@ impl Scheme for Pairs {
     }
 
     #[inline(always)]
-    fn accepting<L: Lanes>(lanes: L, posted: &Receives, &(source, tag): &(u32, u32)) -> u64 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &(source, tag): &(u32, u32)) -> u64 {
         if posted.open == 0 {
             return lanes.equal_32(&posted.sources, source) & lanes.equal_32(&posted.tags, tag);
         }
@@ -169,7 +169,7 @@ impl Scheme for Pairs {
     }
 
     #[inline(always)]
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Messages, query: &Pair) -> u64 {
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &Pair) -> u64 {
         if query.is_exact() {
             return lanes.equal_32(&unexpected.sources, query.source)
                 & lanes.equal_32(&unexpected.tags, query.tag);

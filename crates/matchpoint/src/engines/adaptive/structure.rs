@@ -6,8 +6,8 @@ use crate::engines::bins::Bins;
 use crate::engines::list::List;
 use crate::engines::rank_array::{RankArray, Shape};
 use crate::hints::{HintTable, Order};
-use crate::takeover::each_queued;
-use crate::upkeep::Queues;
+use crate::migration::visit_entries;
+use crate::maintenance::Queues;
 
 /// Sources that index the rank array; the default of `rank_array`.
 const DENSE: u64 = 1 << 16;
@@ -100,7 +100,7 @@ impl Structure {
     /// # Errors
     /// [`Refused::Memory`]; `other` is unchanged.
     pub(super) fn take_over(&mut self, other: &mut Structure) -> Result<(), Refused> {
-        each_queued(other.engine(), &mut |entry| self.queue(entry))?;
+        visit_entries(other.engine(), &mut |entry| self.queue(entry))?;
         *self.hints() = std::mem::take(other.hints());
         Ok(())
     }

@@ -7,7 +7,7 @@
 //! The compared fields take half a cache line. The links of the list, used by wildcards only, are in a
 //! separate array.
 
-use crate::chains::{NIL, Place};
+use crate::linked::{NIL, Place};
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
 

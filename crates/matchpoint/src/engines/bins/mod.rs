@@ -23,13 +23,13 @@
 mod messages;
 
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::{Aged, Chain, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
-use crate::upkeep::{self, Queues};
+use crate::maintenance::{self, Queues};
 use messages::{Found, Messages, empty};
 
 pub(super) const SPEC: Spec = Spec {
@@ -82,8 +82,8 @@ pub struct Bins<E: Effort = (), S = Scaled> {
     count: u32,
     posted: Slab<Aged<Receive>, 1>,
     /// Empty before the first exact receive.
-    posted_bins: Box<[Chain]>,
-    wild: Chain,
+    posted_bins: Box<[LinkedQueue]>,
+    wild: LinkedQueue,
     clock: u64,
     unexpected: Messages,
     hints: HintTable,
@@ -103,7 +103,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
             count,
             posted: Slab::default(),
             posted_bins: Box::default(),
-            wild: Chain::default(),
+            wild: LinkedQueue::default(),
             clock: 0,
             unexpected: Messages::new(count),
             hints: HintTable::default(),
@@ -112,7 +112,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     }
 
     #[inline]
-    fn posted_in(&self, bin: usize) -> Chain {
+    fn posted_in(&self, bin: usize) -> LinkedQueue {
         self.posted_bins.get(bin).copied().unwrap_or_default()
     }
 
@@ -157,7 +157,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         let exact = receive.selector.exact();
         if exact.is_some() && self.posted_bins.is_empty() {
-            self.posted_bins = empty(self.count, Chain::default())?;
+            self.posted_bins = empty(self.count, LinkedQueue::default())?;
         }
         let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
         self.clock += 1;
@@ -247,8 +247,8 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         self.unexpected.named(message.id).map(|found| self.take_unexpected(found)).is_some()
     }
 
-    upkeep::provided!(post_open probe matched_probe cancel readdress set_hints close fail_source visit);
-    upkeep::provided!(posted_len unexpected_len attempts);
+    maintenance::provided!(post_open probe matched_probe cancel readdress set_hints close fail_source visit);
+    maintenance::provided!(posted_len unexpected_len attempts);
 
     fn footprint(&self) -> Footprint {
         let (messages, message_bins) = self.unexpected.bytes();

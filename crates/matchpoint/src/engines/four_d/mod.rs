@@ -30,7 +30,7 @@ mod tree;
 use self::tree::{Dimension, Tree};
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::Place;
+use crate::linked::Place;
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;

@@ -11,7 +11,7 @@ use crate::blocks::Keys;
 use crate::engine::{Message, Receive};
 use crate::envelope::{ContextId, Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
-use crate::scanning::Scheme;
+use crate::scan_engine::Scheme;
 
 /// Width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
@@ -244,7 +244,7 @@ impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     }
 
     #[inline(always)]
-    fn accepting<L: Lanes>(lanes: L, posted: &Receives<K>, key: &Words) -> u64 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives<K>, key: &Words) -> u64 {
         let equal = |key| K::equal(lanes, &posted.keys, key);
         let hits = equal(key.both::<K, F>());
         if posted.open == 0 {
@@ -257,7 +257,7 @@ impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     }
 
     #[inline(always)]
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
         match query.open {
             Open::Nothing => K::equal(lanes, &unexpected.keys, query.words.both::<K, F>()),
             Open::Source => K::equal(lanes, &unexpected.tags, query.words.tag::<K, F>()),

@@ -34,7 +34,7 @@ use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::engine::Engine;
 use crate::scan::Kernel;
-use crate::scanning::{Scanning, Scheme};
+use crate::scan_engine::{ScanEngine, Scheme};
 
 pub(super) const SPEC: Spec = Spec {
     name: "fuzzy",
@@ -96,8 +96,8 @@ fn folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Eng
 
 fn engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
     if counting {
-        Box::new(Scanning::<S, Attempts>::new(scheme, kernel))
+        Box::new(ScanEngine::<S, Attempts>::new(scheme, kernel))
     } else {
-        Box::new(Scanning::<S, ()>::new(scheme, kernel))
+        Box::new(ScanEngine::<S, ()>::new(scheme, kernel))
     }
 }

@@ -5,7 +5,7 @@ use crate::blocks::Keys;
 use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
-use crate::scanning::Scheme;
+use crate::scan_engine::Scheme;
 
 /// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond the window
 /// are folded into it by exclusive or instead of cut off. The context is combined by exclusive or.
@@ -141,7 +141,7 @@ impl Scheme for Windows {
     }
 
     #[inline(always)]
-    fn accepting<L: Lanes>(lanes: L, posted: &Receives, &key: &u32) -> u64 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &key: &u32) -> u64 {
         if posted.open == 0 {
             return lanes.equal_32(&posted.keys, key);
         }
@@ -149,7 +149,7 @@ impl Scheme for Windows {
     }
 
     #[inline(always)]
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Messages, query: &Masked) -> u64 {
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &Masked) -> u64 {
         if query.mask == u32::MAX {
             return lanes.equal_32(&unexpected.0, query.key);
         }

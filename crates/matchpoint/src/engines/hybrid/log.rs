@@ -18,7 +18,7 @@ use std::collections::TryReserveError;
 
 use super::key::Key;
 use super::row::{NEXT, NUMBER, UNEXPECTED};
-use crate::blocks::each;
+use crate::blocks::set_bits;
 use crate::engine::Refused;
 use crate::scan::{Kernel, LANES};
 
@@ -336,7 +336,7 @@ impl Log {
     /// The numbers and positions of the messages that wait, from a position on.
     pub(super) fn messages_from(&self, from: Position) -> impl Iterator<Item = (u64, Position)> {
         self.blocks_from(from).flat_map(|(number, block, waiting)| {
-            each(waiting).map(move |lane| {
+            set_bits(waiting).map(move |lane| {
                 let age = block.age + u64::from(lane);
                 (u64::from(number) * LANE + u64::from(lane), Position { block: number, age })
             })

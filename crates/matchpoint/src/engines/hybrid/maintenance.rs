@@ -1,4 +1,4 @@
-//! Cancel, retract and readdress, and what the calls in [`upkeep`](crate::upkeep) need.
+//! Cancel, retract and readdress, and what the calls in [`maintenance`](crate::maintenance) need.
 
 use super::duplicates::Link;
 use super::index::Indexes;
@@ -11,7 +11,7 @@ use crate::effort::Effort;
 use crate::engine::{Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Rank};
 use crate::hints::HintTable;
-use crate::upkeep::Queues;
+use crate::maintenance::Queues;
 
 /// A posted receive.
 #[derive(Clone, Copy)]

@@ -2,11 +2,11 @@
 //! block.
 
 use super::{Optimistic, Tally};
-use crate::chains::{NIL, Place};
+use crate::linked::{NIL, Place};
 use crate::engine::{Message, Queue, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
-use crate::upkeep::Queues;
+use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
     /// The oldest receive that matches and `is_free`. Adds the receives compared to `examined`.

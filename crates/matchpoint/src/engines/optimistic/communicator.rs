@@ -5,7 +5,7 @@ use super::class::{CLASSES, Class};
 use super::descriptors::{Descriptor, Descriptors};
 use super::index::Index;
 use super::runs::Runs;
-use crate::chains::{Aged, Place, Slab};
+use crate::linked::{Aged, Place, Slab};
 use crate::engine::{Message, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;

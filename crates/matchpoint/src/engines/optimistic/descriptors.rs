@@ -1,6 +1,6 @@
 //! Table of receive descriptors (§III-B) of all communicators. Labels are the ages.
 
-use crate::chains::{Aged, Slab};
+use crate::linked::{Aged, Slab};
 use crate::engine::Receive;
 
 /// A receive and its run of compatible receives. With label and links 64 bytes, as in the paper (§IV-E).

@@ -8,14 +8,14 @@ use super::communicator::Communicator;
 use super::descriptors::Descriptor;
 use super::index::number;
 use super::{Optimistic, Tally};
-use crate::chains::{Lent, Taken};
+use crate::linked::{SharedSlab, RemovedEntries};
 use crate::engine::{Queue, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope};
 use crate::hashes::Hashes;
 
 /// See the [module](self).
 pub(in crate::engines) struct Exact<'a> {
-    receives: Lent<'a, Descriptor>,
+    receives: SharedSlab<'a, Descriptor>,
     bins: usize,
 }
 
@@ -39,7 +39,7 @@ impl Exact<'_> {
         &self,
         bin: usize,
         envelope: &Envelope,
-        taken: &mut Taken,
+        taken: &mut RemovedEntries,
     ) -> Option<RecvId> {
         let accept = |descriptor: &Descriptor| {
             descriptor.receive.selector.names(envelope).then_some(descriptor.receive.id)
@@ -53,9 +53,9 @@ impl Exact<'_> {
     /// # Safety
     /// No other thread is in a call with the same `bin`.
     #[inline]
-    pub(in crate::engines) unsafe fn approach(&self, bin: usize) -> u64 {
+    pub(in crate::engines) unsafe fn prefetch_head(&self, bin: usize) -> u64 {
         // SAFETY: as in `take`.
-        unsafe { self.receives.approach(bin) }
+        unsafe { self.receives.prefetch_head(bin) }
     }
 }
 
@@ -70,17 +70,17 @@ impl<T: Tally> Optimistic<T> {
     }
 
     /// The receives of a communicator, if [all are exact](Optimistic::is_exact).
-    pub(in crate::engines) fn lend(&mut self, context: ContextId) -> Option<Exact<'_>> {
+    pub(in crate::engines) fn share(&mut self, context: ContextId) -> Option<Exact<'_>> {
         let is_exact = self.is_exact(context);
         let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;
         let index = posted.of_mut(Class::NoWildcard);
         let bins = index.len();
-        Some(Exact { receives: self.receives.lend(index.bins_mut()), bins })
+        Some(Exact { receives: self.receives.share(index.bins_mut()), bins })
     }
 
     /// Applies the removals of one thread.
-    pub(in crate::engines) fn take_back(&mut self, context: ContextId, taken: &Taken) {
-        self.receives.take_back(taken);
+    pub(in crate::engines) fn reclaim(&mut self, context: ContextId, taken: &RemovedEntries) {
+        self.receives.reclaim(taken);
         self.tally.examined(Queue::Posted, taken.examined);
         if let Some(communicator) = self.communicators.find(context) {
             communicator.posted.of_mut(Class::NoWildcard).emptied(taken.emptied);

@@ -1,14 +1,14 @@
 //! An index (§III-B): bins, each a queue of entries with the same hashed key. A list is an index with one
 //! bin.
 
-use crate::chains::{Aged, Chain, Front, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, FrontRemoval, Place, Slab};
 use crate::engine::Refused;
 use crate::hashes;
 
 /// Entries linked through links `W`, by the hash of their key.
 pub(super) struct Index<const W: usize = 0> {
     /// Empty before the first entry.
-    bins: Vec<Chain<W>>,
+    bins: Vec<LinkedQueue<W>>,
     /// Bins with an entry. 0: searches skip the index.
     occupied: u32,
 }
@@ -35,7 +35,7 @@ impl<const W: usize> Index<W> {
     #[cold]
     fn allocate(&mut self, bins: u32) -> Result<(), Refused> {
         self.bins.try_reserve_exact(bins as usize).map_err(|_| Refused::Memory)?;
-        self.bins.resize(bins as usize, Chain::default());
+        self.bins.resize(bins as usize, LinkedQueue::default());
         Ok(())
     }
 
@@ -57,11 +57,11 @@ impl<const W: usize> Index<W> {
 
     /// Entries in the bin of a key, oldest first.
     #[inline]
-    pub(super) fn bin(&self, key: u32) -> Chain<W> {
+    pub(super) fn bin(&self, key: u32) -> LinkedQueue<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
     }
 
-    /// The oldest entry of a bin, or [`NIL`](crate::chains::NIL).
+    /// The oldest entry of a bin, or [`NIL`](crate::linked::NIL).
     #[inline]
     pub(super) fn head(&self, number: usize) -> Place {
         self.bins.get(number).copied().unwrap_or_default().head()
@@ -72,7 +72,7 @@ impl<const W: usize> Index<W> {
     pub(super) fn push<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place, key: u32) {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
-            self.occupied += u32::from(*bin == Chain::default());
+            self.occupied += u32::from(*bin == LinkedQueue::default());
             bin.push(slab, at);
         }
     }
@@ -86,7 +86,7 @@ impl<const W: usize> Index<W> {
     ) {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
-            self.occupied += u32::from(*bin == Chain::default());
+            self.occupied += u32::from(*bin == LinkedQueue::default());
             bin.insert(slab, at);
         }
     }
@@ -102,7 +102,7 @@ impl<const W: usize> Index<W> {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
             bin.unlink(slab, at);
-            self.occupied -= u32::from(*bin == Chain::default());
+            self.occupied -= u32::from(*bin == LinkedQueue::default());
         }
     }
 
@@ -116,19 +116,19 @@ impl<const W: usize> Index<W> {
     ) -> T {
         if let Some(bin) = self.bins.get_mut(number) {
             bin.unlink(slab, at);
-            self.occupied -= u32::from(*bin == Chain::default());
+            self.occupied -= u32::from(*bin == LinkedQueue::default());
         }
         slab.remove(at).value
     }
 
     /// Removes all entries and keeps the bins.
     pub(super) fn clear(&mut self) {
-        self.bins.fill(Chain::default());
+        self.bins.fill(LinkedQueue::default());
         self.occupied = 0;
     }
 
     /// The bins, for callers that report emptied bins to [`emptied`](Self::emptied).
-    pub(super) fn bins_mut(&mut self) -> &mut [Chain<W>] {
+    pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }
 
@@ -145,23 +145,23 @@ impl<const W: usize> Index<W> {
     /// Bytes allocated: 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to
     /// head and tail.
     pub(super) fn bytes(&self) -> u64 {
-        (self.bins.capacity() * size_of::<Chain<W>>()) as u64
+        (self.bins.capacity() * size_of::<LinkedQueue<W>>()) as u64
     }
 }
 
 impl Index {
     /// Unlinks entries removed from the front of a bin; `head` is now the oldest entry.
     #[inline]
-    pub(super) fn cut<T: Copy, const L: usize>(
+    pub(super) fn unlink_front<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,
         number: usize,
-        front: Front,
+        front: FrontRemoval,
         head: Place,
     ) {
         if let Some(bin) = self.bins.get_mut(number) {
-            bin.cut(slab, front, head);
-            self.occupied -= u32::from(*bin == Chain::default());
+            bin.unlink_front(slab, front, head);
+            self.occupied -= u32::from(*bin == LinkedQueue::default());
         }
     }
 }

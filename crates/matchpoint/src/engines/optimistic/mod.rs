@@ -1,6 +1,6 @@
 //! `optimistic`: four indexes by wildcard class, serial.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
+//! After García et al., "Offloaded MPI message matching: an optimistic prefetch_head" (2024), §III–IV, for the
 //! accelerator of a network card. The parallel form (blocks of messages matched by threads) searches the same
 //! structure in another way.
 //!
@@ -51,7 +51,7 @@ pub(super) use self::statistics::{Counts, Tally};
 pub(super) use self::stream::Stream;
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::{Aged, Place};
+use crate::linked::{Aged, Place};
 use crate::communicators::Communicators;
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
@@ -59,7 +59,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hashes::{self, Hashes};
 use crate::hints::{HintTable, Hints};
-use crate::upkeep::{self, Oldest, Queues};
+use crate::maintenance::{self, EntriesByAge, Queues};
 
 pub(super) const SPEC: Spec = Spec {
     name: "optimistic",
@@ -180,7 +180,7 @@ impl<T: Tally> Optimistic<T> {
     /// Rebuilds the indexes of the messages of `context` for `hints`.
     fn refile(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let mut indexes = UnexpectedIndexes::default();
-        let mut oldest = Oldest::of(Self::waiting_in(&self.messages, context));
+        let mut oldest = EntriesByAge::of(Self::waiting_in(&self.messages, context));
         while let Some(at) = oldest.next(Self::waiting_in(&self.messages, context)) {
             // Fails for the first message or never, so no message is in some indexes only.
             indexes.prepare(hints, self.bins)?;
@@ -308,11 +308,11 @@ impl<T: Tally> Engine for Optimistic<T> {
         Ok(None)
     }
 
-    upkeep::provided!(probe matched_probe cancel retract readdress fail_source visit);
+    maintenance::provided!(probe matched_probe cancel retract readdress fail_source visit);
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let before = self.hints.get(context);
-        upkeep::set_hints(self, context, hints)?;
+        maintenance::set_hints(self, context, hints)?;
         if CLASSES.iter().all(|class| class.is_admitted(before) == class.is_admitted(hints)) {
             return Ok(());
         }
@@ -326,7 +326,7 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
-        upkeep::close(self, context, drained);
+        maintenance::close(self, context, drained);
         self.communicators.close(context);
     }
 

@@ -3,7 +3,7 @@
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
 use super::descriptors::Descriptors;
-use crate::chains::Place;
+use crate::linked::Place;
 use crate::effort::{Attempts, Effort};
 use crate::engine::Queue;
 use crate::hashes::Hashes;
@@ -96,7 +96,7 @@ impl Tally for Counts {
         let run = |at| receives.get(at).value.run;
         let next = receives.next(at, 0);
         self.matches += 1;
-        self.matches_followed += u64::from(next != crate::chains::NIL && run(next) == run(at));
+        self.matches_followed += u64::from(next != crate::linked::NIL && run(next) == run(at));
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

@@ -13,7 +13,7 @@ use super::communicator::PostedIndexes;
 use super::descriptors::Descriptors;
 use super::index::Index;
 use super::{Optimistic, Tally};
-use crate::chains::{Front, NIL, Place};
+use crate::linked::{FrontRemoval, NIL, Place};
 use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
@@ -33,13 +33,13 @@ struct Walk {
     /// Receives before `at` are removed or do not match.
     at: Place,
     /// Receives removed but still linked: all before `at`, or none.
-    front: Front,
+    front: FrontRemoval,
     /// A receive before `at` remains.
     has_passed: bool,
 }
 
 impl Walk {
-    const NOWHERE: Walk = Walk { bin: 0, at: NIL, front: Front::NOTHING, has_passed: false };
+    const NOWHERE: Walk = Walk { bin: 0, at: NIL, front: FrontRemoval::EMPTY, has_passed: false };
 
     /// Takes the receive at `at` if it matches, and advances.
     #[inline(always)]
@@ -69,7 +69,7 @@ impl Walk {
     #[inline(always)]
     fn leave(&mut self, index: &mut Index, receives: &mut Descriptors) {
         if !self.front.is_empty() {
-            index.cut(receives, self.bin, std::mem::take(&mut self.front), self.at);
+            index.unlink_front(receives, self.bin, std::mem::take(&mut self.front), self.at);
         }
     }
 

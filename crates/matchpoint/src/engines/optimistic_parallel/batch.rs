@@ -171,13 +171,13 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         let context = messages[0].envelope.context;
         // A partition has at least four messages on average.
         let threads = threads.min(messages.len().div_ceil(4));
-        let (Some(several), Some(exact)) = (&mut self.several, self.tables.lend(context)) else {
+        let (Some(several), Some(exact)) = (&mut self.several, self.tables.share(context)) else {
             return false;
         };
         let Several { crew, table, .. } = &mut **several;
         let Some(left) = shares::run((crew, table), exact, piece, out, threads) else { return false };
         self.counts.shared += messages.len() as u64;
-        table.taken(threads).for_each(|taken| self.tables.take_back(context, &taken));
+        table.taken(threads).for_each(|taken| self.tables.reclaim(context, &taken));
         if left > 0 {
             self.file(messages, &out[begin..]);
         }

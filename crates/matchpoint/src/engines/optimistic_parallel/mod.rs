@@ -1,7 +1,7 @@
 //! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
 //! threads.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
+//! After García et al., "Offloaded MPI message matching: an optimistic prefetch_head" (2024), §III.
 //!
 //! ```text
 //! batch ─┬─▶ one thread matches, all deliver                                                       (ordered)

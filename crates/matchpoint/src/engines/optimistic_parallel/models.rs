@@ -20,7 +20,7 @@ use super::delivery::{Delivery, Panicked, Piece};
 use super::ordered::Ordered;
 use super::protocol::{Rules, Sound, Way};
 use super::round::Round;
-use crate::chains::Place;
+use crate::linked::Place;
 use crate::engine::{Engine, Entry, Message, MsgId, Queue, RecvId};
 use crate::engines::optimistic::Optimistic;
 use crate::envelope::{ContextId, Envelope, Rank, Tag};

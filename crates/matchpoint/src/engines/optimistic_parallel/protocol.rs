@@ -84,7 +84,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::chains::{NIL, Place};
+use crate::linked::{NIL, Place};
 use crate::engine::Refused;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Patience, wait_until};
 

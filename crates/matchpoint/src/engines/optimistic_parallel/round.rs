@@ -9,11 +9,11 @@ use super::delivery::Delivery;
 #[cfg(all(test, loom))]
 use super::protocol::Way;
 use super::protocol::{Block, Receives, Rules, Sound};
-use crate::chains::Place;
+use crate::linked::Place;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::{Optimistic, Tally};
 use crate::sync::Patience;
-use crate::upkeep::Queues;
+use crate::maintenance::Queues;
 
 /// See the [module](self).
 pub(super) struct Round<T: Tally, R = Sound> {

@@ -19,7 +19,7 @@
 use std::mem;
 use std::ops::Range;
 
-use crate::chains::Taken;
+use crate::linked::RemovedEntries;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::Exact;
 use crate::hashes;
@@ -128,7 +128,7 @@ impl Plan {
 /// Results of a partition.
 #[derive(Clone, Copy, Default)]
 struct Done {
-    taken: Taken,
+    taken: RemovedEntries,
     /// Written outcomes, and unmatched messages.
     told: usize,
     left: usize,
@@ -164,7 +164,7 @@ impl Table {
     }
 
     /// Receives taken by each thread.
-    pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = Taken> {
+    pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = RemovedEntries> {
         self.done(threads).map(|done| done.taken)
     }
 
@@ -228,7 +228,7 @@ impl Shares<'_> {
         let mut near = 0;
         for message in own {
             // SAFETY: this thread runs the partition of this bin.
-            near ^= unsafe { self.exact.approach(message.bin()) };
+            near ^= unsafe { self.exact.prefetch_head(message.bin()) };
         }
         std::hint::black_box(near);
         let mut done = Done::default();

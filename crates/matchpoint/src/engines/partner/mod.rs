@@ -53,7 +53,7 @@ use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Ref
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
-use crate::upkeep::{self, Queues};
+use crate::maintenance::{self, Queues};
 
 /// See the [module](self).
 pub struct Partner<E: Observed = ()> {
@@ -144,7 +144,7 @@ impl<E: Observed> Partner<E> {
     }
 
     /// Takes the match of a message.
-    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
+    fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
         if self.posted.len() == 0 {
             return None;
         }
@@ -260,11 +260,11 @@ impl<E: Observed> Queues for Partner<E> {
 }
 
 impl<E: Observed> Engine for Partner<E> {
-    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
-    upkeep::provided!(posted_len unexpected_len attempts);
+    maintenance::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    maintenance::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        upkeep::close(self, context, drained);
+        maintenance::close(self, context, drained);
         let number = self.contexts.forget(context);
         // Partners of a profile stay: they need no more memory.
         if let (Some(number), Some(_)) = (number, self.threshold) {

@@ -1,7 +1,7 @@
 //! Partners of a queue, and the hash table that finds them. Keys are rank + P × mapped context (Equation 1).
 
 use super::perfect::Displacement;
-use crate::chains::{Chain, NIL};
+use crate::linked::{LinkedQueue, NIL};
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
@@ -12,7 +12,7 @@ pub(super) struct Partner {
     number: u64,
     /// Entries of this age and younger are in its queue, older ones in the shared queue.
     pub since: u64,
-    pub queue: Chain,
+    pub queue: LinkedQueue,
     /// Next partner in the same entry of the hash table.
     next: u32,
 }
@@ -66,7 +66,7 @@ impl Partners {
             source: Rank((key % processes) as u32),
             number: key / processes,
             since: 0,
-            queue: Chain::default(),
+            queue: LinkedQueue::default(),
             next: NIL,
         };
         let table = match Displacement::new(keys) {
@@ -152,7 +152,7 @@ impl Partners {
             return false;
         }
         let next = std::mem::replace(&mut entries[entry], at);
-        self.all.push(Partner { source, number, since, queue: Chain::default(), next });
+        self.all.push(Partner { source, number, since, queue: LinkedQueue::default(), next });
         true
     }
 

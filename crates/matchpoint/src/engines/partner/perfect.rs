@@ -2,7 +2,7 @@
 //!
 //! For any key it returns the only partner that can have it. The caller compares that partner with the key.
 
-use crate::chains::NIL;
+use crate::linked::NIL;
 
 /// Hash of the paper (§4.2, after Gettys). Keys are in an m × m matrix, m² > the largest key. Rows are
 /// shifted right until no column has two keys, then merged into one array.

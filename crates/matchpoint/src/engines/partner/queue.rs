@@ -28,7 +28,7 @@
 use std::collections::VecDeque;
 
 use super::partners::{Partner, Partners};
-use crate::chains::{Aged, Chain, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
 
@@ -95,7 +95,7 @@ pub(super) struct Split<T> {
     /// Entries of all other queues.
     slab: Slab<Aged<T>, 1>,
     /// PRQ_ANY; always empty in the unexpected queue.
-    from_any: Chain,
+    from_any: LinkedQueue,
     pub partners: Partners,
     /// Entries of the shared queue before the last level.
     older: usize,
@@ -173,7 +173,7 @@ impl<T: Queued> Split<T> {
     fn walk_partner(
         &self,
         number: u32,
-        queue: Chain,
+        queue: LinkedQueue,
         until: u64,
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,

@@ -9,11 +9,11 @@
 //! An entry may be in `L` queues at once, for example of a hash bin and of the arrival order. Push, unlink
 //! and removal are O(1).
 
-mod front;
-mod lent;
+mod front_removal;
+mod shared;
 
-pub(crate) use self::front::Front;
-pub(crate) use self::lent::{Lent, Taken};
+pub(crate) use self::front_removal::FrontRemoval;
+pub(crate) use self::shared::{SharedSlab, RemovedEntries};
 use crate::engine::Refused;
 
 /// Index of an entry in its [`Slab`].
@@ -161,17 +161,17 @@ impl<T: Copy, const L: usize> Slab<T, L> {
 
 /// A queue of entries linked through links `W`, oldest first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chain<const W: usize = 0> {
+pub(crate) struct LinkedQueue<const W: usize = 0> {
     head: Place,
 }
 
-impl<const W: usize> Default for Chain<W> {
+impl<const W: usize> Default for LinkedQueue<W> {
     fn default() -> Self {
-        Chain { head: NIL }
+        LinkedQueue { head: NIL }
     }
 }
 
-impl<const W: usize> Chain<W> {
+impl<const W: usize> LinkedQueue<W> {
     /// The oldest entry, or [`NIL`].
     #[inline]
     pub(crate) fn head(self) -> Place {
@@ -217,9 +217,9 @@ impl<const W: usize> Chain<W> {
             slab.slots[prev as usize].links[W].next = next;
         }
         // `prev` of the next entry, or of the head if the tail was removed.
-        let heir = if next == NIL { self.head } else { next };
-        if heir != NIL {
-            slab.slots[heir as usize].links[W].prev = prev;
+        let neighbour = if next == NIL { self.head } else { next };
+        if neighbour != NIL {
+            slab.slots[neighbour as usize].links[W].prev = prev;
         }
     }
 
@@ -269,10 +269,10 @@ impl<const W: usize> Chain<W> {
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
     ) -> Option<(Place, bool)> {
-        for (chain, is_empty, is_other) in [(self, other.head == NIL, false), (other, self.head == NIL, true)]
+        for (queue, is_empty, is_other) in [(self, other.head == NIL, false), (other, self.head == NIL, true)]
         {
             if is_empty {
-                let found = chain.search(slab, u64::MAX, examined, |_, value| matches(value));
+                let found = queue.search(slab, u64::MAX, examined, |_, value| matches(value));
                 return found.map(|at| (at, is_other));
             }
         }
@@ -316,44 +316,44 @@ impl<const W: usize> Chain<W> {
 mod tests {
     use super::*;
 
-    fn values(chain: Chain, slab: &Slab<u8, 1>) -> Vec<u8> {
-        chain.iter(slab).map(|(_, &value)| value).collect()
+    fn values(queue: LinkedQueue, slab: &Slab<u8, 1>) -> Vec<u8> {
+        queue.iter(slab).map(|(_, &value)| value).collect()
     }
 
     #[test]
     fn entries_leave_from_head_middle_and_tail() {
-        for gone in 0..3 {
-            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+        for removed in 0..3 {
+            let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..3 {
                 let at = slab.insert(value).unwrap();
-                chain.push(&mut slab, at);
+                queue.push(&mut slab, at);
             }
-            chain.unlink(&mut slab, gone);
-            assert_eq!(slab.remove(gone), gone as u8);
+            queue.unlink(&mut slab, removed);
+            assert_eq!(slab.remove(removed), removed as u8);
             let at = slab.insert(9).unwrap();
-            assert_eq!(at, gone, "the vacant slot is used first");
-            chain.push(&mut slab, at);
-            let expected: Vec<u8> = (0..3).filter(|&value| u32::from(value) != gone).chain([9]).collect();
-            assert_eq!(values(chain, &slab), expected);
+            assert_eq!(at, removed, "the vacant slot is used first");
+            queue.push(&mut slab, at);
+            let expected: Vec<u8> = (0..3).filter(|&value| u32::from(value) != removed).chain([9]).collect();
+            assert_eq!(values(queue, &slab), expected);
         }
     }
 
     #[test]
-    fn an_entry_enters_anywhere() {
+    fn insert_before_keeps_order() {
         for before in [0, 1, 2, NIL] {
-            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+            let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..3 {
                 let at = slab.insert(value).unwrap();
-                chain.push(&mut slab, at);
+                queue.push(&mut slab, at);
             }
             let at = slab.insert(9).unwrap();
-            chain.insert_before(&mut slab, at, before);
+            queue.insert_before(&mut slab, at, before);
             let mut expected = vec![0, 1, 2];
             expected.insert(before.min(3) as usize, 9);
-            assert_eq!(values(chain, &slab), expected);
+            assert_eq!(values(queue, &slab), expected);
             let at = slab.insert(10).unwrap();
-            chain.push(&mut slab, at);
-            assert_eq!(values(chain, &slab)[4], 10, "the tail is known");
+            queue.push(&mut slab, at);
+            assert_eq!(values(queue, &slab)[4], 10, "the tail is known");
         }
     }
 }

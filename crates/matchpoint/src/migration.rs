@@ -10,9 +10,9 @@ use crate::engine::{Engine, Entry, Queue, Refused};
 ///
 /// # Errors
 /// The error of `into`. All copied entries are removed from `into` again, and `from` is unchanged.
-pub fn take_over(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refused> {
+pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refused> {
     let mut taken = 0;
-    let all = each_queued(from, &mut |entry| {
+    let all = visit_entries(from, &mut |entry| {
         let is_queued = match entry {
             Entry::Receive(receive) => into.post(receive)?.is_none(),
             Entry::Message(message) => into.arrive_message(message)?.is_none(),
@@ -22,17 +22,17 @@ pub fn take_over(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refuse
         Ok(())
     });
     if all.is_err() {
-        give_back(into, from, taken);
+        undo_migration(into, from, taken);
     }
     all.map(|()| taken)
 }
 
-/// Removes the first `taken` entries of `from` from `into`, after [`take_over`] has copied them.
+/// Removes the first `taken` entries of `from` from `into`, after [`migrate_entries`] has copied them.
 #[cold]
-pub(crate) fn give_back(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
+pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let mut left = taken;
     // An error ends the visit early.
-    let _ = each_queued(from, &mut |entry| {
+    let _ = visit_entries(from, &mut |entry| {
         left = left.checked_sub(1).ok_or(Refused::Full)?;
         match entry {
             Entry::Receive(receive) => into.cancel(&receive),
@@ -43,7 +43,7 @@ pub(crate) fn give_back(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
 }
 
 /// Calls `each` for receives, then for messages, oldest first, until it fails.
-pub(crate) fn each_queued(
+pub(crate) fn visit_entries(
     from: &dyn Engine,
     each: &mut dyn FnMut(Entry) -> Result<(), Refused>,
 ) -> Result<(), Refused> {

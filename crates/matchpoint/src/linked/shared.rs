@@ -7,22 +7,22 @@
 
 use std::marker::PhantomData;
 
-use super::{Aged, Chain, Links, NIL, Place, Slab, Slot, VACANT};
+use super::{Aged, LinkedQueue, Links, NIL, Place, Slab, Slot, VACANT};
 
 /// A slab and its queues, borrowed. See the [module](self).
-pub(crate) struct Lent<'a, T> {
+pub(crate) struct SharedSlab<'a, T> {
     slots: *mut [Slot<Aged<T>, 1>],
-    chains: *mut [Chain],
-    lender: PhantomData<&'a mut T>,
+    queues: *mut [LinkedQueue],
+    borrow: PhantomData<&'a mut T>,
 }
 
 // SAFETY: only values of `T` are reachable, and `T` is `Send`. The callers of `take_first` guarantee that no
 // two threads use the same queue.
-unsafe impl<T: Send> Sync for Lent<'_, T> {}
+unsafe impl<T: Send> Sync for SharedSlab<'_, T> {}
 
 /// Entries that one thread removed, linked as free slots.
 #[derive(Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct RemovedEntries {
     first: Place,
     last: Place,
     count: u32,
@@ -32,20 +32,20 @@ pub(crate) struct Taken {
     pub(crate) examined: u64,
 }
 
-impl Default for Taken {
+impl Default for RemovedEntries {
     fn default() -> Self {
-        Taken { first: NIL, last: NIL, count: 0, emptied: 0, examined: 0 }
+        RemovedEntries { first: NIL, last: NIL, count: 0, emptied: 0, examined: 0 }
     }
 }
 
 impl<T: Copy> Slab<Aged<T>, 1> {
     /// Borrows the slab and the queues of its entries.
-    pub(crate) fn lend<'a>(&'a mut self, chains: &'a mut [Chain]) -> Lent<'a, T> {
-        Lent { slots: &raw mut *self.slots, chains: &raw mut *chains, lender: PhantomData }
+    pub(crate) fn share<'a>(&'a mut self, queues: &'a mut [LinkedQueue]) -> SharedSlab<'a, T> {
+        SharedSlab { slots: &raw mut *self.slots, queues: &raw mut *queues, borrow: PhantomData }
     }
 
     /// Adds the slots of `taken` to the free slots.
-    pub(crate) fn take_back(&mut self, taken: &Taken) {
+    pub(crate) fn reclaim(&mut self, taken: &RemovedEntries) {
         if taken.count > 0 {
             self.slots[taken.last as usize].links[0].next = self.vacant;
             self.vacant = taken.first;
@@ -54,7 +54,7 @@ impl<T: Copy> Slab<Aged<T>, 1> {
     }
 }
 
-impl<T: Copy> Lent<'_, T> {
+impl<T: Copy> SharedSlab<'_, T> {
     fn slot(&self, at: Place) -> *mut Slot<Aged<T>, 1> {
         assert!((at as usize) < self.slots.len(), "links lead to entries");
         // The assertion keeps the pointer inside the slab.
@@ -64,17 +64,17 @@ impl<T: Copy> Lent<'_, T> {
     /// Removes the oldest entry of a queue for which `accept` returns a value.
     ///
     /// # Safety
-    /// No other thread is in a call with the same `chain`.
+    /// No other thread is in a call with the same `queue`.
     #[inline]
     pub(crate) unsafe fn take_first<A>(
         &self,
-        chain: usize,
-        taken: &mut Taken,
+        queue: usize,
+        taken: &mut RemovedEntries,
         accept: impl Fn(&T) -> Option<A>,
     ) -> Option<A> {
-        assert!(chain < self.chains.len(), "a chain that was lent");
+        assert!(queue < self.queues.len(), "a chain that was lent");
         // SAFETY: in bounds by the assertion; the caller guarantees that only this thread uses the queue.
-        let head = unsafe { &mut *self.chains.cast::<Chain>().wrapping_add(chain) };
+        let head = unsafe { &mut *self.queues.cast::<LinkedQueue>().wrapping_add(queue) };
         let mut at = head.head;
         while at != NIL {
             // SAFETY: an entry of this queue, which only this thread uses.
@@ -99,34 +99,34 @@ impl<T: Copy> Lent<'_, T> {
         None
     }
 
-    /// Links the neighbours of the entry `at`, as [`Chain::unlink`] does.
+    /// Links the neighbours of the entry `at`, as [`LinkedQueue::unlink`] does.
     ///
     /// # Safety
     /// Only this thread uses the queue.
     #[inline]
-    unsafe fn close_gap(&self, chain: &mut Chain, at: Place, prev: Place, next: Place) {
-        if chain.head == at {
-            chain.head = next;
+    unsafe fn close_gap(&self, queue: &mut LinkedQueue, at: Place, prev: Place, next: Place) {
+        if queue.head == at {
+            queue.head = next;
         } else {
             // SAFETY: the previous entry of the queue; see the contract of this function.
             unsafe { (*self.slot(prev)).links[0].next = next };
         }
-        let heir = if next == NIL { chain.head } else { next };
-        if heir != NIL {
+        let neighbour = if next == NIL { queue.head } else { next };
+        if neighbour != NIL {
             // SAFETY: the next entry or the head; see the contract of this function.
-            unsafe { (*self.slot(heir)).links[0].prev = prev };
+            unsafe { (*self.slot(neighbour)).links[0].prev = prev };
         }
     }
 
     /// Loads the first entry into the cache before its removal: loads of many queues overlap.
     ///
     /// # Safety
-    /// No other thread is in a call with the same `chain`.
+    /// No other thread is in a call with the same `queue`.
     #[inline]
-    pub(crate) unsafe fn approach(&self, chain: usize) -> u64 {
-        assert!(chain < self.chains.len(), "a chain that was lent");
+    pub(crate) unsafe fn prefetch_head(&self, queue: usize) -> u64 {
+        assert!(queue < self.queues.len(), "a chain that was lent");
         // SAFETY: as in `take_first`.
-        let head = unsafe { (*self.chains.cast::<Chain>().wrapping_add(chain)).head };
+        let head = unsafe { (*self.queues.cast::<LinkedQueue>().wrapping_add(queue)).head };
         // SAFETY: an entry of this queue.
         if head == NIL { 0 } else { unsafe { (*self.slot(head)).value.age } }
     }

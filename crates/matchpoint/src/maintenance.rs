@@ -45,7 +45,7 @@ pub(crate) trait Queues {
     /// Replaces the envelope of a message, which keeps its age. After an error nothing has changed.
     fn rename(&mut self, at: Self::Unexpected, named: Envelope) -> Result<(), Refused>;
     /// Restores the invariants of a queue after removals and before the next search.
-    fn settle(&mut self, _: Queue) {}
+    fn compact(&mut self, _: Queue) {}
     fn hints(&mut self) -> &mut HintTable;
 }
 
@@ -56,10 +56,10 @@ pub(crate) trait Queues {
 /// |---|---|
 /// | `post_open`, `probe`, `matched_probe` | `hints`; `find_unexpected`; `message_id` and `take_message` of the result |
 /// | `post_open` | `queue_receive` |
-/// | `arrive` | `take_accepting`, `queue_message` |
+/// | `arrive` | `take_matching_receive`, `queue_message` |
 /// | `posted_len`, `unexpected_len`, `attempts` | `posted`, `unexpected`, `effort` |
 macro_rules! provided {
-    ($($method:ident)*) => { $($crate::upkeep::provided!(@ $method);)* };
+    ($($method:ident)*) => { $($crate::maintenance::provided!(@ $method);)* };
     (@ post_open) => {
         // Inlined into `post_exact`, so that the selector stays in registers: 5 ns.
         #[inline(always)]
@@ -85,7 +85,7 @@ macro_rules! provided {
             tag: $crate::Tag,
         ) -> Result<Option<$crate::RecvId>, $crate::Refused> {
             let message = $crate::Message::new(id, $crate::Envelope::of(pair, tag));
-            if let Some(receive) = self.take_accepting(&message.envelope) {
+            if let Some(receive) = self.take_matching_receive(&message.envelope) {
                 return Ok(Some(receive));
             }
             self.hints.admit_unexpected(message.envelope.context)?;
@@ -122,21 +122,21 @@ macro_rules! provided {
         }
     };
     (@ visit) => {
-        $crate::forward::forwarded!(functions [$crate::upkeep]: visit queued_in);
+        $crate::forward::forwarded!(functions [$crate::maintenance]: visit queued_in);
     };
     (@ $method:ident) => {
-        $crate::forward::forwarded!(functions [$crate::upkeep]: $method);
+        $crate::forward::forwarded!(functions [$crate::maintenance]: $method);
     };
 }
 pub(crate) use provided;
 
 /// Entries by age. Without memory for a list, searches for each next entry: O(entries²).
-pub(crate) enum Oldest<P> {
-    Listed(std::vec::IntoIter<(u64, P)>),
-    Sought { after: Option<u64> },
+pub(crate) enum EntriesByAge<P> {
+    Sorted(std::vec::IntoIter<(u64, P)>),
+    Searched { after: Option<u64> },
 }
 
-impl<P: Copy> Oldest<P> {
+impl<P: Copy> EntriesByAge<P> {
     /// Sorts `entries`, oldest first.
     pub(crate) fn of(mut entries: impl Iterator<Item = (u64, P)>) -> Self {
         let mut listed = Vec::new();
@@ -146,17 +146,17 @@ impl<P: Copy> Oldest<P> {
             Ok::<_, std::collections::TryReserveError>(())
         });
         if are_listed.is_err() {
-            return Oldest::Sought { after: None };
+            return EntriesByAge::Searched { after: None };
         }
         listed.sort_unstable_by_key(|&(age, _)| age);
-        Oldest::Listed(listed.into_iter())
+        EntriesByAge::Sorted(listed.into_iter())
     }
 
     /// The next entry. `entries` are those of [`of`](Self::of), without some already returned.
     pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
-            Oldest::Listed(listed) => listed.next().map(|(_, at)| at),
-            Oldest::Sought { after } => {
+            EntriesByAge::Sorted(listed) => listed.next().map(|(_, at)| at),
+            EntriesByAge::Searched { after } => {
                 let younger = entries.filter(|&(age, _)| after.is_none_or(|after| age > after));
                 let (age, at) = younger.min_by_key(|&(age, _)| age)?;
                 *after = Some(age);
@@ -172,7 +172,7 @@ pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: &Receive) -> bool {
         return false;
     };
     queues.take_posted(at);
-    queues.settle(Queue::Posted);
+    queues.compact(Queue::Posted);
     true
 }
 
@@ -182,7 +182,7 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
         return false;
     };
     queues.take_unexpected(at);
-    queues.settle(Queue::Unexpected);
+    queues.compact(Queue::Unexpected);
     true
 }
 
@@ -197,11 +197,11 @@ pub(crate) fn readdress<Q: Queues>(
     }
     let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
     let Some(at) = found else { return Ok(Readdressed::NotNameless) };
-    let nameless = queues.message(at).envelope;
-    if nameless.source != Rank::UNKNOWN {
+    let old = queues.message(at).envelope;
+    if old.source != Rank::UNKNOWN {
         return Ok(Readdressed::NotNameless);
     }
-    let named = Envelope { source, ..nameless };
+    let named = Envelope { source, ..old };
     let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&named);
     let Some((_, earliest)) = queues.posted().filter(accepts).min_by_key(|&(age, _)| age) else {
         return queues.rename(at, named).map(|()| Readdressed::Named);
@@ -209,8 +209,8 @@ pub(crate) fn readdress<Q: Queues>(
     let id = queues.receive(earliest).id;
     queues.take_posted(earliest);
     queues.take_unexpected(at);
-    queues.settle(Queue::Posted);
-    queues.settle(Queue::Unexpected);
+    queues.compact(Queue::Posted);
+    queues.compact(Queue::Unexpected);
     Ok(Readdressed::Matched(id))
 }
 
@@ -225,18 +225,18 @@ pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hi
 
 /// [`Engine::close`](crate::Engine::close). O(entries queued), and sorting those of the context.
 pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut Drained) {
-    let mut oldest = Oldest::of(queues.posted_in(context));
+    let mut oldest = EntriesByAge::of(queues.posted_in(context));
     while let Some(at) = oldest.next(queues.posted_in(context)) {
         drained.receives.push(queues.receive(at).id);
         queues.take_posted(at);
     }
-    let mut oldest = Oldest::of(queues.unexpected_in(context));
+    let mut oldest = EntriesByAge::of(queues.unexpected_in(context));
     while let Some(at) = oldest.next(queues.unexpected_in(context)) {
         drained.messages.push(queues.message(at).id);
         queues.take_unexpected(at);
     }
-    queues.settle(Queue::Posted);
-    queues.settle(Queue::Unexpected);
+    queues.compact(Queue::Posted);
+    queues.compact(Queue::Unexpected);
     queues.hints().forget(context);
 }
 
@@ -247,7 +247,7 @@ pub(crate) fn fail_source<Q: Queues>(
     source: Rank,
     drained: &mut Drained,
 ) {
-    let mut oldest = Oldest::of(queues.posted_in(context));
+    let mut oldest = EntriesByAge::of(queues.posted_in(context));
     while let Some(at) = oldest.next(queues.posted_in(context)) {
         let receive = queues.receive(at);
         match receive.selector.source() {
@@ -259,7 +259,7 @@ pub(crate) fn fail_source<Q: Queues>(
             _ => {}
         }
     }
-    queues.settle(Queue::Posted);
+    queues.compact(Queue::Posted);
 }
 
 /// [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued), without sorting.
@@ -271,13 +271,13 @@ pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, us
 pub(crate) fn visit<Q: Queues>(queues: &Q, queue: Queue, each: &mut dyn FnMut(Entry)) {
     match queue {
         Queue::Posted => {
-            let mut oldest = Oldest::of(queues.posted());
+            let mut oldest = EntriesByAge::of(queues.posted());
             while let Some(at) = oldest.next(queues.posted()) {
                 each(Entry::Receive(queues.receive(at)));
             }
         }
         Queue::Unexpected => {
-            let mut oldest = Oldest::of(queues.unexpected());
+            let mut oldest = EntriesByAge::of(queues.unexpected());
             while let Some(at) = oldest.next(queues.unexpected()) {
                 each(Entry::Message(queues.message(at)));
             }
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn oldest_are_found_with_and_without_list() {
         let entries = || [(5, 'c'), (0, 'a'), (9, 'd'), (3, 'b')].into_iter();
-        for mut oldest in [Oldest::of(entries()), Oldest::Sought { after: None }] {
+        for mut oldest in [EntriesByAge::of(entries()), EntriesByAge::Searched { after: None }] {
             let all: String = std::iter::from_fn(|| oldest.next(entries())).collect();
             assert_eq!(all, "abcd");
         }

@@ -1,6 +1,6 @@
 //! Removals from a queue in blocks, and its compaction.
 
-use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, each, place};
+use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, set_bits, place};
 
 impl<T: Copy, K> Blocks<T, K> {
     /// Removes the entry found and compacts around it. Does not return the entry: callers need 8 of its 40
@@ -15,11 +15,11 @@ impl<T: Copy, K> Blocks<T, K> {
             && self.blocks[found.place as usize / LANES].count <= SPARSE
             && self.order.len() - self.front > 1
         {
-            self.mend(scheme, self.front + found.at as usize);
+            self.merge_neighbours(scheme, self.front + found.at as usize);
         }
     }
 
-    /// Removes an entry without moving others. Call [`settle`](Self::settle) before the next push or search.
+    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or search.
     #[inline]
     pub(crate) fn remove(&mut self, place: Place) {
         if place == NEWEST {
@@ -33,11 +33,11 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 
     /// Compacts the queue after calls of [`remove`](Self::remove). O(blocks), at most 32 moves per block.
-    pub(crate) fn settle<S>(&mut self, scheme: &S)
+    pub(crate) fn compact<S>(&mut self, scheme: &S)
     where
         K: Keys<T, S>,
     {
-        // Blocks before `kept` are compacted. One pass: separate removals would move the other numbers each
+        // Blocks before `kept` are compacted. One pass: separate removals would move the other numbers set_bits
         // time.
         let mut kept = self.front;
         for at in self.front..self.order.len() {
@@ -62,7 +62,7 @@ impl<T: Copy, K> Blocks<T, K> {
 
     /// Merges the block at `at` with a neighbour if both are sparse.
     #[inline(never)]
-    fn mend<S>(&mut self, scheme: &S, at: usize)
+    fn merge_neighbours<S>(&mut self, scheme: &S, at: usize)
     where
         K: Keys<T, S>,
     {
@@ -90,19 +90,19 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        let moved = self.gather(scheme, to, 0, to);
-        self.gather(scheme, to, moved, from);
+        let moved = self.move_entries(scheme, to, 0, to);
+        self.move_entries(scheme, to, moved, from);
     }
 
     /// Moves the entries of `from` to the slots of `to` from `lane` on, which must be free. Returns the next
     /// slot.
-    pub(super) fn gather<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
+    pub(super) fn move_entries<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
     where
         K: Keys<T, S>,
     {
         let live = std::mem::take(&mut self.blocks[from as usize].live);
         self.blocks[from as usize].count = 0;
-        for old in each(live) {
+        for old in set_bits(live) {
             let entry = self.entries[place(from, old) as usize];
             self.entries[place(to, lane) as usize] = entry;
             self.blocks[to as usize].keys.set(scheme, lane as usize, &entry);
