@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! order    [ 2 | 0 | 3 ]                   numbers of blocks, oldest first
-//! blocks   [ keys of 64 entries, live ]    `live` has a bit for set_bits slot with an entry; free slots keep old keys
+//! blocks   [ keys of 64 entries, live ]    `live` has a bit for each slot with an entry; free slots keep old keys
 //! entries  [ 64 of block 0 | 64 of … ]
 //! ```
 //!
@@ -16,7 +16,7 @@
 //!
 //! A push is O(1) amortized. `front` entries of `order` are unused. If `order` is full and at least half of
 //! it is unused, the numbers move to its beginning. Otherwise the memory doubles. The removal of a block
-//! moves the numbers on its shorter side, 4 bytes set_bits. The search before it has read more: the keys of these
+//! moves the numbers on its shorter side, 4 bytes each. The search before it has read more: the keys of these
 //! blocks. A ring buffer avoids these moves, but a search then has two parts: 3 to 13 % more instructions per
 //! post and arrival.
 

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_engine_is_the_name_inside() {
+    fn text_after_engine_is_inner_name() {
         for name in [
             "locked",
             "locked:engine=bins:n=3",

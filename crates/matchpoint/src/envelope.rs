@@ -217,7 +217,7 @@ impl Selector {
 
     /// The matching rule for a selector without wildcards and a message of its context.
     #[inline]
-    pub(crate) fn names(&self, envelope: &Envelope) -> bool {
+    pub(crate) fn matches_exact(&self, envelope: &Envelope) -> bool {
         debug_assert!(self.exact().is_some_and(|exact| exact.context == envelope.context));
         self.tag == envelope.tag.0 && self.pair as u32 == envelope.source.0
     }
@@ -261,43 +261,43 @@ mod tests {
 
     const ENVELOPE: Envelope = Envelope { context: ContextId(1), source: Rank(2), tag: Tag(3) };
 
-    fn asks(context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> Selector {
+    fn selector_of(context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> Selector {
         Selector::new(ContextId(context), source, tag)
     }
 
     #[test]
-    fn each_field_is_equal_or_left_open() {
+    fn fields_match_if_equal_or_wildcard() {
         for (selector, expected) in [
-            (asks(1, Wild::Is(Rank(2)), Wild::Is(Tag(3))), true),
-            (asks(1, Wild::Any, Wild::Is(Tag(3))), true),
-            (asks(1, Wild::Is(Rank(2)), Wild::Any), true),
-            (asks(1, Wild::Any, Wild::Any), true),
-            (asks(0, Wild::Any, Wild::Any), false),
-            (asks(1, Wild::Is(Rank(0)), Wild::Any), false),
-            (asks(1, Wild::Any, Wild::Is(Tag(2))), false),
-            (asks(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xF0 })), true),
-            (asks(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xE0 })), false),
+            (selector_of(1, Wild::Is(Rank(2)), Wild::Is(Tag(3))), true),
+            (selector_of(1, Wild::Any, Wild::Is(Tag(3))), true),
+            (selector_of(1, Wild::Is(Rank(2)), Wild::Any), true),
+            (selector_of(1, Wild::Any, Wild::Any), true),
+            (selector_of(0, Wild::Any, Wild::Any), false),
+            (selector_of(1, Wild::Is(Rank(0)), Wild::Any), false),
+            (selector_of(1, Wild::Any, Wild::Is(Tag(2))), false),
+            (selector_of(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xF0 })), true),
+            (selector_of(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xE0 })), false),
         ] {
             assert_eq!(selector.matches(&ENVELOPE), expected, "{selector}");
         }
     }
 
     #[test]
-    fn only_any_source_matches_an_unknown_source() {
+    fn unknown_source_matches_any_source_only() {
         let unknown = Envelope { source: Rank::UNKNOWN, ..ENVELOPE };
-        assert!(asks(1, Wild::Any, Wild::Any).matches(&unknown));
-        assert!(!asks(1, Wild::Is(Rank(2)), Wild::Any).matches(&unknown));
-        assert_eq!(asks(1, Wild::Is(Rank::UNKNOWN), Wild::Any).source(), Wild::Any);
+        assert!(selector_of(1, Wild::Any, Wild::Any).matches(&unknown));
+        assert!(!selector_of(1, Wild::Is(Rank(2)), Wild::Any).matches(&unknown));
+        assert_eq!(selector_of(1, Wild::Is(Rank::UNKNOWN), Wild::Any).source(), Wild::Any);
     }
 
     #[test]
-    fn masks_read_back_as_the_plainest_form() {
+    fn trivial_masks_become_exact_or_any() {
         let mask = |ignore| Wild::Masked(TagMask { value: Tag(7), ignore });
-        assert_eq!(asks(1, Wild::Any, mask(0)).tag(), Wild::Is(Tag(7)));
-        assert_eq!(asks(1, Wild::Any, mask(u64::MAX)).tag(), Wild::Any);
+        assert_eq!(selector_of(1, Wild::Any, mask(0)).tag(), Wild::Is(Tag(7)));
+        assert_eq!(selector_of(1, Wild::Any, mask(u64::MAX)).tag(), Wild::Any);
         assert_eq!(
-            asks(1, Wild::Any, mask(3)),
-            asks(1, Wild::Any, Wild::Masked(TagMask { value: Tag(4), ignore: 3 }))
+            selector_of(1, Wild::Any, mask(3)),
+            selector_of(1, Wild::Any, Wild::Masked(TagMask { value: Tag(4), ignore: 3 }))
         );
     }
 }

@@ -43,7 +43,7 @@ pub(crate) trait Queues {
         id
     }
     /// Replaces the envelope of a message, which keeps its age. After an error nothing has changed.
-    fn rename(&mut self, at: Self::Unexpected, named: Envelope) -> Result<(), Refused>;
+    fn set_envelope(&mut self, at: Self::Unexpected, addressed: Envelope) -> Result<(), Refused>;
     /// Restores the invariants of a queue after removals and before the next search.
     fn compact(&mut self, _: Queue) {}
     fn hints(&mut self) -> &mut HintTable;
@@ -186,7 +186,7 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: &Message) -> bool {
     true
 }
 
-/// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and the cost of `rename`.
+/// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and the cost of `set_envelope`.
 pub(crate) fn readdress<Q: Queues>(
     queues: &mut Q,
     message: &Message,
@@ -201,10 +201,10 @@ pub(crate) fn readdress<Q: Queues>(
     if old.source != Rank::UNKNOWN {
         return Ok(Readdressed::NotNameless);
     }
-    let named = Envelope { source, ..old };
-    let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&named);
+    let addressed = Envelope { source, ..old };
+    let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&addressed);
     let Some((_, earliest)) = queues.posted().filter(accepts).min_by_key(|&(age, _)| age) else {
-        return queues.rename(at, named).map(|()| Readdressed::Named);
+        return queues.set_envelope(at, addressed).map(|()| Readdressed::Named);
     };
     let id = queues.receive(earliest).id;
     queues.take_posted(earliest);
@@ -251,7 +251,7 @@ pub(crate) fn fail_source<Q: Queues>(
     while let Some(at) = oldest.next(queues.posted_in(context)) {
         let receive = queues.receive(at);
         match receive.selector.source() {
-            Wild::Is(named) if named == source => {
+            Wild::Is(addressed) if addressed == source => {
                 drained.receives.push(receive.id);
                 queues.take_posted(at);
             }

@@ -30,7 +30,7 @@ use crate::engine::{Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
 
 use crate::ring::{Receiver, Sender, ring};
-use crate::sync::{Patience, wait_until};
+use crate::sync::{PollLimit, wait_until};
 
 /// Default memory budget: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
 pub const BUDGET_KIB: u64 = 4608;
@@ -39,13 +39,13 @@ pub const BUDGET_KIB: u64 = 4608;
 pub const RING: usize = 1024;
 
 /// Polls without work before the matcher sleeps, about ten microseconds.
-const LOOKS: u32 = 500;
+const POLLS: u32 = 500;
 
 /// Sleep between polls. No thread wakes the matcher, so a post need not check whether it sleeps.
-const NAP: Duration = Duration::from_micros(50);
+const SLEEP: Duration = Duration::from_micros(50);
 
 /// Commands and messages per batch; the application can take the engine between batches.
-const TURNS: usize = 32;
+const BATCH: usize = 32;
 
 /// Parameters of an [`Offload`].
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl Shared {
     ///
     /// # Panics
     /// The engine has panicked.
-    fn claim(&self) -> MutexGuard<'_, Matcher> {
+    fn lock_matcher(&self) -> MutexGuard<'_, Matcher> {
         self.is_wanted.store(true, Ordering::Relaxed);
         let matcher = self.matcher();
         self.is_wanted.store(false, Ordering::Relaxed);
@@ -119,14 +119,14 @@ impl Shared {
 }
 
 impl Matcher {
-    /// Processes at most `most` commands and messages, while the completion ring has free slots. Returns
+    /// Processes at most `limit` commands and messages, while the completion ring has free slots. Returns
     /// their number, and whether the memory is within the budget.
-    fn turn(&mut self, most: usize) -> (u64, bool) {
+    fn process_batch(&mut self, limit: usize) -> (u64, bool) {
         let mut done = 0;
-        for at in 0..most {
+        for at in 0..limit {
             // Alternates between both rings.
-            let turns: [fn(&mut Self) -> bool; 2] = [Self::command, Self::message];
-            let took = self.completions.has_room(1) && (turns[at % 2](self) || turns[(at + 1) % 2](self));
+            let steps: [fn(&mut Self) -> bool; 2] = [Self::process_command, Self::process_message];
+            let took = self.completions.has_room(1) && (steps[at % 2](self) || steps[(at + 1) % 2](self));
             if !took {
                 break;
             }
@@ -146,7 +146,7 @@ impl Matcher {
     fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
-            if !self.command() {
+            if !self.process_command() {
                 return (done, true);
             }
             done += 1;
@@ -158,7 +158,7 @@ impl Matcher {
         self.engine.footprint().now_bytes() + self.ring_bytes
     }
 
-    fn command(&mut self) -> bool {
+    fn process_command(&mut self) -> bool {
         let Some(receive) = self.commands.take() else { return false };
         match self.engine.post(receive) {
             Ok(None) => {}
@@ -168,7 +168,7 @@ impl Matcher {
         true
     }
 
-    fn message(&mut self) -> bool {
+    fn process_message(&mut self) -> bool {
         let Some(message) = self.messages.take() else { return false };
         match self.engine.arrive_message(message) {
             Ok(None) => {}
@@ -190,12 +190,12 @@ pub struct Offload {
     commands: Sender<Receive>,
     completions: Receiver<Completion>,
     /// Completions taken from their ring but not polled.
-    early: VecDeque<Completion>,
+    taken: VecDeque<Completion>,
     posted: u64,
     thread: Option<JoinHandle<()>>,
     /// Id of the process that started the thread; a forked child has no such thread.
     process: u32,
-    patience: Patience,
+    poll_limit: PollLimit,
 }
 
 /// Interface of the network: passes messages to the matcher.
@@ -228,15 +228,15 @@ impl Offload {
     /// # Errors
     /// [`Refused::Memory`] without memory or threads.
     pub fn start(engine: Box<dyn Engine>, settings: Settings) -> Result<(Offload, Wire), Refused> {
-        let (commands, to_do) = ring(settings.ring)?;
-        let (messages, from_wire) = ring(settings.ring)?;
-        let (to_tell, completions) = ring(settings.ring)?;
-        let ring_bytes = commands.bytes() + messages.bytes() + to_tell.bytes();
+        let (commands, command_receiver) = ring(settings.ring)?;
+        let (messages, message_receiver) = ring(settings.ring)?;
+        let (completion_sender, completions) = ring(settings.ring)?;
+        let ring_bytes = commands.bytes() + messages.bytes() + completion_sender.bytes();
         let matcher = Matcher {
             engine,
-            commands: to_do,
-            messages: from_wire,
-            completions: to_tell,
+            commands: command_receiver,
+            messages: message_receiver,
+            completions: completion_sender,
             ring_bytes,
             budget_bytes: settings.budget_bytes,
         };
@@ -248,21 +248,21 @@ impl Offload {
             panicked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         });
-        let patience = Patience::of(2, LOOKS);
+        let poll_limit = PollLimit::of(2, POLLS);
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("matchpoint-offload".to_owned())
-            .spawn(move || work(&own, patience))
+            .spawn(move || run_matcher(&own, poll_limit))
             .map_err(|_| Refused::Memory)?;
         let offload = Offload {
             shared,
             commands,
             completions,
-            early: VecDeque::new(),
+            taken: VecDeque::new(),
             posted: 0,
             thread: Some(thread),
             process: process::id(),
-            patience,
+            poll_limit,
         };
         Ok((offload, Wire { messages, handed_in: 0 }))
     }
@@ -274,7 +274,7 @@ impl Offload {
     #[inline]
     pub fn post(&mut self, receive: Receive) -> Result<(), Busy> {
         if self.shared.fell_back.load(Ordering::Relaxed) {
-            self.work_here();
+            self.match_in_caller();
         }
         self.commands.put(receive).map_err(|_| Busy)?;
         self.posted += 1;
@@ -284,14 +284,14 @@ impl Offload {
     /// Returns the next completion, if any.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion> {
-        if !self.early.is_empty() {
-            return self.early.pop_front();
+        if !self.taken.is_empty() {
+            return self.taken.pop_front();
         }
         self.completions.take().or_else(|| {
             if !self.shared.fell_back.load(Ordering::Relaxed) {
                 return None;
             }
-            self.work_here();
+            self.match_in_caller();
             self.completions.take()
         })
     }
@@ -307,14 +307,14 @@ impl Offload {
         let all = self.posted + messages;
         loop {
             let shared = &self.shared;
-            wait_until(self.patience, || {
+            wait_until(self.poll_limit, || {
                 // Pairs with the release after each batch.
                 shared.done.load(Ordering::Acquire) >= all || shared.fell_back.load(Ordering::Acquire)
             });
             if self.shared.done.load(Ordering::Acquire) >= all {
                 return;
             }
-            self.work_here();
+            self.match_in_caller();
         }
     }
 
@@ -325,14 +325,14 @@ impl Offload {
     /// The engine has panicked.
     pub fn with_engine<A>(&mut self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
         loop {
-            let mut matcher = self.shared.claim();
+            let mut matcher = self.shared.lock_matcher();
             let (done, is_all) = matcher.take_commands();
             self.shared.done.fetch_add(done, Ordering::Release);
             if is_all {
                 return act(&mut *matcher.engine);
             }
             drop(matcher);
-            self.early.extend(std::iter::from_fn(|| self.completions.take()));
+            self.taken.extend(std::iter::from_fn(|| self.completions.take()));
         }
     }
 
@@ -342,11 +342,11 @@ impl Offload {
     }
 
     #[cold]
-    fn work_here(&mut self) {
+    fn match_in_caller(&mut self) {
         // At most the slots of both rings: concurrent senders do not keep this thread here.
-        let mut matcher = self.shared.claim();
+        let mut matcher = self.shared.lock_matcher();
         let places = matcher.commands.places() + matcher.messages.places();
-        let (done, _) = matcher.turn(places);
+        let (done, _) = matcher.process_batch(places);
         drop(matcher);
         self.shared.done.fetch_add(done, Ordering::Release);
     }
@@ -363,9 +363,9 @@ impl Drop for Offload {
 }
 
 /// Records a panic of the matcher thread, so that no thread waits for it.
-struct Watch<'a>(&'a Shared);
+struct PanicGuard<'a>(&'a Shared);
 
-impl Drop for Watch<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.panicked.store(true, Ordering::Relaxed);
@@ -376,18 +376,18 @@ impl Drop for Watch<'_> {
 }
 
 /// The matcher thread.
-fn work(shared: &Shared, patience: Patience) {
-    let _watch = Watch(shared);
-    let mut looks = 0;
+fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
+    let _guard = PanicGuard(shared);
+    let mut polls = 0;
     while !shared.ended.load(Ordering::Acquire) {
         if shared.is_wanted.load(Ordering::Relaxed) {
             thread::yield_now();
         }
-        let (done, is_within) = shared.matcher().turn(TURNS);
+        let (done, is_within) = shared.matcher().process_batch(BATCH);
         if done > 0 {
             // Pairs with the acquires in `settle`.
             shared.done.fetch_add(done, Ordering::Release);
-            looks = 0;
+            polls = 0;
         }
         if !is_within {
             // The last access of this thread: the application then has exclusive use of the matcher.
@@ -395,8 +395,8 @@ fn work(shared: &Shared, patience: Patience) {
             return;
         }
         if done == 0 {
-            looks += 1;
-            if looks < patience.looks { std::hint::spin_loop() } else { thread::sleep(NAP) }
+            polls += 1;
+            if polls < poll_limit.polls { std::hint::spin_loop() } else { thread::sleep(SLEEP) }
         }
     }
 }

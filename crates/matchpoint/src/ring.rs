@@ -18,13 +18,13 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
 /// In separate cache lines.
 #[repr(align(128))]
-struct Own<T>(T);
+struct CacheAligned<T>(T);
 
 /// `RELEASES` is false in models that must detect a missing release.
 struct Ring<T, const RELEASES: bool> {
     places: Box<[UnsafeCell<Option<T>>]>,
-    put: Own<AtomicUsize>,
-    taken: Own<AtomicUsize>,
+    put: CacheAligned<AtomicUsize>,
+    taken: CacheAligned<AtomicUsize>,
 }
 
 // SAFETY: the counters give a slot to one side at a time. Neither side can be copied, so each exists once.
@@ -53,20 +53,20 @@ pub(crate) struct Receiver<T, const RELEASES: bool = true> {
 /// # Errors
 /// [`Refused::Memory`].
 pub(crate) fn ring<T: Send>(places: usize) -> Result<(Sender<T>, Receiver<T>), Refused> {
-    sides(places)
+    create_ends(places)
 }
 
-type Sides<T, const RELEASES: bool> = (Sender<T, RELEASES>, Receiver<T, RELEASES>);
+type Ends<T, const RELEASES: bool> = (Sender<T, RELEASES>, Receiver<T, RELEASES>);
 
-fn sides<T: Send, const RELEASES: bool>(places: usize) -> Result<Sides<T, RELEASES>, Refused> {
+fn create_ends<T: Send, const RELEASES: bool>(places: usize) -> Result<Ends<T, RELEASES>, Refused> {
     let count = places.max(1).next_power_of_two();
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| Refused::Memory)?;
     places.extend((0..count).map(|_| UnsafeCell::new(None)));
     let ring = Arc::new(Ring {
         places: places.into_boxed_slice(),
-        put: Own(AtomicUsize::new(0)),
-        taken: Own(AtomicUsize::new(0)),
+        put: CacheAligned(AtomicUsize::new(0)),
+        taken: CacheAligned(AtomicUsize::new(0)),
     });
     let other = Arc::clone(&ring);
     Ok((Sender { ring, put: 0, seen: 0 }, Receiver { ring: other, taken: 0, seen: 0 }))
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_hand_over_everything() {
+    fn two_threads_pass_all_values() {
         let count = if cfg!(miri) { 100 } else { 100_000 };
         let (mut sender, mut receiver) = ring(8).unwrap();
         std::thread::scope(|scope| {
@@ -184,20 +184,20 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use crate::sync::{Patience, wait_until};
+    use crate::sync::{PollLimit, wait_until};
 
     /// Three values through two slots: slots are reused, under every interleaving.
-    fn hand_over<const RELEASES: bool>() {
+    fn pass_values<const RELEASES: bool>() {
         loom::model(|| {
-            let (mut sender, mut receiver) = sides::<u32, RELEASES>(2).unwrap();
+            let (mut sender, mut receiver) = create_ends::<u32, RELEASES>(2).unwrap();
             let side = loom::thread::spawn(move || {
                 for number in 0..3 {
-                    wait_until(Patience { looks: 0 }, || sender.put(number).is_ok());
+                    wait_until(PollLimit { polls: 0 }, || sender.put(number).is_ok());
                 }
             });
             for number in 0..3 {
                 let mut value = None;
-                wait_until(Patience { looks: 0 }, || {
+                wait_until(PollLimit { polls: 0 }, || {
                     value = receiver.take();
                     value.is_some()
                 });
@@ -208,13 +208,13 @@ mod models {
     }
 
     #[test]
-    fn all_is_handed_over_in_order() {
-        hand_over::<true>();
+    fn values_arrive_in_order() {
+        pass_values::<true>();
     }
 
     #[test]
     #[should_panic(expected = "access")]
-    fn what_is_not_released_is_found() {
-        hand_over::<false>();
+    fn unreleased_value_is_detected() {
+        pass_values::<false>();
     }
 }

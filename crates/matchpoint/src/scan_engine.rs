@@ -171,8 +171,8 @@ impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
         self.unexpected.remove(at);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
-        let message = Message { envelope: named, ..*self.unexpected.get(at) };
+    fn set_envelope(&mut self, at: Place, addressed: Envelope) -> Result<(), Refused> {
+        let message = Message { envelope: addressed, ..*self.unexpected.get(at) };
         self.unexpected.replace(&self.scheme, at, message);
         Ok(())
     }

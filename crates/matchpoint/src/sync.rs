@@ -32,38 +32,38 @@ impl<T> UnsafeCell<T> {
 
 /// Polls before a waiting thread yields its processor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    pub(crate) looks: u32,
+pub(crate) struct PollLimit {
+    pub(crate) polls: u32,
 }
 
-impl Patience {
+impl PollLimit {
     /// No polls if there are fewer processors than `threads`: the awaited thread may need this processor.
-    pub(crate) fn of(threads: usize, looks: u32) -> Self {
+    pub(crate) fn of(threads: usize, polls: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Patience { looks: if threads <= processors { looks } else { 0 } }
+        PollLimit { polls: if threads <= processors { polls } else { 0 } }
     }
 }
 
 /// Yields before a waiting thread sleeps between polls.
 #[cfg(not(all(test, loom)))]
-const OFFERS: u32 = 64;
+const YIELDS: u32 = 64;
 
 /// Sleep between polls.
 #[cfg(not(all(test, loom)))]
-const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
 
 /// Waits until `holds` returns true through another thread. Polls, then yields between polls, and finally
 /// sleeps.
 #[cfg(not(all(test, loom)))]
-pub(crate) fn wait_until(patience: Patience, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool) {
     let mut waited = 0;
     while !holds() {
-        if waited < patience.looks {
+        if waited < poll_limit.polls {
             std::hint::spin_loop();
-        } else if waited < patience.looks + OFFERS {
+        } else if waited < poll_limit.polls + YIELDS {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(NAP);
+            std::thread::sleep(SLEEP);
         }
         waited = waited.saturating_add(1);
     }
@@ -72,7 +72,7 @@ pub(crate) fn wait_until(patience: Patience, mut holds: impl FnMut() -> bool) {
 /// The version for the model checker. A failed poll changes nothing, so the interleavings after it equal
 /// those without it. Loom therefore skips the variations of this branch.
 #[cfg(all(test, loom))]
-pub(crate) fn wait_until(_: Patience, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(_: PollLimit, mut holds: impl FnMut() -> bool) {
     while !holds() {
         loom::skip_branch();
         loom::thread::yield_now();

@@ -37,7 +37,7 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        // Blocks before `kept` are compacted. One pass: separate removals would move the other numbers set_bits
+        // Blocks before `kept` are compacted. One pass: separate removals would move the other numbers each
         // time.
         let mut kept = self.front;
         for at in self.front..self.order.len() {

@@ -230,7 +230,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         self.unexpected.remove(at);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
         let old = self.unexpected.get(at).value.envelope;
         let Some(Communicator { sources, .. }) = self.communicators.find(named.context) else {
             return Ok(());

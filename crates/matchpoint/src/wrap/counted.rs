@@ -122,14 +122,14 @@ impl Counted {
 
     /// Entries of the posted and the unexpected queue examined since the last call.
     #[inline]
-    fn examined(&mut self) -> (u64, u64) {
+    fn take_examined(&mut self) -> (u64, u64) {
         let now = self.engine.attempts();
         let before = std::mem::replace(&mut self.seen, now);
         (now.posted - before.posted, now.unexpected - before.unexpected)
     }
 
     fn count_probe(&mut self, found: Option<MsgId>) -> Option<MsgId> {
-        let (_, examined) = self.examined();
+        let (_, examined) = self.take_examined();
         self.counts.probes.probes += 1;
         self.counts.probes.hits += u64::from(found.is_some());
         self.counts.probes.attempts += examined;
@@ -141,7 +141,7 @@ impl Engine for Counted {
     fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let length = self.engine.unexpected_len();
         let result = self.engine.post_open(id, selector);
-        let (_, examined) = self.examined();
+        let (_, examined) = self.take_examined();
         if result != Err(Refused::Hint) {
             self.counts.unexpected.count(length, matches!(result, Ok(Some(_))), examined);
         }
@@ -151,7 +151,7 @@ impl Engine for Counted {
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let length = self.engine.posted_len();
         let result = self.engine.arrive(id, pair, tag);
-        let (examined, _) = self.examined();
+        let (examined, _) = self.take_examined();
         self.counts.posted.count(length, matches!(result, Ok(Some(_))), examined);
         result
     }
@@ -216,13 +216,13 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_counts_as_its_messages() {
+    fn batch_counts_each_message() {
         let engine = counted("post r1 0/*/*\n arrive_batch m1=0/1/1 m2=0/1/1");
         assert_eq!((engine.counts().posted.searches, engine.counts().posted.length_sum), (2, 1));
     }
 
     #[test]
-    fn it_fits_beside_a_thousand_others() {
+    fn wrapper_takes_at_most_600_bytes() {
         assert!(size_of::<Counted>() <= 600, "{} bytes", size_of::<Counted>());
     }
 }

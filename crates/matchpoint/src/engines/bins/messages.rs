@@ -238,7 +238,7 @@ impl Messages {
 
     /// Replaces the envelope of a message, which may change its bin. The message keeps its age. O(older
     /// messages).
-    pub fn rename(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
+    pub fn set_envelope(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
         self.leave_bin(Messages::found(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
         (slot.context, slot.source, slot.tag) = (named.context, named.source, named.tag);

@@ -217,9 +217,9 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
         self.unexpected.take(found, bin);
     }
 
-    fn rename(&mut self, found: Found, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, found: Found, named: Envelope) -> Result<(), Refused> {
         let bin = |envelope: &Envelope| self.scheme.bin(envelope, self.count as usize);
-        self.unexpected.rename(found.at, named, bin);
+        self.unexpected.set_envelope(found.at, named, bin);
         Ok(())
     }
 

@@ -215,7 +215,7 @@ impl<E: Effort> Queues for Hybrid<E> {
         self.remove_message(key, |other| other.number == entry.number);
     }
 
-    fn rename(&mut self, at: Unexpected, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: Unexpected, named: Envelope) -> Result<(), Refused> {
         self.change_key(at.key, Key::of(&named), at.entry)
     }
 

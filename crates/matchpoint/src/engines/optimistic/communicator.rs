@@ -148,7 +148,7 @@ impl UnexpectedIndexes {
     }
 
     /// Moves a message to the bins of its new source, in the order of ages.
-    pub(super) fn rename(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
+    pub(super) fn set_envelope(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
         self.unlink(messages, at);
         let hashes = Hashes::of(&named);
         let waiting = &mut messages.get_mut(at).value;

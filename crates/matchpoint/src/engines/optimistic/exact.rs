@@ -42,7 +42,7 @@ impl Exact<'_> {
         taken: &mut RemovedEntries,
     ) -> Option<RecvId> {
         let accept = |descriptor: &Descriptor| {
-            descriptor.receive.selector.names(envelope).then_some(descriptor.receive.id)
+            descriptor.receive.selector.matches_exact(envelope).then_some(descriptor.receive.id)
         };
         // SAFETY: a bin is one queue, so the contract of `take_first` equals the contract of this function.
         unsafe { self.receives.take_first(bin, taken, accept) }

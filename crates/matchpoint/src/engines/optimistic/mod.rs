@@ -247,9 +247,9 @@ impl<T: Tally> Queues for Optimistic<T> {
         self.messages.remove(at);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
         if let Some(communicator) = self.communicators.find(named.context) {
-            communicator.unexpected.rename(&mut self.messages, at, named);
+            communicator.unexpected.set_envelope(&mut self.messages, at, named);
         }
         Ok(())
     }

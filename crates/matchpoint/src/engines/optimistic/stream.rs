@@ -97,7 +97,7 @@ impl<'m> Single<'_, 'm> {
             self.look_for(envelope);
         }
         while self.walk.at != NIL {
-            let accepts = |selector: &Selector| selector.names(envelope);
+            let accepts = |selector: &Selector| selector.matches_exact(envelope);
             let found = self.walk.step(self.index, self.receives, accepts);
             if found.is_some() {
                 return found;

@@ -29,7 +29,7 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use crate::engine::Refused;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Patience, UnsafeCell, wait_until};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, UnsafeCell, wait_until};
 
 /// Name of the worker threads.
 const NAME: &str = "matchpoint-worker";
@@ -44,14 +44,14 @@ const LINGER: Duration = Duration::from_micros(50);
 const NAP: Duration = Duration::from_millis(1);
 
 /// Polls between two reads of the clock.
-const LOOKS: u32 = 32;
+const POLLS: u32 = 32;
 
 /// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
 /// cache line from the worker. (Models need no polls.)
 const MOMENT: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
 /// Polls of the caller for a worker before it yields.
-const CALLER_LOOKS: u32 = 1000;
+const CALLER_POLLS: u32 = 1000;
 
 /// Bits of a part number.
 const PART_BITS: u32 = 11;
@@ -128,7 +128,7 @@ pub(super) struct Desk<const RELEASES: bool = true> {
     ended: AtomicBool,
     /// Worker threads by mailbox; set after all have started.
     threads: OnceLock<Vec<Thread>>,
-    patience: Patience,
+    poll_limit: PollLimit,
 }
 
 // SAFETY: the caller writes the `job` pointer when no part of the last job is running. A thread reads it
@@ -151,7 +151,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
             present: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
             threads: OnceLock::new(),
-            patience: Patience::of(workers + 1, LOOKS),
+            poll_limit: PollLimit::of(workers + 1, POLLS),
         }
     }
 
@@ -176,10 +176,10 @@ impl<const RELEASES: bool> Desk<RELEASES> {
             // Pairs with the release in `attend`.
             self.answers[at].done.load(Ordering::Acquire) == number
         };
-        let mut looks = if self.patience.looks == 0 { 0 } else { MOMENT };
+        let mut polls = if self.poll_limit.polls == 0 { 0 } else { MOMENT };
         for at in given.clone() {
-            while looks > 0 && !is_done(at) {
-                looks -= 1;
+            while polls > 0 && !is_done(at) {
+                polls -= 1;
                 std::hint::spin_loop();
             }
         }
@@ -192,11 +192,11 @@ impl<const RELEASES: bool> Desk<RELEASES> {
                 }
             }
         }
-        let patience = Patience { looks: if self.patience.looks == 0 { 0 } else { CALLER_LOOKS } };
+        let poll_limit = PollLimit { polls: if self.poll_limit.polls == 0 { 0 } else { CALLER_POLLS } };
         for at in given {
             // No parts are left to claim, so the word is final.
             if Left(self.seats[at].left.load(Ordering::Relaxed)).is_attended() {
-                wait_until(patience, || is_done(at));
+                wait_until(poll_limit, || is_done(at));
             }
         }
     }
@@ -308,7 +308,7 @@ impl Crew {
             }
         }
         // Waits, so that no thread allocates in a later call.
-        wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
+        wait_until(PollLimit { polls: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         desk.threads.get_or_init(|| handles);
         Ok(Crew { desk, workers, process: process::id(), called, jobs: 0 })
@@ -414,7 +414,7 @@ impl Drop for Crew {
 /// Main loop of a worker.
 fn attend(desk: &Desk, at: usize) {
     desk.present.fetch_add(1, Ordering::Relaxed);
-    let (mut attended, mut looks, mut linger) = (0, 0, LINGER);
+    let (mut attended, mut polls, mut linger) = (0, 0, LINGER);
     let mut idle_since = Instant::now();
     loop {
         let called = desk.called(at);
@@ -422,18 +422,18 @@ fn attend(desk: &Desk, at: usize) {
             attended = called;
             desk.attend(at, called);
             desk.wake_two(at);
-            (looks, idle_since) = (0, Instant::now());
-        } else if looks < desk.patience.looks {
-            looks += 1;
+            (polls, idle_since) = (0, Instant::now());
+        } else if polls < desk.poll_limit.polls {
+            polls += 1;
             std::hint::spin_loop();
         } else if desk.ended.load(Ordering::Acquire) {
             return;
-        } else if desk.patience.looks > 0 && idle_since.elapsed() < linger {
-            looks = 0;
+        } else if desk.poll_limit.polls > 0 && idle_since.elapsed() < linger {
+            polls = 0;
         } else {
             let slept_since = Instant::now();
             sleep(desk, at);
-            (looks, idle_since) = (0, Instant::now());
+            (polls, idle_since) = (0, Instant::now());
             linger = if idle_since - slept_since < NAP { NAP.min(2 * linger) } else { LINGER };
         }
     }

@@ -86,7 +86,7 @@ use std::ops::Range;
 
 use crate::linked::{NIL, Place};
 use crate::engine::Refused;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Patience, wait_until};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
 /// Maximum number of messages in a block: the bits of a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
@@ -173,7 +173,7 @@ pub(super) struct Block<R = Sound> {
     claimed: AtomicUsize,
     booked: AtomicU64,
     settled: AtomicU64,
-    patience: Patience,
+    poll_limit: PollLimit,
     rules: PhantomData<R>,
 }
 
@@ -187,7 +187,7 @@ impl<R> Default for Block<R> {
             claimed: AtomicUsize::new(0),
             booked: AtomicU64::new(0),
             settled: AtomicU64::new(0),
-            patience: Patience { looks: 0 },
+            poll_limit: PollLimit { polls: 0 },
             rules: PhantomData,
         }
     }
@@ -212,7 +212,7 @@ fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Polls for bits of earlier messages, longer than a part takes.
-const LOOKS: u32 = 200;
+const POLLS: u32 = 200;
 
 /// Last message of the part on the fast path. The next message of the same candidate often takes the next
 /// receive.
@@ -225,8 +225,8 @@ struct Shifted {
 
 impl<R: Rules> Block<R> {
     /// Polling limit for `threads` threads.
-    pub(super) fn patience(threads: usize) -> Patience {
-        Patience::of(threads, LOOKS)
+    pub(super) fn poll_limit(threads: usize) -> PollLimit {
+        PollLimit::of(threads, POLLS)
     }
 
     /// Starts a block of `messages` messages in `parts` parts, for receives with indices below `places`.
@@ -235,7 +235,7 @@ impl<R: Rules> Block<R> {
         messages: usize,
         parts: usize,
         places: usize,
-        patience: Patience,
+        poll_limit: PollLimit,
     ) -> Result<(), Refused> {
         fn room<T>(table: &mut Vec<T>, length: usize, blank: impl Fn() -> T) -> Result<(), Refused> {
             table.try_reserve(length.saturating_sub(table.len())).map_err(|_| Refused::Memory)?;
@@ -252,7 +252,7 @@ impl<R: Rules> Block<R> {
         })?;
         self.messages = messages;
         self.part = messages.div_ceil(parts).max(1);
-        self.patience = patience;
+        self.poll_limit = poll_limit;
         // Published together with the job.
         self.booked.store(0, Ordering::Relaxed);
         self.settled.store(0, Ordering::Relaxed);
@@ -322,7 +322,7 @@ impl<R: Rules> Block<R> {
 
     fn await_bits(&self, word: &AtomicU64, bits: u64) {
         // Pairs with the release in `book` or `settle`.
-        wait_until(self.patience, || word.load(Ordering::Acquire) & bits == bits);
+        wait_until(self.poll_limit, || word.load(Ordering::Acquire) & bits == bits);
     }
 
     /// Step 1.
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn part_is_settled_before_delivery() {
         let mut block = Block::<Sound>::default();
-        block.begin(6, 2, 8, Patience { looks: 0 }).expect("there is memory");
+        block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("there is memory");
         let wanted = Wanted { block: &block, taken: RefCell::default() };
         block.work(&wanted);
         let halves = [(0, 0b111), (1, 0b111), (2, 0b111), (3, 0b111_111), (4, 0b111_111), (5, 0b111_111)];

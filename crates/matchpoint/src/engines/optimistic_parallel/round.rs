@@ -12,7 +12,7 @@ use super::protocol::{Block, Receives, Rules, Sound};
 use crate::linked::Place;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::{Optimistic, Tally};
-use crate::sync::Patience;
+use crate::sync::PollLimit;
 use crate::maintenance::Queues;
 
 /// See the [module](self).
@@ -26,7 +26,7 @@ pub(super) struct Round<T: Tally, R = Sound> {
     /// Committed blocks, and their messages by [`Way`].
     blocks: u64,
     ways: [u64; 5],
-    patience: Patience,
+    poll_limit: PollLimit,
 }
 
 /// Access of one thread, with its count of receives compared.
@@ -90,7 +90,7 @@ impl<T: Tally, R: Rules> Round<T, R> {
             examined: AtomicU64::new(0),
             blocks: 0,
             ways: [0; 5],
-            patience: Block::<R>::patience(threads),
+            poll_limit: Block::<R>::poll_limit(threads),
         }
     }
 
@@ -106,7 +106,7 @@ impl<T: Tally, R: Rules> Round<T, R> {
     ) -> Result<(), Refused> {
         self.messages.clear();
         self.messages.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        self.block.begin(messages.len(), parts, tables.places(), self.patience)?;
+        self.block.begin(messages.len(), parts, tables.places(), self.poll_limit)?;
         self.messages.extend_from_slice(messages);
         std::mem::swap(&mut self.tables, tables);
         Ok(())

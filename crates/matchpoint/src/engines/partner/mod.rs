@@ -248,10 +248,10 @@ impl<E: Observed> Queues for Partner<E> {
         self.unexpected.take_spot(at, number);
     }
 
-    fn rename(&mut self, at: Spot, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: Spot, named: Envelope) -> Result<(), Refused> {
         let message = Message { envelope: named, ..self.message(at) };
         let number = self.contexts.number(named.context);
-        self.unexpected.rename(at, number, message)
+        self.unexpected.set_envelope(at, number, message)
     }
 
     fn hints(&mut self) -> &mut HintTable {

@@ -291,7 +291,7 @@ impl<T: Queued> Split<T> {
 
     /// Replaces a message with unknown source. If its source was a partner before its arrival, the message
     /// moves to that queue, in the order of ages.
-    pub fn rename(&mut self, spot: Spot, number: Option<u64>, named: T) -> Result<(), Refused> {
+    pub fn set_envelope(&mut self, spot: Spot, number: Option<u64>, named: T) -> Result<(), Refused> {
         let Spot::Shared { age, before } = spot else { return Ok(()) };
         let index = self.index(age, before);
         let partner = named.source().and_then(|source| self.partners.find(number?, source));
