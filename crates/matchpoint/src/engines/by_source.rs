@@ -65,7 +65,7 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
 /// Queues of a communicator.
 struct Communicator<S> {
     sources: S,
-    from_any: LinkedQueue,
+    any_source: LinkedQueue,
     arrivals: Arrivals,
 }
 
@@ -74,7 +74,7 @@ impl<S> Communicator<S> {
     where
         S: Sources<L>,
     {
-        Communicator { sources: S::new(shape), from_any: LinkedQueue::default(), arrivals: LinkedQueue::default() }
+        Communicator { sources: S::new(shape), any_source: LinkedQueue::default(), arrivals: LinkedQueue::default() }
     }
 
     #[inline]
@@ -84,7 +84,7 @@ impl<S> Communicator<S> {
     {
         match selector.source() {
             Wild::Is(source) => Ok(&mut self.sources.get_or_insert(source, shape)?.posted),
-            _ => Ok(&mut self.from_any),
+            _ => Ok(&mut self.any_source),
         }
     }
 }
@@ -137,19 +137,19 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
     /// Takes the receive that matches. One lookup of the source finds the receive and its queue.
     #[inline]
     fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
-        let Communicator { sources, from_any, .. } = self.communicators.find(envelope.context)?;
+        let Communicator { sources, any_source, .. } = self.communicators.find(envelope.context)?;
         let mut no_queue = LinkedQueue::default();
         let named = sources.get_mut(envelope.source).map_or(&mut no_queue, |peer| &mut peer.posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let found = if S::IS_MERGED {
-            named.search_merged(*from_any, &self.posted, &mut examined, matches)
+            named.search_merged(*any_source, &self.posted, &mut examined, matches)
         } else {
-            named.search_both(*from_any, &self.posted, &mut examined, matches)
+            named.search_both(*any_source, &self.posted, &mut examined, matches)
         };
         self.effort.examined(Queue::Posted, examined);
-        let (at, is_from_any) = found?;
-        let queue = if is_from_any { from_any } else { named };
+        let (at, is_any_source) = found?;
+        let queue = if is_any_source { any_source } else { named };
         queue.unlink(&mut self.posted, at);
         Some(self.posted.remove(at).value.id)
     }

@@ -239,9 +239,9 @@ pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let mut parts: Vec<String> =
         given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     for (key, value) in [("process", process), ("processes", processes)] {
-        let is_taken = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
+        let has_parameter = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
         let is_given = given.split(',').any(|part| part.split('=').next() == Some(key));
-        if is_taken && !is_given {
+        if has_parameter && !is_given {
             parts.push(format!("{key}={value}"));
         }
     }
@@ -295,23 +295,23 @@ mod tests {
             recipe.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(!shown.is_empty());
         for block in shown {
-            let is_there = [include_str!("list.rs"), include_str!("by_source.rs")]
+            let is_shown = [include_str!("list.rs"), include_str!("by_source.rs")]
                 .into_iter()
                 .any(|engine| engine.contains(block));
-            assert!(is_there, "neither in list.rs nor in by_source.rs:\n{block}");
+            assert!(is_shown, "neither in list.rs nor in by_source.rs:\n{block}");
         }
     }
 
     #[test]
-    fn a_parameter_is_given_once() {
-        let told = create("bins:n=3,n=4").err().map(|error| error.to_string());
-        assert_eq!(told.as_deref(), Some("engine `bins` is given `n` twice; give each parameter once"));
+    fn repeated_parameter_is_refused() {
+        let error = create("bins:n=3,n=4").err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("engine `bins` is given `n` twice; give each parameter once"));
         assert!(create("optimistic:bins=4,capacity=4").is_ok());
     }
 
     #[test]
     fn wrong_parameter_is_reported_with_valid_values() {
-        for (name, told) in [
+        for (name, expected) in [
             (
                 "bins:m=1",
                 "engine `bins` has no parameter `m`; it takes n=256 (number of bins, 1 to 16777216)",
@@ -327,13 +327,13 @@ mod tests {
             ),
             ("list:n=1", "engine `list` has no parameter `n`; it takes none"),
         ] {
-            let said = create(name).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(said.starts_with(told) && said.ends_with("; `matchpoint engines` lists all"), "{said}");
+            let error = create(name).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.starts_with(expected) && error.ends_with("; `matchpoint engines` lists all"), "{error}");
         }
     }
 
     #[test]
-    fn engine_completes_its_name() {
+    fn process_parameters_are_added_to_name() {
         for (name, expected) in [
             ("list", "list"),
             ("bins:n=3", "bins:n=3"),

@@ -41,23 +41,23 @@ pub(super) trait Tables: Engine {
 /// Adds the fallback if [`FULL`] requests it.
 pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     if arguments.word(FULL.key, &[("refuse", false), ("software", true)])? {
-        Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?)))
+        Ok(Box::new(WithFallback::new(tables, engines::build(NAME, is_counting)?)))
     } else {
         Ok(Box::new(tables))
     }
 }
 
 /// See the [module](self).
-struct Backed<E> {
+struct WithFallback<E> {
     tables: E,
     /// Created with the tables: memory may be exhausted later.
     software: Box<dyn Engine>,
     /// All entries are in `software`, else in `tables`.
     has_fallen_back: bool,
-    falls: u64,
-    moved: u64,
+    fallbacks: u64,
+    moved_entries:u64,
     /// Comparisons during migrations, which are not reported.
-    taking_over: Attempts,
+    migration_attempts: Attempts,
     peaks: Peaks,
 }
 
@@ -70,15 +70,15 @@ struct Peaks {
     software: u64,
 }
 
-impl<E: Tables> Backed<E> {
+impl<E: Tables> WithFallback<E> {
     fn new(tables: E, software: Box<dyn Engine>) -> Self {
-        Backed {
+        WithFallback {
             tables,
             software,
             has_fallen_back: false,
-            falls: 0,
-            moved: 0,
-            taking_over: Attempts::default(),
+            fallbacks: 0,
+            moved_entries:0,
+            migration_attempts: Attempts::default(),
             peaks: Peaks::default(),
         }
     }
@@ -107,12 +107,12 @@ impl<E: Tables> Backed<E> {
             return call(&mut self.tables);
         }
         let answer = call(&mut *self.software);
-        self.return_if_empty();
+        self.leave_fallback_if_empty();
         answer
     }
 
     #[inline]
-    fn return_if_empty(&mut self) {
+    fn leave_fallback_if_empty(&mut self) {
         if self.has_fallen_back && self.software.posted_len() + self.software.unexpected_len() == 0 {
             self.peaks = self.peaks();
             self.has_fallen_back = false;
@@ -126,8 +126,8 @@ impl<E: Tables> Backed<E> {
         let before = self.software.attempts();
         let moved = migrate_entries(&mut *self.software, &self.tables);
         let after = self.software.attempts();
-        self.taking_over.posted += after.posted - before.posted;
-        self.taking_over.unexpected += after.unexpected - before.unexpected;
+        self.migration_attempts.posted += after.posted - before.posted;
+        self.migration_attempts.unexpected += after.unexpected - before.unexpected;
         let moved = moved?;
         let posted = self.software.post(receive);
         if posted.is_err() {
@@ -137,8 +137,8 @@ impl<E: Tables> Backed<E> {
         self.peaks = self.peaks();
         self.tables.clear();
         self.has_fallen_back = true;
-        self.falls += 1;
-        self.moved += moved;
+        self.fallbacks += 1;
+        self.moved_entries += moved;
         posted
     }
 
@@ -151,9 +151,9 @@ impl<E: Tables> Backed<E> {
     /// of the other.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
-        let reached = |engine: Footprint, before: u64, beside: Footprint| {
+        let reached = |engine: Footprint, before: u64, other: Footprint| {
             let own = if engine.peak_bytes > before { engine.peak_bytes } else { engine.now_bytes() };
-            own + beside.now_bytes()
+            own + other.now_bytes()
         };
         let both = reached(tables, self.peaks.tables, software)
             .max(reached(software, self.peaks.software, tables))
@@ -162,7 +162,7 @@ impl<E: Tables> Backed<E> {
     }
 }
 
-impl<E: Tables> Engine for Backed<E> {
+impl<E: Tables> Engine for WithFallback<E> {
     fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         if self.has_fallen_back {
@@ -195,7 +195,7 @@ impl<E: Tables> Engine for Backed<E> {
         let (in_use, idle) = self.engines();
         in_use.close(context, drained);
         idle.close(context, drained);
-        self.return_if_empty();
+        self.leave_fallback_if_empty();
     }
 
     fn substitute(&self) -> Option<&str> {
@@ -215,14 +215,14 @@ impl<E: Tables> Engine for Backed<E> {
     fn attempts(&self) -> Attempts {
         let (tables, software) = (self.tables.attempts(), self.software.attempts());
         Attempts {
-            posted: tables.posted + software.posted - self.taking_over.posted,
-            unexpected: tables.unexpected + software.unexpected - self.taking_over.unexpected,
+            posted: tables.posted + software.posted - self.migration_attempts.posted,
+            unexpected: tables.unexpected + software.unexpected - self.migration_attempts.unexpected,
         }
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut all = self.tables.statistics();
-        all.extend([("fell_back", self.falls as f64), ("fell_back_moved", self.moved as f64)]);
+        all.extend([("fell_back", self.fallbacks as f64), ("fell_back_moved", self.moved_entries as f64)]);
         all
     }
 }

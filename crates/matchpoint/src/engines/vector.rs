@@ -45,35 +45,35 @@ pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let kernel = kernel(arguments)?;
     Ok(if counting {
-        Box::new(ScanEngine::<Pairs, Attempts>::new(Pairs, kernel))
+        Box::new(ScanEngine::<PairScheme, Attempts>::new(PairScheme, kernel))
     } else {
-        Box::new(ScanEngine::<Pairs, ()>::new(Pairs, kernel))
+        Box::new(ScanEngine::<PairScheme, ()>::new(PairScheme, kernel))
     })
 }
 
 /// Hashes a context to 32 bits. 0 stays 0, so that keys of the first context equal the paper's.
-pub(super) fn spread(context: crate::ContextId) -> u32 {
+pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }
 
 /// Exclusive or of both halves.
-fn fold(word: u64) -> u32 {
+fn fold_halves(word: u64) -> u32 {
     (word ^ word >> 32) as u32
 }
 
 /// Source and tag of a search, with masks.
 #[derive(Clone, Copy)]
-pub(crate) struct Pair {
+pub(crate) struct MaskedPair {
     source: u32,
     source_mask: u32,
     tag: u32,
     tag_mask: u32,
 }
 
-impl Pair {
+impl MaskedPair {
     fn of(selector: &Selector) -> Self {
         let (source, source_mask) = match selector.source() {
-            Wild::Is(source) => (fold(source.0.into()) ^ spread(selector.context()), u32::MAX),
+            Wild::Is(source) => (fold_halves(source.0.into()) ^ hash_context(selector.context()), u32::MAX),
             _ => (0, 0),
         };
         let (value, ignore) = match selector.tag() {
@@ -83,7 +83,7 @@ impl Pair {
         };
         // A bit of the fold is compared if both halves compare it.
         let tag_mask = !(ignore as u32 | (ignore >> 32) as u32);
-        Pair { source, source_mask, tag: fold(value) & tag_mask, tag_mask }
+        MaskedPair { source, source_mask, tag: fold_halves(value) & tag_mask, tag_mask }
     }
 
     fn is_exact(&self) -> bool {
@@ -93,14 +93,14 @@ impl Pair {
 
 /// Scheme of the [module](self).
 #[derive(Clone, Copy)]
-pub(crate) struct Pairs;
+pub(crate) struct PairScheme;
 
 /// Keys of 64 receives.
 pub(crate) struct Receives {
     sources: [u32; LANES],
     tags: [u32; LANES],
     /// Receives with a wildcard. Bits of free slots are undefined.
-    open: u64,
+    wildcards: u64,
     source_masks: [u32; LANES],
     tag_masks: [u32; LANES],
 }
@@ -108,19 +108,19 @@ pub(crate) struct Receives {
 impl Default for Receives {
     fn default() -> Self {
         let none = [0; LANES];
-        Receives { sources: none, tags: none, open: 0, source_masks: none, tag_masks: none }
+        Receives { sources: none, tags: none, wildcards: 0, source_masks: none, tag_masks: none }
     }
 }
 
-impl Keys<Receive, Pairs> for Receives {
+impl Keys<Receive, PairScheme> for Receives {
     #[inline]
-    fn set(&mut self, _: &Pairs, lane: usize, receive: &Receive) {
-        let pair = Pair::of(&receive.selector);
+    fn set(&mut self, _: &PairScheme, lane: usize, receive: &Receive) {
+        let pair = MaskedPair::of(&receive.selector);
         self.sources[lane] = pair.source;
         self.tags[lane] = pair.tag;
         self.source_masks[lane] = pair.source_mask;
         self.tag_masks[lane] = pair.tag_mask;
-        self.open = self.open & !(1 << lane) | u64::from(!pair.is_exact()) << lane;
+        self.wildcards = self.wildcards & !(1 << lane) | u64::from(!pair.is_exact()) << lane;
     }
 }
 
@@ -136,32 +136,32 @@ impl Default for Messages {
     }
 }
 
-impl Keys<Message, Pairs> for Messages {
+impl Keys<Message, PairScheme> for Messages {
     #[inline]
-    fn set(&mut self, _: &Pairs, lane: usize, message: &Message) {
-        (self.sources[lane], self.tags[lane]) = Pairs.key(&message.envelope);
+    fn set(&mut self, _: &PairScheme, lane: usize, message: &Message) {
+        (self.sources[lane], self.tags[lane]) = PairScheme.key(&message.envelope);
     }
 }
 
-impl Scheme for Pairs {
+impl Scheme for PairScheme {
     type Posted = Receives;
     type Unexpected = Messages;
     type Key = (u32, u32);
-    type Query = Pair;
+    type Query = MaskedPair;
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> (u32, u32) {
-        (fold(envelope.source.0.into()) ^ spread(envelope.context), fold(envelope.tag.0))
+        (fold_halves(envelope.source.0.into()) ^ hash_context(envelope.context), fold_halves(envelope.tag.0))
     }
 
     #[inline]
-    fn query(&self, selector: &Selector) -> Pair {
-        Pair::of(selector)
+    fn query(&self, selector: &Selector) -> MaskedPair {
+        MaskedPair::of(selector)
     }
 
     #[inline(always)]
     fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &(source, tag): &(u32, u32)) -> u64 {
-        if posted.open == 0 {
+        if posted.wildcards == 0 {
             return lanes.equal_32(&posted.sources, source) & lanes.equal_32(&posted.tags, tag);
         }
         lanes.equal_32_under_each(&posted.sources, &posted.source_masks, source)
@@ -169,7 +169,7 @@ impl Scheme for Pairs {
     }
 
     #[inline(always)]
-    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &Pair) -> u64 {
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &MaskedPair) -> u64 {
         if query.is_exact() {
             return lanes.equal_32(&unexpected.sources, query.source)
                 & lanes.equal_32(&unexpected.tags, query.tag);

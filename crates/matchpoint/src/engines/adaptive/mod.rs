@@ -1,4 +1,4 @@
-//! `adaptive`: a list, which becomes bins when searches are deep.
+//! `adaptive`: a list, which becomes bins when searches are is_deep.
 //!
 //! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
 //! (2016), as summarized in the partner paper (§1, §3). MVAPICH's authors proposed it: a list is best for
@@ -13,7 +13,7 @@
 //!
 //! As in the paper, the engine does not move back by default. A process with long queues has them again in
 //! the next iteration, and bins cost only 2 to 4 ns more where the first entry matches. Moving back is useful
-//! after a deep start-up phase: with `back=N`, a window with at most N queued entries moves the engine back
+//! after a is_deep start-up phase: with `back=N`, a window with at most N queued entries moves the engine back
 //! to the list and frees memory.
 //!
 //! Cost: that of the engine in use, and two comparisons per call: 5 ns per post and arrival on a list. A move
@@ -61,15 +61,15 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ranks = arguments.word("ranks", &[("no", false), ("yes", true)])?;
     let n: u32 = arguments.within("n", 1..=1 << 24)?;
     let window: u32 = arguments.within("window", 1..=u32::MAX)?;
     let threshold: u32 = arguments.get("threshold")?;
     let back: u32 = arguments.get("back")?;
     let policy =
-        Policy { limit: u64::from(threshold) * u64::from(window), window, n, ranks, back: back as usize };
-    Ok(Box::new(Adaptive::new(policy, counting)))
+        Policy { limit: u64::from(threshold) * u64::from(window), window, n, has_ranks: ranks, back: back as usize };
+    Ok(Box::new(Adaptive::new(policy, is_counting)))
 }
 
 /// When and to which engine to move.
@@ -79,7 +79,7 @@ struct Policy {
     limit: u64,
     window: u32,
     n: u32,
-    ranks: bool,
+    has_ranks: bool,
     back: usize,
 }
 
@@ -88,7 +88,7 @@ struct Policy {
 struct Window {
     searches: u32,
     /// Entries examined by the structure before the window.
-    began_at: u64,
+    examined_before: u64,
     /// Maximum number of queued entries.
     longest: usize,
 }
@@ -100,20 +100,20 @@ pub struct Adaptive {
     window: Window,
     moves: u64,
     /// Whether attempts are reported; they are always counted.
-    counting: bool,
+    is_counting: bool,
     /// Attempts of the structures used before.
     attempts: Attempts,
     peak_bytes: u64,
 }
 
 impl Adaptive {
-    fn new(policy: Policy, counting: bool) -> Self {
+    fn new(policy: Policy, is_counting: bool) -> Self {
         Adaptive {
             structure: Structure::list(),
             policy,
             window: Window::default(),
             moves: 0,
-            counting,
+            is_counting,
             attempts: Attempts::default(),
             peak_bytes: 0,
         }
@@ -129,13 +129,13 @@ impl Adaptive {
 
     /// Counts a search.
     #[inline]
-    fn searched(&mut self) {
+    fn count_search(&mut self) {
         if self.policy.back > 0 {
             self.window.longest = self.window.longest.max(self.posted_len() + self.unexpected_len());
         }
         self.window.searches += 1;
         // A call through the trait's vtable took 1.5 ns more per post and arrival.
-        let examined = self.structure.examined() - self.window.began_at;
+        let examined = self.structure.examined() - self.window.examined_before;
         if examined > self.policy.limit || self.window.searches >= self.policy.window {
             self.decide(examined);
         }
@@ -143,23 +143,23 @@ impl Adaptive {
 
     #[cold]
     fn decide(&mut self, examined: u64) {
-        let deep = examined > self.policy.limit;
+        let is_deep = examined > self.policy.limit;
         let next = match self.structure {
-            Structure::List(_) if deep => Some(Structure::bins(self.policy.n)),
-            Structure::Bins(_) if deep && self.policy.ranks => Some(Structure::ranks()),
-            Structure::Bins(_) | Structure::Ranks(_) if !deep && self.window.longest <= self.policy.back => {
+            Structure::List(_) if is_deep => Some(Structure::bins(self.policy.n)),
+            Structure::Bins(_) if is_deep && self.policy.has_ranks => Some(Structure::ranks()),
+            Structure::Bins(_) | Structure::Ranks(_) if !is_deep && self.window.longest <= self.policy.back => {
                 (self.policy.back > 0).then(Structure::list)
             }
             _ => None,
         };
         next.into_iter().for_each(|next| self.move_to(next));
-        let began_at = self.structure.examined();
-        self.window = Window { searches: 0, began_at, longest: 0 };
+        let examined_before = self.structure.examined();
+        self.window = Window { searches: 0, examined_before, longest: 0 };
     }
 
     /// Moves the entries to `next`, if memory suffices.
     fn move_to(&mut self, mut next: Structure) {
-        let moved = next.take_over(&mut self.structure);
+        let moved = next.copy_entries(&mut self.structure);
         let (old, new) = (self.structure.engine().footprint(), next.engine().footprint());
         self.peak_bytes = self.peak_bytes.max(old.peak_bytes).max(old.now_bytes() + new.now_bytes());
         if moved.is_ok() {
@@ -178,7 +178,7 @@ impl Engine for Adaptive {
             Structure::Bins(bins) => bins.post_open(id, selector),
             Structure::Ranks(ranks) => ranks.post_open(id, selector),
         };
-        self.searched();
+        self.count_search();
         result
     }
 
@@ -188,19 +188,19 @@ impl Engine for Adaptive {
             Structure::Bins(bins) => bins.arrive(id, pair, tag),
             Structure::Ranks(ranks) => ranks.arrive(id, pair, tag),
         };
-        self.searched();
+        self.count_search();
         result
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         let found = self.structure.engine_mut().probe(selector);
-        self.searched();
+        self.count_search();
         found
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         let found = self.structure.engine_mut().matched_probe(selector);
-        self.searched();
+        self.count_search();
         found
     }
 
@@ -217,7 +217,7 @@ impl Engine for Adaptive {
     }
 
     fn attempts(&self) -> Attempts {
-        if !self.counting {
+        if !self.is_counting {
             return Attempts::default();
         }
         let now = self.structure.engine().attempts();

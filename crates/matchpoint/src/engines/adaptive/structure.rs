@@ -99,7 +99,7 @@ impl Structure {
     ///
     /// # Errors
     /// [`Refused::Memory`]; `other` is unchanged.
-    pub(super) fn take_over(&mut self, other: &mut Structure) -> Result<(), Refused> {
+    pub(super) fn copy_entries(&mut self, other: &mut Structure) -> Result<(), Refused> {
         visit_entries(other.engine(), &mut |entry| self.queue(entry))?;
         *self.hints() = std::mem::take(other.hints());
         Ok(())

@@ -134,7 +134,7 @@ impl Messages {
             return Err(Refused::Full);
         }
         if self.bins.is_empty() {
-            self.bins = empty(self.count, NIL)?;
+            self.bins = allocate_bins(self.count, NIL)?;
         }
         self.slots.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.order.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -187,21 +187,21 @@ impl Messages {
     }
 
     /// The message with this id. Compares all messages, in memory order.
-    pub fn named(&self, id: MsgId) -> Option<Found> {
+    pub fn find_by_id(&self, id: MsgId) -> Option<Found> {
         let mut all = (0..).zip(self.slots.iter().zip(&self.order));
         let named = all.find(|(_, (slot, order))| slot.id == id && order.older != VACANT);
         named.map(|(at, _)| Found { at, before: NIL })
     }
 
     /// A message with an unknown predecessor.
-    pub fn found(at: Place) -> Found {
+    pub fn at_place(at: Place) -> Found {
         Found { at, before: NIL }
     }
 
     /// Removes a message from the list and from its bin.
     #[inline]
     pub fn take(&mut self, found: Found, bin: usize) {
-        self.leave_bin(found, bin);
+        self.unlink_from_bin(found, bin);
         let at = found.at;
         let Neighbours { older, newer } = self.order[at as usize];
         match older {
@@ -218,7 +218,7 @@ impl Messages {
     }
 
     #[inline]
-    fn leave_bin(&mut self, Found { at, mut before }: Found, bin: usize) {
+    fn unlink_from_bin(&mut self, Found { at, mut before }: Found, bin: usize) {
         let last = self.bins[bin];
         if before == NIL {
             before = last;
@@ -239,7 +239,7 @@ impl Messages {
     /// Replaces the envelope of a message, which may change its bin. The message keeps its age. O(older
     /// messages).
     pub fn set_envelope(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
-        self.leave_bin(Messages::found(at), bin(&self.envelope(at)));
+        self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
         (slot.context, slot.source, slot.tag) = (named.context, named.source, named.tag);
         let to = bin(&named);
@@ -260,7 +260,7 @@ impl Messages {
 }
 
 /// Allocates `n` empty bins.
-pub(super) fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
+pub(super) fn allocate_bins<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
     let mut bins = Vec::new();
     bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;
     bins.resize(n as usize, nothing);

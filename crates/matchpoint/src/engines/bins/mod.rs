@@ -30,7 +30,7 @@ use crate::envelope::{Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::maintenance::{self, Queues};
-use messages::{Found, Messages, empty};
+use messages::{Found, Messages, allocate_bins};
 
 pub(super) const SPEC: Spec = Spec {
     name: "bins",
@@ -57,9 +57,9 @@ pub trait Scheme: Send + 'static {
 }
 
 /// Hash for any number of bins.
-pub struct Scaled;
+pub struct MultiplyShift;
 
-impl Scheme for Scaled {
+impl Scheme for MultiplyShift {
     const IS_MERGED: bool = false;
 
     /// Multiply-shift (Dietzfelbinger et al. 1997): upper bits of a sum of products by odd constants, scaled
@@ -77,13 +77,13 @@ impl Scheme for Scaled {
 }
 
 /// See the [module](self).
-pub struct Bins<E: Effort = (), S = Scaled> {
+pub struct Bins<E: Effort = (), S = MultiplyShift> {
     scheme: S,
     count: u32,
     posted: Slab<Aged<Receive>, 1>,
     /// Empty before the first exact receive.
     posted_bins: Box<[LinkedQueue]>,
-    wild: LinkedQueue,
+    wildcards: LinkedQueue,
     clock: u64,
     unexpected: Messages,
     hints: HintTable,
@@ -92,7 +92,7 @@ pub struct Bins<E: Effort = (), S = Scaled> {
 
 impl<E: Effort> Bins<E> {
     pub(super) fn new(n: u32) -> Self {
-        Bins::with_scheme(Scaled, n)
+        Bins::with_scheme(MultiplyShift, n)
     }
 }
 
@@ -103,7 +103,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
             count,
             posted: Slab::default(),
             posted_bins: Box::default(),
-            wild: LinkedQueue::default(),
+            wildcards: LinkedQueue::default(),
             clock: 0,
             unexpected: Messages::new(count),
             hints: HintTable::default(),
@@ -144,9 +144,9 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let exact = self.posted_in(bin);
         let found = if S::IS_MERGED {
-            exact.search_merged(self.wild, &self.posted, &mut examined, matches)
+            exact.search_merged(self.wildcards, &self.posted, &mut examined, matches)
         } else {
-            exact.search_both(self.wild, &self.posted, &mut examined, matches)
+            exact.search_both(self.wildcards, &self.posted, &mut examined, matches)
         };
         self.effort.examined(Queue::Posted, examined);
         found
@@ -157,7 +157,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         let exact = receive.selector.exact();
         if exact.is_some() && self.posted_bins.is_empty() {
-            self.posted_bins = empty(self.count, LinkedQueue::default())?;
+            self.posted_bins = allocate_bins(self.count, LinkedQueue::default())?;
         }
         let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
         self.clock += 1;
@@ -166,7 +166,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
                 let bin = self.bin(&envelope);
                 self.posted_bins[bin].push(&mut self.posted, at);
             }
-            None => self.wild.push(&mut self.posted, at),
+            None => self.wildcards.push(&mut self.posted, at),
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
 
     fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
         // Ages count from the newest, so that removals of older messages do not change them.
-        (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::found))
+        (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::at_place))
     }
 
     fn receive(&self, at: Place) -> Receive {
@@ -206,7 +206,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
                 let bin = self.bin(&envelope);
                 self.posted_bins[bin].unlink(&mut self.posted, at);
             }
-            None => self.wild.unlink(&mut self.posted, at),
+            None => self.wildcards.unlink(&mut self.posted, at),
         }
         self.posted.remove(at);
     }
@@ -232,8 +232,8 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let message = Message::new(id, Envelope::of(pair, tag));
         let bin = self.bin(&message.envelope);
-        if let Some((at, is_wild)) = self.find_posted(bin, &message.envelope) {
-            let chain = if is_wild { &mut self.wild } else { &mut self.posted_bins[bin] };
+        if let Some((at, is_wildcard)) = self.find_posted(bin, &message.envelope) {
+            let chain = if is_wildcard { &mut self.wildcards } else { &mut self.posted_bins[bin] };
             chain.unlink(&mut self.posted, at);
             return Ok(Some(self.posted.remove(at).value.id));
         }
@@ -244,7 +244,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
 
     /// Searches in memory order, because ages need the list of arrivals.
     fn retract(&mut self, message: &Message) -> bool {
-        self.unexpected.named(message.id).map(|found| self.take_unexpected(found)).is_some()
+        self.unexpected.find_by_id(message.id).map(|found| self.take_unexpected(found)).is_some()
     }
 
     maintenance::provided!(post_open probe matched_probe cancel readdress set_hints close fail_source visit);

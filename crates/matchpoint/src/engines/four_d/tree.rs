@@ -63,12 +63,12 @@ pub(super) struct Tree<P> {
     /// Arrays of the lowest level, D leaves each.
     leaves: Vec<P>,
     /// Sources with more than four digits.
-    beyond: Peers<P>,
+    large_sources: Peers<P>,
 }
 
 impl<P: Default> Tree<P> {
     pub(super) fn new(dimension: Dimension) -> Self {
-        Tree { dimension, branches: Vec::new(), leaves: Vec::new(), beyond: Peers::default() }
+        Tree { dimension, branches: Vec::new(), leaves: Vec::new(), large_sources: Peers::default() }
     }
 
     /// The value of `source`, if its array exists. Reads three branches and a leaf.
@@ -76,7 +76,7 @@ impl<P: Default> Tree<P> {
     pub(super) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         match self.dimension.digits(source) {
             Some(digits) => self.place(digits).map(|at| &mut self.leaves[at]),
-            None => self.beyond.get_mut(source),
+            None => self.large_sources.get_mut(source),
         }
     }
 
@@ -98,13 +98,13 @@ impl<P: Default> Tree<P> {
     #[inline]
     pub(super) fn get_or_insert(&mut self, source: Rank) -> Result<&mut P, Refused> {
         match self.dimension.digits(source) {
-            Some(digits) => self.grow(digits),
-            None => self.beyond.get_or_insert(source, 0),
+            Some(digits) => self.get_or_add_leaf(digits),
+            None => self.large_sources.get_or_insert(source, 0),
         }
     }
 
     #[inline]
-    fn grow(&mut self, digits: [usize; DIMENSIONS as usize]) -> Result<&mut P, Refused> {
+    fn get_or_add_leaf(&mut self, digits: [usize; DIMENSIONS as usize]) -> Result<&mut P, Refused> {
         let length = self.dimension.length();
         if self.branches.is_empty() {
             extend(&mut self.branches, length)?;
@@ -113,21 +113,21 @@ impl<P: Default> Tree<P> {
         for digit in &digits[..2] {
             node = match self.branch(node, *digit) {
                 Some(end) => end,
-                None => self.sprout(node, *digit, false)?,
+                None => self.add_array(node, *digit, false)?,
             };
         }
         let leaves = match self.branch(node, digits[2]) {
             Some(end) => end,
-            None => self.sprout(node, digits[2], true)?,
+            None => self.add_array(node, digits[2], true)?,
         };
         Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
     }
 
     /// Allocates the array at the end of a branch. It stays, empty, if a later allocation fails.
     #[cold]
-    fn sprout(&mut self, node: u32, digit: usize, of_leaves: bool) -> Result<u32, Refused> {
+    fn add_array(&mut self, node: u32, digit: usize, is_leaf_array: bool) -> Result<u32, Refused> {
         let length = self.dimension.length();
-        let end = if of_leaves {
+        let end = if is_leaf_array {
             extend(&mut self.leaves, length)? + 1
         } else {
             extend(&mut self.branches, length)?
@@ -139,7 +139,7 @@ impl<P: Default> Tree<P> {
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let arrays = self.branches.capacity() * size_of::<u32>() + self.leaves.capacity() * size_of::<P>();
-        arrays as u64 + self.beyond.bytes()
+        arrays as u64 + self.large_sources.bytes()
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_those_of_the_base() {
+    fn digits_equal_division_by_base() {
         // Four digits in base 256 represent all sources.
         for length in (2..256u64).step_by(if cfg!(miri) { 50 } else { 1 }) {
             let dimension = Dimension::for_ranks(length.pow(4));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_has_separate_place() {
+    fn each_source_has_separate_leaf() {
         let mut tree = Tree::<u32>::new(Dimension::for_ranks(81));
         assert_eq!(tree.get_mut(Rank(5)), None);
         for source in (0..81).chain([u32::MAX]) {

@@ -60,9 +60,9 @@ impl Width for u8 {
 /// Function from fields to a key.
 pub(crate) trait Fold: Copy + Send + 'static {
     /// Contribution of each field to a key; 0 for a field of 0.
-    fn words(context: ContextId, source: u64, tag: u64) -> Words;
+    fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
     /// Key of these contributions.
-    fn key<K: Width, const N: usize>(words: [u64; N]) -> K;
+    fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
 
 /// Upper bits of a sum of products.
@@ -75,8 +75,8 @@ impl Fold for Sum {
     /// entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and never more
     /// often. The constant of the context is arbitrary.
     #[inline(always)]
-    fn words(context: ContextId, source: u64, tag: u64) -> Words {
-        Words {
+    fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
+        KeyTerms {
             source: source.wrapping_mul(0x58FE_91B4_9C9D_C269),
             tag: tag.wrapping_mul(0x9E37_79B9_7F4A_7C15),
             context: u64::from(context.0).wrapping_mul(0xC2B2_AE3D_27D4_EB4F),
@@ -84,8 +84,8 @@ impl Fold for Sum {
     }
 
     #[inline(always)]
-    fn key<K: Width, const N: usize>(words: [u64; N]) -> K {
-        K::upper(words.into_iter().fold(0, u64::wrapping_add))
+    fn key<K: Width, const N: usize>(terms: [u64; N]) -> K {
+        K::upper(terms.into_iter().fold(0, u64::wrapping_add))
     }
 }
 
@@ -96,13 +96,13 @@ pub(crate) struct Xor;
 
 impl Fold for Xor {
     #[inline(always)]
-    fn words(context: ContextId, source: u64, tag: u64) -> Words {
-        Words { source, tag, context: context.0.into() }
+    fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
+        KeyTerms { source, tag, context: context.0.into() }
     }
 
     #[inline(always)]
-    fn key<K: Width, const N: usize>(words: [u64; N]) -> K {
-        K::lower(words.into_iter().fold(0, |key, word| key ^ word))
+    fn key<K: Width, const N: usize>(terms: [u64; N]) -> K {
+        K::lower(terms.into_iter().fold(0, |key, word| key ^ word))
     }
 }
 
@@ -118,7 +118,7 @@ impl<K, F> Folds<K, F> {
 
 /// Contributions of the fields of an envelope.
 #[derive(Clone, Copy)]
-pub(crate) struct Words {
+pub(crate) struct KeyTerms {
     source: u64,
     tag: u64,
     context: u64,
@@ -126,8 +126,8 @@ pub(crate) struct Words {
 
 /// Fields with wildcards.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
-    Nothing,
+enum WildFields {
+    None,
     Source,
     /// The tag has a wildcard or mask.
     Tag,
@@ -137,11 +137,11 @@ enum Open {
 /// Key and wildcards of a receive or probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Query {
-    words: Words,
-    open: Open,
+    terms: KeyTerms,
+    wild: WildFields,
 }
 
-impl Words {
+impl KeyTerms {
     #[inline(always)]
     fn both<K: Width, F: Fold>(&self) -> K {
         F::key([self.source, self.tag, self.context])
@@ -163,14 +163,14 @@ impl Query {
     fn of<F: Fold>(selector: &Selector) -> Self {
         let source = if let Wild::Is(source) = selector.source() { Some(source.0) } else { None };
         let tag = if let Wild::Is(tag) = selector.tag() { Some(tag.0) } else { None };
-        let open = match (source, tag) {
-            (Some(_), Some(_)) => Open::Nothing,
-            (None, Some(_)) => Open::Source,
-            (Some(_), None) => Open::Tag,
-            (None, None) => Open::Both,
+        let wild = match (source, tag) {
+            (Some(_), Some(_)) => WildFields::None,
+            (None, Some(_)) => WildFields::Source,
+            (Some(_), None) => WildFields::Tag,
+            (None, None) => WildFields::Both,
         };
         // A field with a wildcard adds 0.
-        Query { words: F::words(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), open }
+        Query { terms: F::terms(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), wild }
     }
 }
 
@@ -178,7 +178,7 @@ impl Query {
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
     /// Receives with a wildcard.
-    open: u64,
+    wild: u64,
     /// Receives with any source and an exact tag.
     by_tag: u64,
     /// Receives with an exact source and a wildcard in the tag.
@@ -187,19 +187,19 @@ pub(crate) struct Receives<K> {
 
 impl<K: Width> Default for Receives<K> {
     fn default() -> Self {
-        Receives { keys: [K::default(); LANES], open: 0, by_tag: 0, by_source: 0 }
+        Receives { keys: [K::default(); LANES], wild: 0, by_tag: 0, by_source: 0 }
     }
 }
 
 impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     #[inline]
     fn set(&mut self, _: &Folds<K, F>, lane: usize, receive: &Receive) {
-        let Query { words, open } = Query::of::<F>(&receive.selector);
-        self.keys[lane] = words.both::<K, F>();
-        let mark = |bits: &mut u64, set: bool| *bits = *bits & !(1 << lane) | u64::from(set) << lane;
-        mark(&mut self.open, open != Open::Nothing);
-        mark(&mut self.by_tag, open == Open::Source);
-        mark(&mut self.by_source, open == Open::Tag);
+        let Query { terms, wild } = Query::of::<F>(&receive.selector);
+        self.keys[lane] = terms.both::<K, F>();
+        let mark = |bits: &mut u64, is_set: bool| *bits = *bits & !(1 << lane) | u64::from(is_set) << lane;
+        mark(&mut self.wild, wild != WildFields::None);
+        mark(&mut self.by_tag, wild == WildFields::Source);
+        mark(&mut self.by_source, wild == WildFields::Tag);
     }
 }
 
@@ -220,22 +220,22 @@ impl<K: Width> Default for Messages<K> {
 impl<K: Width, F: Fold> Keys<Message, Folds<K, F>> for Messages<K> {
     #[inline]
     fn set(&mut self, folds: &Folds<K, F>, lane: usize, message: &Message) {
-        let words = folds.key(&message.envelope);
-        self.keys[lane] = words.both::<K, F>();
-        self.tags[lane] = words.tag::<K, F>();
-        self.sources[lane] = words.source::<K, F>();
+        let terms = folds.key(&message.envelope);
+        self.keys[lane] = terms.both::<K, F>();
+        self.tags[lane] = terms.tag::<K, F>();
+        self.sources[lane] = terms.source::<K, F>();
     }
 }
 
 impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     type Posted = Receives<K>;
     type Unexpected = Messages<K>;
-    type Key = Words;
+    type Key = KeyTerms;
     type Query = Query;
 
     #[inline]
-    fn key(&self, envelope: &Envelope) -> Words {
-        F::words(envelope.context, envelope.source.0.into(), envelope.tag.0)
+    fn key(&self, envelope: &Envelope) -> KeyTerms {
+        F::terms(envelope.context, envelope.source.0.into(), envelope.tag.0)
     }
 
     #[inline]
@@ -244,25 +244,25 @@ impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     }
 
     #[inline(always)]
-    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives<K>, key: &Words) -> u64 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives<K>, key: &KeyTerms) -> u64 {
         let equal = |key| K::equal(lanes, &posted.keys, key);
         let hits = equal(key.both::<K, F>());
-        if posted.open == 0 {
+        if posted.wild == 0 {
             return hits;
         }
         let by_tag = equal(key.tag::<K, F>()) & posted.by_tag;
         let by_source = equal(key.source::<K, F>()) & posted.by_source;
-        let by_nothing = posted.open & !(posted.by_tag | posted.by_source);
-        hits & !posted.open | by_tag | by_source | by_nothing
+        let by_nothing = posted.wild & !(posted.by_tag | posted.by_source);
+        hits & !posted.wild | by_tag | by_source | by_nothing
     }
 
     #[inline(always)]
     fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
-        match query.open {
-            Open::Nothing => K::equal(lanes, &unexpected.keys, query.words.both::<K, F>()),
-            Open::Source => K::equal(lanes, &unexpected.tags, query.words.tag::<K, F>()),
-            Open::Tag => K::equal(lanes, &unexpected.sources, query.words.source::<K, F>()),
-            Open::Both => u64::MAX,
+        match query.wild {
+            WildFields::None => K::equal(lanes, &unexpected.keys, query.terms.both::<K, F>()),
+            WildFields::Source => K::equal(lanes, &unexpected.tags, query.terms.tag::<K, F>()),
+            WildFields::Tag => K::equal(lanes, &unexpected.sources, query.terms.source::<K, F>()),
+            WildFields::Both => u64::MAX,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Keys of 32 bits with separate bits for source and tag.
 
-use super::super::vector::spread;
+use super::super::vector::hash_context;
 use crate::blocks::Keys;
 use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
@@ -31,7 +31,7 @@ pub(crate) struct Masked {
 
 /// Splits a word into pieces of the window's width and combines them with `join`.
 #[cold]
-fn pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
+fn fold_pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
     let mut folded = 0;
     while word != 0 && window.bits != 0 {
         folded = join(folded, word & window.mask);
@@ -48,13 +48,13 @@ impl Window {
     /// Folds a word into the window. Most words fit and are unchanged.
     #[inline]
     fn fold(self, word: u64) -> u64 {
-        if word & !self.mask == 0 { word } else { pieces(word, self, |folded, piece| folded ^ piece) }
+        if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
     /// Compared bits of a folded tag under an ignore mask. A bit is compared if all bits folded into it are.
     #[inline]
-    fn counting(self, ignore: u64) -> u64 {
-        self.mask & !pieces(ignore, self, |folded, piece| folded | piece)
+    fn compared_bits(self, ignore: u64) -> u64 {
+        self.mask & !fold_pieces(ignore, self, |folded, piece| folded | piece)
     }
 }
 
@@ -75,13 +75,13 @@ impl Windows {
 pub(crate) struct Receives {
     keys: [u32; LANES],
     /// Receives with a wildcard. Bits of free slots are undefined.
-    open: u64,
+    wildcards: u64,
     masks: [u32; LANES],
 }
 
 impl Default for Receives {
     fn default() -> Self {
-        Receives { keys: [0; LANES], open: 0, masks: [0; LANES] }
+        Receives { keys: [0; LANES], wildcards: 0, masks: [0; LANES] }
     }
 }
 
@@ -91,7 +91,7 @@ impl Keys<Receive, Windows> for Receives {
         let Masked { key, mask } = windows.query(&receive.selector);
         self.keys[lane] = key;
         self.masks[lane] = mask;
-        self.open = self.open & !(1 << lane) | u64::from(mask != u32::MAX) << lane;
+        self.wildcards = self.wildcards & !(1 << lane) | u64::from(mask != u32::MAX) << lane;
     }
 }
 
@@ -120,7 +120,7 @@ impl Scheme for Windows {
     #[inline]
     fn key(&self, envelope: &Envelope) -> u32 {
         let (source, tag) = (self.rank.fold(envelope.source.0.into()), self.tag.fold(envelope.tag.0));
-        self.join(source, tag) ^ spread(envelope.context)
+        self.join(source, tag) ^ hash_context(envelope.context)
     }
 
     #[inline]
@@ -131,18 +131,18 @@ impl Scheme for Windows {
         };
         let (tag, tag_mask) = match selector.tag() {
             Wild::Is(tag) => (self.tag.fold(tag.0), self.tag.mask),
-            Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.counting(mask.ignore)),
+            Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.compared_bits(mask.ignore)),
             Wild::Any => (0, 0),
         };
         // Bits outside both windows are equal in all keys of a context.
         let uncovered = !self.join(self.rank.mask, self.tag.mask);
         let mask = self.join(source_mask, tag_mask) | uncovered;
-        Masked { key: self.join(source, tag) ^ spread(selector.context()), mask }
+        Masked { key: self.join(source, tag) ^ hash_context(selector.context()), mask }
     }
 
     #[inline(always)]
     fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &key: &u32) -> u64 {
-        if posted.open == 0 {
+        if posted.wildcards == 0 {
             return lanes.equal_32(&posted.keys, key);
         }
         lanes.equal_32_under_each(&posted.keys, &posted.masks, key)
@@ -169,9 +169,9 @@ mod tests {
     }
 
     #[test]
-    fn folded_bit_needs_all_its_bits() {
+    fn folded_bit_is_compared_if_all_are() {
         let byte = Window::new(8);
-        assert_eq!([0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.counting(ignore)), [0xFF, 0, 0x0F, 0x7F]);
-        assert_eq!(Window::new(0).counting(0xFF), 0);
+        assert_eq!([0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.compared_bits(ignore)), [0xFF, 0, 0x0F, 0x7F]);
+        assert_eq!(Window::new(0).compared_bits(0xFF), 0);
     }
 }
