@@ -44,22 +44,22 @@ impl<T: Tally> Optimistic<T> {
 
     /// Takes a receive for a message.
     pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: Place) -> RecvId {
-        self.tell_arrival(envelope);
-        self.tally.matched(&self.receives, at);
+        self.count_arrival(envelope);
+        self.tally.count_match(&self.receives, at);
         let id = self.receive(at).id;
         self.take_posted(at);
         id
     }
 
     /// Queues a message without a match.
-    pub(in crate::engines) fn keep_unexpected(&mut self, message: Message) -> Result<(), Refused> {
-        self.tell_arrival(&message.envelope);
-        self.keep(message, Hashes::of(&message.envelope))
+    pub(in crate::engines) fn insert_unexpected(&mut self, message: Message) -> Result<(), Refused> {
+        self.count_arrival(&message.envelope);
+        self.insert_message(message, Hashes::of(&message.envelope))
     }
 
-    fn tell_arrival(&mut self, envelope: &Envelope) {
+    fn count_arrival(&mut self, envelope: &Envelope) {
         if let Some(communicator) = self.communicators.find(envelope.context) {
-            self.tally.arrives(&communicator.posted, &self.receives, Hashes::of(envelope));
+            self.tally.count_arrival(&communicator.posted, &self.receives, Hashes::of(envelope));
         }
     }
 

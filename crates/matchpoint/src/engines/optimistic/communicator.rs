@@ -13,13 +13,13 @@ use crate::hints::Hints;
 
 /// An unexpected message and its hash values.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting {
+pub(super) struct UnexpectedEntry {
     pub(super) message: Message,
     pub(super) hashes: Hashes,
 }
 
 /// Messages of all communicators, with links for four indexes.
-pub(super) type Messages = Slab<Aged<Waiting>, 4>;
+pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
 /// Indexes of receives, by class.
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl PostedIndexes {
     }
 
     /// Frees the indexes of classes that `hints` exclude.
-    pub(super) fn steer(&mut self, hints: Hints) {
+    pub(super) fn remove_excluded(&mut self, hints: Hints) {
         for class in CLASSES.into_iter().filter(|class| !class.is_admitted(hints)) {
             *self.of_mut(class) = Index::default();
         }
@@ -152,7 +152,7 @@ impl UnexpectedIndexes {
         self.unlink(messages, at);
         let hashes = Hashes::of(&named);
         let waiting = &mut messages.get_mut(at).value;
-        *waiting = Waiting { message: Message::new(waiting.message.id, named), hashes };
+        *waiting = UnexpectedEntry { message: Message::new(waiting.message.id, named), hashes };
         self.no_wildcard.insert(messages, at, Class::NoWildcard.key(hashes));
         self.any_source.insert(messages, at, Class::AnySource.key(hashes));
         self.any_tag.insert(messages, at, Class::AnyTag.key(hashes));
@@ -164,7 +164,7 @@ impl UnexpectedIndexes {
     pub(super) fn find(&self, messages: &Messages, selector: &Selector, examined: &mut u64) -> Option<Place> {
         let class = Class::of(selector);
         let key = class.key_of(selector);
-        let matches = |_, waiting: &Waiting| selector.matches(&waiting.message.envelope);
+        let matches = |_, waiting: &UnexpectedEntry| selector.matches(&waiting.message.envelope);
         match class {
             Class::NoWildcard => self.no_wildcard.bin(key).search(messages, u64::MAX, examined, matches),
             Class::AnySource => self.any_source.bin(key).search(messages, u64::MAX, examined, matches),

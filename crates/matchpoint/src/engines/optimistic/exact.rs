@@ -6,7 +6,7 @@
 use super::class::Class;
 use super::communicator::Communicator;
 use super::descriptors::Descriptor;
-use super::index::number;
+use super::index::bin_of_key;
 use super::{Optimistic, Tally};
 use crate::linked::{SharedSlab, RemovedEntries};
 use crate::engine::{Queue, RecvId, Refused};
@@ -14,12 +14,12 @@ use crate::envelope::{ContextId, Envelope};
 use crate::hashes::Hashes;
 
 /// See the [module](self).
-pub(in crate::engines) struct Exact<'a> {
+pub(in crate::engines) struct ExactReceives<'a> {
     receives: SharedSlab<'a, Descriptor>,
     bins: usize,
 }
 
-impl Exact<'_> {
+impl ExactReceives<'_> {
     /// Number of bins.
     pub(in crate::engines) fn bins(&self) -> usize {
         self.bins
@@ -27,7 +27,7 @@ impl Exact<'_> {
 
     #[inline]
     pub(in crate::engines) fn bin(&self, envelope: &Envelope) -> usize {
-        number(Hashes::of(envelope).source_and_tag(), self.bins)
+        bin_of_key(Hashes::of(envelope).source_and_tag(), self.bins)
     }
 
     /// Takes the oldest match of a message from its bin.
@@ -70,12 +70,12 @@ impl<T: Tally> Optimistic<T> {
     }
 
     /// The receives of a communicator, if [all are exact](Optimistic::is_exact).
-    pub(in crate::engines) fn share(&mut self, context: ContextId) -> Option<Exact<'_>> {
+    pub(in crate::engines) fn share(&mut self, context: ContextId) -> Option<ExactReceives<'_>> {
         let is_exact = self.is_exact(context);
         let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;
         let index = posted.of_mut(Class::NoWildcard);
         let bins = index.len();
-        Some(Exact { receives: self.receives.share(index.bins_mut()), bins })
+        Some(ExactReceives { receives: self.receives.share(index.bins_mut()), bins })
     }
 
     /// Applies the removals of one thread.
@@ -83,7 +83,7 @@ impl<T: Tally> Optimistic<T> {
         self.receives.reclaim(taken);
         self.tally.examined(Queue::Posted, taken.examined);
         if let Some(communicator) = self.communicators.find(context) {
-            communicator.posted.of_mut(Class::NoWildcard).emptied(taken.emptied);
+            communicator.posted.of_mut(Class::NoWildcard).subtract_emptied(taken.emptied);
         }
     }
 
@@ -91,7 +91,7 @@ impl<T: Tally> Optimistic<T> {
     ///
     /// # Errors
     /// [`Refused::Hint`] or [`Refused::Memory`].
-    pub(in crate::engines) fn expect_unexpected(
+    pub(in crate::engines) fn reserve_unexpected(
         &mut self,
         context: ContextId,
         messages: usize,

@@ -15,7 +15,7 @@ pub(super) struct Index<const W: usize = 0> {
 
 /// The bin of a key.
 #[inline]
-pub(super) fn number(key: u32, bins: usize) -> usize {
+pub(super) fn bin_of_key(key: u32, bins: usize) -> usize {
     ((u64::from(key) * bins as u64) >> hashes::BITS) as usize
 }
 
@@ -52,7 +52,7 @@ impl<const W: usize> Index<W> {
     /// The bin of a key. Scaled instead of masked: the paper allows any number of bins.
     #[inline]
     pub(super) fn number(&self, key: u32) -> usize {
-        number(key, self.bins.len())
+        bin_of_key(key, self.bins.len())
     }
 
     /// Entries in the bin of a key, oldest first.
@@ -127,13 +127,13 @@ impl<const W: usize> Index<W> {
         self.occupied = 0;
     }
 
-    /// The bins, for callers that report emptied bins to [`emptied`](Self::emptied).
+    /// The bins, for callers that report emptied bins to [`subtract_emptied`](Self::emptied).
     pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }
 
     /// Subtracts bins that became empty.
-    pub(super) fn emptied(&mut self, bins: u32) {
+    pub(super) fn subtract_emptied(&mut self, bins: u32) {
         self.occupied -= bins;
     }
 

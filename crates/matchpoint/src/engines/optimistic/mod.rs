@@ -44,9 +44,9 @@ mod statistics;
 mod stream;
 
 use self::class::{CLASSES, Class};
-use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
+use self::communicator::{Communicator, Messages, UnexpectedIndexes, UnexpectedEntry};
 use self::descriptors::{Descriptor, Descriptors};
-pub(super) use self::exact::Exact;
+pub(super) use self::exact::ExactReceives;
 pub(super) use self::statistics::{Counts, Tally};
 pub(super) use self::stream::Stream;
 use super::software::{self, Tables};
@@ -148,40 +148,40 @@ impl<T: Tally> Optimistic<T> {
     fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
         let receives = &mut self.receives;
-        self.tally.arrives(&communicator.posted, receives, hashes);
+        self.tally.count_arrival(&communicator.posted, receives, hashes);
         let mut examined = 0;
         let found = communicator.posted.find(receives, envelope, hashes, &mut examined, |_| true);
         self.tally.examined(Queue::Posted, examined);
         let (class, at) = found?;
-        self.tally.matched(receives, at);
+        self.tally.count_match(receives, at);
         communicator.posted.of_mut(class).unlink(receives, at, class.key(hashes));
         Some(receives.remove(at).value.receive.id)
     }
 
     /// Queues a message without a match.
     #[inline]
-    fn keep(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
+    fn insert_message(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
         let context = message.envelope.context;
         self.hints.admit_unexpected(context)?;
         let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
         indexes.prepare(self.hints.get(context), self.bins)?;
-        let at = self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.label })?;
+        let at = self.messages.insert(Aged { value: UnexpectedEntry { message, hashes }, age: self.label })?;
         self.label += 1;
         indexes.push(&mut self.messages, at, hashes);
         Ok(())
     }
 
     /// Ages and positions of the messages of a context.
-    fn waiting_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
-        let here = move |waiting: &Waiting| waiting.message.envelope.context == context;
+    fn messages_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
+        let here = move |waiting: &UnexpectedEntry| waiting.message.envelope.context == context;
         messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
     }
 
     /// Rebuilds the indexes of the messages of `context` for `hints`.
-    fn refile(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+    fn rebuild_indexes(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let mut indexes = UnexpectedIndexes::default();
-        let mut oldest = EntriesByAge::of(Self::waiting_in(&self.messages, context));
-        while let Some(at) = oldest.next(Self::waiting_in(&self.messages, context)) {
+        let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));
+        while let Some(at) = oldest.next(Self::messages_in(&self.messages, context)) {
             // Fails for the first message or never, so no message is in some indexes only.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
@@ -190,7 +190,7 @@ impl<T: Tally> Optimistic<T> {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes() + indexes.bytes());
         if let Some(communicator) = self.communicators.find(context) {
             communicator.unexpected = indexes;
-            communicator.posted.steer(hints);
+            communicator.posted.remove_excluded(hints);
         }
         Ok(())
     }
@@ -288,12 +288,12 @@ impl<T: Tally> Engine for Optimistic<T> {
         let Communicator { posted, runs, .. } = communicator;
         let class = Class::of(selector);
         let index = posted.prepare(class, self.bins)?;
-        let run = runs.of_next(selector);
+        let run = runs.next_run(selector);
         let at = self.receives.insert(Aged { value: Descriptor { receive, run }, age: self.label })?;
         self.label += 1;
         let key = class.key_of(selector);
         index.push(&mut self.receives, at, key);
-        let length = runs.posted(selector, run);
+        let length = runs.count_posted(selector, run);
         self.tally.posted(posted, &self.receives, (class, key), length);
         Ok(None)
     }
@@ -304,7 +304,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         if let Some(id) = self.take_receive(&message.envelope, hashes) {
             return Ok(Some(id));
         }
-        self.keep(message, hashes)?;
+        self.insert_message(message, hashes)?;
         Ok(None)
     }
 
@@ -316,7 +316,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         if CLASSES.iter().all(|class| class.is_admitted(before) == class.is_admitted(hints)) {
             return Ok(());
         }
-        let refiled = self.refile(context, hints);
+        let refiled = self.rebuild_indexes(context, hints);
         if refiled.is_err() {
             // Needs no memory: the context already has an entry.
             self.hints.set(context, before)?;

@@ -19,13 +19,13 @@ impl Runs {
     /// The run of a receive posted next: the paper's sequence ID, incremented at each incompatible receive.
     /// Numbers are unique, which the parallel form requires.
     #[inline]
-    pub(super) fn of_next(&self, selector: &Selector) -> u64 {
+    pub(super) fn next_run(&self, selector: &Selector) -> u64 {
         if self.last.as_ref() == Some(selector) { self.run } else { self.run + 1 }
     }
 
-    /// Counts a posted receive of [its run](Runs::of_next). Returns the length of the run.
+    /// Counts a posted receive of [its run](Runs::next_run). Returns the length of the run.
     #[inline]
-    pub(super) fn posted(&mut self, selector: &Selector, run: u64) -> u32 {
+    pub(super) fn count_posted(&mut self, selector: &Selector, run: u64) -> u32 {
         self.length = if run == self.run { self.length.saturating_add(1) } else { 1 };
         self.last = Some(*selector);
         self.run = run;
@@ -41,11 +41,11 @@ mod tests {
     #[test]
     fn different_receive_ends_run() {
         let mut runs = Runs::default();
-        let told = [(1, 1), (1, 1), (1, 2), (1, 1), (1, 1), (2, 1)].map(|(source, tag)| {
+        let counted = [(1, 1), (1, 1), (1, 2), (1, 1), (1, 1), (2, 1)].map(|(source, tag)| {
             let selector = Selector::new(ContextId(0), Wild::Is(Rank(source)), Wild::Is(Tag(tag)));
-            let run = runs.of_next(&selector);
-            (run, runs.posted(&selector, run))
+            let run = runs.next_run(&selector);
+            (run, runs.count_posted(&selector, run))
         });
-        assert_eq!(told, [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2), (4, 1)]);
+        assert_eq!(counted, [(1, 1), (1, 2), (2, 1), (3, 1), (3, 2), (4, 1)]);
     }
 }

@@ -11,16 +11,16 @@ use crate::hashes::Hashes;
 /// Counter of engine events. `()` counts nothing.
 pub(in crate::engines) trait Tally: Effort {
     /// Whether the engine must report each message.
-    const LISTENS: bool = false;
+    const COUNTS_EACH_MESSAGE: bool = false;
 
     /// A message is about to be searched for among the receives of its communicator.
-    fn arrives(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
+    fn count_arrival(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
     /// A receive was added to the index of its class, at position `length` of its run.
     fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
     /// A message is about to take a receive.
-    fn matched(&mut self, _: &Descriptors, _: Place) {}
+    fn count_match(&mut self, _: &Descriptors, _: Place) {}
 
     /// Names and values.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
@@ -66,9 +66,9 @@ impl Effort for Counts {
 }
 
 impl Tally for Counts {
-    const LISTENS: bool = true;
+    const COUNTS_EACH_MESSAGE: bool = true;
 
-    fn arrives(&mut self, indexes: &PostedIndexes, receives: &Descriptors, hashes: Hashes) {
+    fn count_arrival(&mut self, indexes: &PostedIndexes, receives: &Descriptors, hashes: Hashes) {
         self.arrivals += 1;
         for class in CLASSES {
             let index = indexes.of(class);
@@ -92,7 +92,7 @@ impl Tally for Counts {
         self.run_max = self.run_max.max(length);
     }
 
-    fn matched(&mut self, receives: &Descriptors, at: Place) {
+    fn count_match(&mut self, receives: &Descriptors, at: Place) {
         let run = |at| receives.get(at).value.run;
         let next = receives.next(at, 0);
         self.matches += 1;

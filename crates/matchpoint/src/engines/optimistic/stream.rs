@@ -4,9 +4,9 @@
 //! With many equal messages, a message costs one step in its bin. Receives removed from the front of a bin
 //! are unlinked when the stream leaves the bin.
 //!
-//! 1. Without wildcard receives, one bin is searched ([`Single`]): no labels, one hash value, and only source
+//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only source
 //!    and tag are compared.
-//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels ([`Several`]).
+//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels ([`WildcardStream`]).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
@@ -21,25 +21,25 @@ use crate::hashes::Hashes;
 /// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
     /// No receive has a wildcard.
-    Single(Single<'a, 'm>),
+    Exact(ExactStream<'a, 'm>),
     /// Some receives have wildcards, or there are no receives.
-    Several(Several<'a, 'm>),
+    Wildcard(WildcardStream<'a, 'm>),
 }
 
 /// Position of the stream in a bin.
 #[derive(Clone, Copy)]
-struct Walk {
+struct BinCursor {
     bin: usize,
     /// Receives before `at` are removed or do not match.
     at: Place,
     /// Receives removed but still linked: all before `at`, or none.
     front: FrontRemoval,
     /// A receive before `at` remains.
-    has_passed: bool,
+    has_mismatch: bool,
 }
 
-impl Walk {
-    const NOWHERE: Walk = Walk { bin: 0, at: NIL, front: FrontRemoval::EMPTY, has_passed: false };
+impl BinCursor {
+    const EMPTY: BinCursor = BinCursor { bin: 0, at: NIL, front: FrontRemoval::EMPTY, has_mismatch: false };
 
     /// Takes the receive at `at` if it matches, and advances.
     #[inline(always)]
@@ -54,9 +54,9 @@ impl Walk {
         let id = entry.value.receive.id;
         let is_found = accepts(&entry.value.receive.selector);
         if !is_found {
-            self.leave(index, receives);
-            self.has_passed = true;
-        } else if self.has_passed {
+            self.unlink_removed(index, receives);
+            self.has_mismatch = true;
+        } else if self.has_mismatch {
             index.take(receives, at, self.bin);
         } else {
             self.front.take(receives, at);
@@ -67,7 +67,7 @@ impl Walk {
 
     /// Unlinks removed receives.
     #[inline(always)]
-    fn leave(&mut self, index: &mut Index, receives: &mut Descriptors) {
+    fn unlink_removed(&mut self, index: &mut Index, receives: &mut Descriptors) {
         if !self.front.is_empty() {
             index.unlink_front(receives, self.bin, std::mem::take(&mut self.front), self.at);
         }
@@ -75,30 +75,30 @@ impl Walk {
 
     /// Starts at the oldest receive of a bin.
     #[inline(always)]
-    fn enter(&mut self, index: &Index, bin: usize) {
-        *self = Walk { bin, at: index.head(bin), ..Walk::NOWHERE };
+    fn start(&mut self, index: &Index, bin: usize) {
+        *self = BinCursor { bin, at: index.head(bin), ..BinCursor::EMPTY };
     }
 }
 
 /// Stream without wildcard receives.
-pub(in crate::engines) struct Single<'a, 'm> {
+pub(in crate::engines) struct ExactStream<'a, 'm> {
     index: &'a mut Index,
     receives: &'a mut Descriptors,
     /// Envelope of the last message.
     envelope: &'m Envelope,
-    walk: Walk,
+    cursor: BinCursor,
 }
 
-impl<'m> Single<'_, 'm> {
+impl<'m> ExactStream<'_, 'm> {
     /// Takes the oldest match.
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if envelope.source != self.envelope.source || envelope.tag != self.envelope.tag {
-            self.look_for(envelope);
+            self.set_envelope(envelope);
         }
-        while self.walk.at != NIL {
+        while self.cursor.at != NIL {
             let accepts = |selector: &Selector| selector.matches_exact(envelope);
-            let found = self.walk.step(self.index, self.receives, accepts);
+            let found = self.cursor.step(self.index, self.receives, accepts);
             if found.is_some() {
                 return found;
             }
@@ -107,57 +107,57 @@ impl<'m> Single<'_, 'm> {
     }
 
     #[inline(always)]
-    fn look_for(&mut self, envelope: &'m Envelope) {
+    fn set_envelope(&mut self, envelope: &'m Envelope) {
         self.envelope = envelope;
-        self.walk.leave(self.index, self.receives);
+        self.cursor.unlink_removed(self.index, self.receives);
         let bin = self.index.number(Hashes::of(envelope).source_and_tag());
-        self.walk.enter(self.index, bin);
+        self.cursor.start(self.index, bin);
     }
 }
 
-impl Drop for Single<'_, '_> {
+impl Drop for ExactStream<'_, '_> {
     fn drop(&mut self) {
-        self.walk.leave(self.index, self.receives);
+        self.cursor.unlink_removed(self.index, self.receives);
     }
 }
 
 /// Stream with wildcard receives.
-pub(in crate::engines) struct Several<'a, 'm> {
+pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
     /// Envelope of the last message.
     envelope: &'m Envelope,
     /// Bins of the classes with receives, in the order of `CLASSES`.
-    lanes: [Lane; CLASSES.len()],
+    cursors: [ClassCursor; CLASSES.len()],
     count: usize,
 }
 
 /// Bin of a class for the last envelope.
 #[derive(Clone, Copy)]
-struct Lane {
+struct ClassCursor {
     class: Class,
-    walk: Walk,
+    cursor: BinCursor,
     /// Label of the next receive; `u64::MAX` at the end.
     label: u64,
 }
 
-impl<'m> Several<'_, 'm> {
+impl<'m> WildcardStream<'_, 'm> {
     /// Takes the oldest match.
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if *envelope != *self.envelope {
-            self.look_for(envelope);
+            self.set_envelope(envelope);
         }
         loop {
-            let Several { posted, receives, lanes, count, .. } = self;
-            let [first, second, others @ ..] = lanes;
+            let WildcardStream { posted, receives, cursors, count, .. } = self;
+            let [first, second, others @ ..] = cursors;
             let others = &mut others[..count.saturating_sub(2)];
             // Separate branches for the first two lanes: the processor predicts the next lane, and does not
             // wait for the next receive of the other.
-            let eldest = others.iter_mut().min_by_key(|lane| lane.label);
+            let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);
             let found = match eldest {
-                Some(lane) if lane.label < end => lane.step(posted, receives, envelope)?,
+                Some(class_cursor) if class_cursor.label < end => class_cursor.step(posted, receives, envelope)?,
                 _ if second.label < first.label => second.step(posted, receives, envelope)?,
                 _ => first.step(posted, receives, envelope)?,
             };
@@ -168,27 +168,27 @@ impl<'m> Several<'_, 'm> {
     }
 
     #[inline(always)]
-    fn look_for(&mut self, envelope: &'m Envelope) {
+    fn set_envelope(&mut self, envelope: &'m Envelope) {
         self.envelope = envelope;
         let hashes = Hashes::of(envelope);
-        for lane in &mut self.lanes[..self.count] {
-            let index = self.posted.of_mut(lane.class);
-            lane.walk.leave(index, self.receives);
-            lane.walk.enter(index, index.number(lane.class.key(hashes)));
-            lane.relabel(self.receives);
+        for class_cursor in &mut self.cursors[..self.count] {
+            let index = self.posted.of_mut(class_cursor.class);
+            class_cursor.cursor.unlink_removed(index, self.receives);
+            class_cursor.cursor.start(index, index.number(class_cursor.class.key(hashes)));
+            class_cursor.update_label(self.receives);
         }
     }
 }
 
-impl Drop for Several<'_, '_> {
+impl Drop for WildcardStream<'_, '_> {
     fn drop(&mut self) {
-        for lane in &mut self.lanes[..self.count] {
-            lane.walk.leave(self.posted.of_mut(lane.class), self.receives);
+        for class_cursor in &mut self.cursors[..self.count] {
+            class_cursor.cursor.unlink_removed(self.posted.of_mut(class_cursor.class), self.receives);
         }
     }
 }
 
-impl Lane {
+impl ClassCursor {
     /// Takes the next receive if it matches, and advances. `None` at the end.
     #[inline(always)]
     fn step(
@@ -197,18 +197,18 @@ impl Lane {
         receives: &mut Descriptors,
         envelope: &Envelope,
     ) -> Option<Option<RecvId>> {
-        if self.walk.at == NIL {
+        if self.cursor.at == NIL {
             return None;
         }
         let accepts = |selector: &Selector| selector.matches(envelope);
-        let found = self.walk.step(posted.of_mut(self.class), receives, accepts);
-        self.relabel(receives);
+        let found = self.cursor.step(posted.of_mut(self.class), receives, accepts);
+        self.update_label(receives);
         Some(found)
     }
 
     #[inline(always)]
-    fn relabel(&mut self, receives: &Descriptors) {
-        let at = self.walk.at;
+    fn update_label(&mut self, receives: &Descriptors) {
+        let at = self.cursor.at;
         self.label = if at == NIL { u64::MAX } else { receives.get(at).age };
     }
 }
@@ -221,21 +221,21 @@ impl<T: Tally> Optimistic<T> {
         let receives = &mut self.receives;
         if is_exact {
             let index = posted.of_mut(Class::NoWildcard);
-            let mut stream = Single { index, receives, envelope: first, walk: Walk::NOWHERE };
-            stream.look_for(first);
-            return Some(Stream::Single(stream));
+            let mut stream = ExactStream { index, receives, envelope: first, cursor: BinCursor::EMPTY };
+            stream.set_envelope(first);
+            return Some(Stream::Exact(stream));
         }
-        let blank = Lane { class: Class::NoWildcard, walk: Walk::NOWHERE, label: u64::MAX };
-        let (mut lanes, mut count) = ([blank; CLASSES.len()], 0);
+        let blank = ClassCursor { class: Class::NoWildcard, cursor: BinCursor::EMPTY, label: u64::MAX };
+        let (mut cursors, mut count) = ([blank; CLASSES.len()], 0);
         for class in CLASSES {
             if !posted.of(class).is_empty() {
-                lanes[count].class = class;
+                cursors[count].class = class;
                 count += 1;
             }
         }
         // Without classes in use, the first lane is an empty bin.
-        let mut stream = Several { posted, receives, envelope: first, lanes, count: count.max(1) };
-        stream.look_for(first);
-        Some(Stream::Several(stream))
+        let mut stream = WildcardStream { posted, receives, envelope: first, cursors, count: count.max(1) };
+        stream.set_envelope(first);
+        Some(Stream::Wildcard(stream))
     }
 }

@@ -80,14 +80,14 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         let is_sure = self.cannot_be_refused(piece.messages);
         let in_blocks = match self.shape.by {
             By::Optimism => true,
-            By::Shares => T::LISTENS || !is_sure,
+            By::Shares => T::COUNTS_EACH_MESSAGE || !is_sure,
             By::Pace | By::Order => false,
         };
         if in_blocks && (is_sure || !piece.delivery.is_asked()) {
             // A delivery cannot be undone if an earlier message is refused.
             return self.optimistically(piece, out);
         }
-        if T::LISTENS || !is_sure {
+        if T::COUNTS_EACH_MESSAGE || !is_sure {
             return self.singly(piece, out);
         }
         self.surely(piece, out)
@@ -110,7 +110,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     /// Whether the messages can be queued: memory is reserved in each communicator, and hints allow it.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
-        let mut in_context = |context| tables.expect_unexpected(context, messages.len()).is_ok();
+        let mut in_context = |context| tables.reserve_unexpected(context, messages.len()).is_ok();
         if self.shape.by != By::Optimism {
             return in_context(messages[0].envelope.context);
         }
@@ -198,11 +198,11 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         };
         let crew = &mut several.crew;
         let ratio = match self.tables.stream(&messages[0].envelope) {
-            Some(Stream::Single(mut stream)) => {
+            Some(Stream::Exact(mut stream)) => {
                 let matched = |message: &'a Message| stream.take(&message.envelope);
                 ordered::run(crew, piece, out, (threads, balance), matched)
             }
-            Some(Stream::Several(mut stream)) => {
+            Some(Stream::Wildcard(mut stream)) => {
                 let matched = |message: &'a Message| stream.take(&message.envelope);
                 ordered::run(crew, piece, out, (threads, balance), matched)
             }
@@ -220,10 +220,10 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         out.resize(begin + messages.len(), None);
         let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
-            Some(Stream::Single(mut stream)) => {
+            Some(Stream::Exact(mut stream)) => {
                 piece.in_turn(outcomes, |message| stream.take(&message.envelope))
             }
-            Some(Stream::Several(mut stream)) => {
+            Some(Stream::Wildcard(mut stream)) => {
                 piece.in_turn(outcomes, |message| stream.take(&message.envelope))
             }
             None => {}
@@ -239,7 +239,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return;
         }
         for (&message, _) in messages.iter().zip(outcomes).filter(|(_, found)| found.is_none()) {
-            let kept = self.tables.keep_unexpected(message);
+            let kept = self.tables.insert_unexpected(message);
             debug_assert_eq!(kept, Ok(()), "room was made for it");
         }
     }

@@ -140,7 +140,7 @@ impl<T: Tally, R: Rules> Round<T, R> {
             out.push(match at {
                 Some(at) => Some(tables.take_at(&message.envelope, at)),
                 None => {
-                    tables.keep_unexpected(message)?;
+                    tables.insert_unexpected(message)?;
                     None
                 }
             });

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use crate::linked::RemovedEntries;
 use crate::engine::{Message, RecvId, Refused};
-use crate::engines::optimistic::Exact;
+use crate::engines::optimistic::ExactReceives;
 use crate::hashes;
 use crate::sync::UnsafeCell;
 
@@ -79,7 +79,7 @@ impl Plan {
     }
 
     /// Partitions messages among `threads` threads. Returns false if the partitions are uneven.
-    fn make(&mut self, exact: &Exact<'_>, messages: &[Message], threads: usize) -> bool {
+    fn make(&mut self, exact: &ExactReceives<'_>, messages: &[Message], threads: usize) -> bool {
         let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
         // Increases with the bin, so a bin is in one slice.
         let scale = ((slices as u64) << 32) / exact.bins() as u64;
@@ -176,7 +176,7 @@ impl Table {
 
 /// A partitioned batch.
 struct Shares<'a> {
-    exact: Exact<'a>,
+    exact: ExactReceives<'a>,
     piece: Piece<'a>,
     table: &'a Table,
     /// Result vector of the engine's caller.
@@ -190,7 +190,7 @@ unsafe impl Sync for Shares<'_> {}
 /// number of unmatched messages, or `None` if the partitions are uneven.
 pub(super) fn run(
     (crew, table): (&mut Crew, &mut Table),
-    exact: Exact<'_>,
+    exact: ExactReceives<'_>,
     piece: Piece<'_>,
     out: &mut Outcomes,
     threads: usize,

@@ -23,14 +23,14 @@ impl Contexts {
 
     /// The number of a context, assigned on first use.
     #[inline]
-    pub fn number_or_give(&mut self, context: ContextId) -> Result<u64, Refused> {
+    pub fn find_or_assign(&mut self, context: ContextId) -> Result<u64, Refused> {
         let number = *self.numbers.find_or_open(context, || self.next)?;
         self.next = self.next.max(number + 1);
         Ok(number)
     }
 
     /// Removes a context and returns its number.
-    pub fn forget(&mut self, context: ContextId) -> Option<u64> {
+    pub fn remove(&mut self, context: ContextId) -> Option<u64> {
         self.numbers.close(context)
     }
 
@@ -52,12 +52,12 @@ mod tests {
     fn numbers_follow_first_use_once() {
         let mut contexts = Contexts::default();
         for (context, number) in [(70, 0), (3, 1), (70, 0), (9, 2)] {
-            assert_eq!(contexts.number_or_give(ContextId(context)), Ok(number));
+            assert_eq!(contexts.find_or_assign(ContextId(context)), Ok(number));
         }
         assert_eq!(contexts.number(ContextId(5)), None);
-        assert_eq!(contexts.forget(ContextId(3)), Some(1));
+        assert_eq!(contexts.remove(ContextId(3)), Some(1));
         assert_eq!(contexts.number(ContextId(3)), None);
-        assert_eq!(contexts.number_or_give(ContextId(3)), Ok(3));
+        assert_eq!(contexts.find_or_assign(ContextId(3)), Ok(3));
         assert_eq!(contexts.number(ContextId(9)), Some(2));
     }
 }

@@ -10,29 +10,29 @@ use crate::envelope::Rank;
 const ADDRESSES: u32 = 1 << 16;
 
 /// Maps an effort counter to a log.
-pub trait Observed: Effort {
+pub trait HasLog: Effort {
     /// Type of the log.
     type Log: Log;
 }
 
-impl Observed for () {
+impl HasLog for () {
     type Log = ();
 }
 
-impl Observed for Attempts {
+impl HasLog for Attempts {
     type Log = Counts;
 }
 
 /// Counter of engine events. `()` counts nothing.
 pub trait Log: Default + Send + 'static {
     /// The table of partners was searched.
-    fn looked_up(&mut self) {}
+    fn count_lookup(&mut self) {}
 
     /// An extraction added `partners` partners.
-    fn extracted(&mut self, _partners: usize) {}
+    fn count_extraction(&mut self, _partners: usize) {}
 
     /// An entry of this source was queued.
-    fn queued(&mut self, _: Rank) {}
+    fn count_queued(&mut self, _: Rank) {}
 
     /// Names with units, and values. `peers_bytes` is the memory for sources, `communicators` the number of
     /// open communicators.
@@ -48,22 +48,22 @@ impl Log for () {}
 pub struct Counts {
     lookups: u64,
     extractions: u64,
-    fruitless: u64,
+    without_partner: u64,
     /// Highest rank with a queued entry, plus 1.
     processes: u64,
 }
 
 impl Log for Counts {
-    fn looked_up(&mut self) {
+    fn count_lookup(&mut self) {
         self.lookups += 1;
     }
 
-    fn extracted(&mut self, partners: usize) {
+    fn count_extraction(&mut self, partners: usize) {
         self.extractions += 1;
-        self.fruitless += u64::from(partners == 0);
+        self.without_partner += u64::from(partners == 0);
     }
 
-    fn queued(&mut self, source: Rank) {
+    fn count_queued(&mut self, source: Rank) {
         if source.0 < ADDRESSES {
             self.processes = self.processes.max(u64::from(source.0) + 1);
         }
@@ -75,7 +75,7 @@ impl Log for Counts {
         vec![
             ("hash_lookups", self.lookups as f64),
             ("extractions", self.extractions as f64),
-            ("extractions_without_partner", self.fruitless as f64),
+            ("extractions_without_partner", self.without_partner as f64),
             ("rank_array_bytes", rank_array_bytes),
             ("partners_bytes_per_rank_array_bytes", memory),
         ]

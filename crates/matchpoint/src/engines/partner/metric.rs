@@ -14,7 +14,7 @@ pub(super) enum Metric {
 
 /// Population of the metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Over {
+pub(super) enum MetricScope {
     /// All processes of all communicators seen, with zeros for those without entries (Algorithm 1).
     Processes,
     /// Sources with entries.
@@ -22,10 +22,10 @@ pub(super) enum Over {
 }
 
 impl Metric {
-    /// Edge point of sorted `counts` and `silent` zeros. Quartiles interpolate linearly, the default of R and
+    /// Edge point of sorted `counts` and of `zeros` zeros. Quartiles interpolate linearly, the default of R and
     /// NumPy. O(1), or O(counts) for the average.
-    pub fn edge_point(self, counts: &[u64], silent: u64) -> f64 {
-        let of = Population { counts, silent };
+    pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
+        let of = Population { counts, zeros };
         match self {
             Metric::Average => of.average(),
             Metric::Median => of.quantile(0.5),
@@ -39,12 +39,12 @@ impl Metric {
 
 struct Population<'a> {
     counts: &'a [u64],
-    silent: u64,
+    zeros: u64,
 }
 
 impl Population<'_> {
     fn len(&self) -> u64 {
-        self.silent + self.counts.len() as u64
+        self.zeros + self.counts.len() as u64
     }
 
     fn average(&self) -> f64 {
@@ -54,7 +54,7 @@ impl Population<'_> {
 
     fn nth(&self, at: u64) -> f64 {
         let last = self.counts.len().saturating_sub(1);
-        let count = at.checked_sub(self.silent).map(|at| (at as usize).min(last));
+        let count = at.checked_sub(self.zeros).map(|at| (at as usize).min(last));
         count.and_then(|at| self.counts.get(at)).map_or(0.0, |&count| count as f64)
     }
 
@@ -73,7 +73,7 @@ mod tests {
     const FENCE: fn(f64) -> Metric = |slope| Metric::UpperFence { slope };
 
     #[test]
-    fn edge_points_of_a_known_sample() {
+    fn edge_points_of_sample_are_exact() {
         // 1 2 4 7 11: quartiles 2 and 7.
         let counts = [1, 2, 4, 7, 11];
         for (metric, expected) in [
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_sources_are_zeros() {
+    fn sources_without_entries_are_zeros() {
         // 0 0 0 4 8 12: average 4, median 2, quartiles 0 and 7.
         for (metric, expected) in [(Metric::Average, 4.0), (Metric::Median, 2.0), (FENCE(0.0), 7.0)] {
             assert_eq!(metric.edge_point(&[4, 8, 12], 3), expected, "{metric:?}");

@@ -43,11 +43,11 @@ pub mod profile;
 mod queue;
 
 use contexts::Contexts;
-use extraction::{Rule, Scratch};
-use log::{Log, Observed};
+use extraction::{SelectionRule, Buffers};
+use log::{Log, HasLog};
 pub(super) use parameters::SPEC;
 use partners::Partners;
-use queue::{Found, Queued, Split, Spot};
+use queue::{Found, QueueEntry, SplitQueue, EntryPosition};
 
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
@@ -56,24 +56,24 @@ use crate::hints::HintTable;
 use crate::maintenance::{self, Queues};
 
 /// See the [module](self).
-pub struct Partner<E: Observed = ()> {
-    posted: Split<Receive>,
-    unexpected: Split<Message>,
+pub struct Partner<E: HasLog = ()> {
+    posted: SplitQueue<Receive>,
+    unexpected: SplitQueue<Message>,
     contexts: Contexts,
     /// Age of the next entry of either queue.
     clock: u64,
-    rule: Rule,
+    rule: SelectionRule,
     /// The paper's t; `None` without extraction.
     threshold: Option<usize>,
-    scratch: Scratch,
+    buffers: Buffers,
     hints: HintTable,
     log: E::Log,
     effort: E,
 }
 
 /// Parameters of a new engine.
-struct Plan {
-    rule: Rule,
+struct Configuration {
+    rule: SelectionRule,
     /// The paper's t; `None` without extraction.
     threshold: Option<usize>,
     posted: Partners,
@@ -89,20 +89,20 @@ fn look_up(
     context: ContextId,
     source: Rank,
 ) -> Option<u32> {
-    log.looked_up();
+    log.count_lookup();
     partners.find(contexts.number(context)?, source)
 }
 
-impl<E: Observed> Partner<E> {
-    fn new(plan: Plan) -> Self {
+impl<E: HasLog> Partner<E> {
+    fn new(configuration: Configuration) -> Self {
         Partner {
-            posted: Split::new(plan.posted),
-            unexpected: Split::new(plan.unexpected),
+            posted: SplitQueue::new(configuration.posted),
+            unexpected: SplitQueue::new(configuration.unexpected),
             contexts: Contexts::default(),
             clock: 0,
-            rule: plan.rule,
-            threshold: plan.threshold,
-            scratch: Scratch::default(),
+            rule: configuration.rule,
+            threshold: configuration.threshold,
+            buffers: Buffers::default(),
             hints: HintTable::default(),
             log: Default::default(),
             effort: E::default(),
@@ -161,94 +161,94 @@ impl<E: Observed> Partner<E> {
     }
 
     fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
-        let number = self.contexts.number_or_give(receive.selector.context())?;
+        let number = self.contexts.find_or_assign(receive.selector.context())?;
         let age = self.clock;
         let Some(source) = receive.source() else {
             self.posted.push_from_any(receive, age)?;
             self.clock += 1;
             return Ok(());
         };
-        self.log.queued(source);
-        let partner = partner_of_new(&self.posted, &mut self.log, number, source);
+        self.log.count_queued(source);
+        let partner = find_partner_of_new(&self.posted, &mut self.log, number, source);
         self.posted.push(receive, age, partner)?;
         self.clock += 1;
-        if partner.is_none() && self.is_time(&self.posted) {
-            let Partner { posted, contexts, rule, scratch, .. } = self;
-            let partners = scratch.extract(posted, contexts, rule, self.clock);
-            self.log.extracted(partners);
+        if partner.is_none() && self.needs_extraction(&self.posted) {
+            let Partner { posted, contexts, rule, buffers, .. } = self;
+            let partners = buffers.extract(posted, contexts, rule, self.clock);
+            self.log.count_extraction(partners);
         }
         Ok(())
     }
 
     fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
-        let number = self.contexts.number_or_give(message.envelope.context)?;
+        let number = self.contexts.find_or_assign(message.envelope.context)?;
         let partner = message.source().and_then(|source| {
-            self.log.queued(source);
-            partner_of_new(&self.unexpected, &mut self.log, number, source)
+            self.log.count_queued(source);
+            find_partner_of_new(&self.unexpected, &mut self.log, number, source)
         });
         self.unexpected.push(message, self.clock, partner)?;
         self.clock += 1;
-        if partner.is_none() && self.is_time(&self.unexpected) {
-            let Partner { unexpected, contexts, rule, scratch, .. } = self;
-            let partners = scratch.extract(unexpected, contexts, rule, self.clock);
-            self.log.extracted(partners);
+        if partner.is_none() && self.needs_extraction(&self.unexpected) {
+            let Partner { unexpected, contexts, rule, buffers, .. } = self;
+            let partners = buffers.extract(unexpected, contexts, rule, self.clock);
+            self.log.count_extraction(partners);
         }
         Ok(())
     }
 
     /// Whether to extract partners after a push to the shared queue (Algorithm 3, line 30).
     #[inline]
-    fn is_time<T: Queued>(&self, queue: &Split<T>) -> bool {
-        self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold) && queue.patience == 0
+    fn needs_extraction<T: QueueEntry>(&self, queue: &SplitQueue<T>) -> bool {
+        self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold) && queue.extraction_delay == 0
     }
 
     fn peers_bytes(&self) -> u64 {
         let partners = self.posted.partners.bytes() + self.unexpected.partners.bytes();
-        partners + self.contexts.bytes() + self.scratch.bytes()
+        partners + self.contexts.bytes() + self.buffers.bytes()
     }
 }
 
 /// The partner of a new entry. Skips the lookup without partners.
 #[inline]
-fn partner_of_new<T: Queued>(queue: &Split<T>, log: &mut impl Log, number: u64, source: Rank) -> Option<u32> {
+fn find_partner_of_new<T: QueueEntry>(queue: &SplitQueue<T>, log: &mut impl Log, number: u64, source: Rank) -> Option<u32> {
     if queue.partners.is_empty() {
         return None;
     }
-    log.looked_up();
+    log.count_lookup();
     queue.partners.find(number, source)
 }
 
-impl<E: Observed> Queues for Partner<E> {
-    type Posted = Spot;
-    type Unexpected = Spot;
+impl<E: HasLog> Queues for Partner<E> {
+    type Posted = EntryPosition;
+    type Unexpected = EntryPosition;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Spot)> {
-        self.posted.spots()
+    fn posted(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
+        self.posted.positions()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Spot)> {
-        self.unexpected.spots()
+    fn unexpected(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
+        self.unexpected.positions()
     }
 
-    fn receive(&self, at: Spot) -> Receive {
-        self.posted.at_spot(at)
+    fn receive(&self, at: EntryPosition) -> Receive {
+        self.posted.entry_at(at)
     }
 
-    fn message(&self, at: Spot) -> Message {
-        self.unexpected.at_spot(at)
+    fn message(&self, at: EntryPosition) -> Message {
+        self.unexpected.entry_at(at)
     }
 
-    fn take_posted(&mut self, at: Spot) {
+    fn take_posted(&mut self, at: EntryPosition) {
         let number = self.contexts.number(self.receive(at).context());
-        self.posted.take_spot(at, number);
+        self.posted.take_at(at, number);
     }
 
-    fn take_unexpected(&mut self, at: Spot) {
+    fn take_unexpected(&mut self, at: EntryPosition) {
         let number = self.contexts.number(self.message(at).context());
-        self.unexpected.take_spot(at, number);
+        self.unexpected.take_at(at, number);
     }
 
-    fn set_envelope(&mut self, at: Spot, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: EntryPosition, named: Envelope) -> Result<(), Refused> {
         let message = Message { envelope: named, ..self.message(at) };
         let number = self.contexts.number(named.context);
         self.unexpected.set_envelope(at, number, message)
@@ -259,17 +259,17 @@ impl<E: Observed> Queues for Partner<E> {
     }
 }
 
-impl<E: Observed> Engine for Partner<E> {
+impl<E: HasLog> Engine for Partner<E> {
     maintenance::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
     maintenance::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         maintenance::close(self, context, drained);
-        let number = self.contexts.forget(context);
+        let number = self.contexts.remove(context);
         // Partners of a profile stay: they need no more memory.
         if let (Some(number), Some(_)) = (number, self.threshold) {
-            self.posted.forget(number);
-            self.unexpected.forget(number);
+            self.posted.remove_context(number);
+            self.unexpected.remove_context(number);
         }
     }
 

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_found_and_no_other() {
+    fn perfect_hash_finds_its_keys_only() {
         let dense: Vec<u64> = (0..1000).collect();
         let sparse: Vec<u64> = (0..300).map(|at: u64| at * at * 7 + 5).collect();
         for keys in [&dense[..], &sparse, &[0], &[99], &[]] {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn size_follows_the_range_of_keys() {
+    fn hash_size_depends_on_key_range() {
         let far_apart: Vec<u64> = (0..10).map(|at| at * 1_000_000).collect();
         let bytes = Displacement::new(&far_apart).expect("keys of these tests are small").bytes();
         assert!((12_000..25_000).contains(&bytes), "{bytes}");

@@ -21,7 +21,7 @@
 //!   queue, is the oldest.
 //! * Entries of other sources are all in the shared queue (lines 23 to 24).
 //! * A message with unknown source is in the shared queue. When it gets its source, it moves to the position
-//!   of its age ([`Split::rename`]).
+//!   of its age ([`SplitQueue::set_envelope`]).
 //! * Tags do not select a queue, so any-tag receives need no more searches.
 //! * An any-source receive compares the ages of the first match in each queue.
 
@@ -33,13 +33,13 @@ use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
 
 /// An entry.
-pub(super) trait Queued: Copy {
+pub(super) trait QueueEntry: Copy {
     fn context(&self) -> ContextId;
     /// The source, if known.
     fn source(&self) -> Option<Rank>;
 }
 
-impl Queued for Receive {
+impl QueueEntry for Receive {
     fn context(&self) -> ContextId {
         self.selector.context()
     }
@@ -52,7 +52,7 @@ impl Queued for Receive {
     }
 }
 
-impl Queued for Message {
+impl QueueEntry for Message {
     fn context(&self) -> ContextId {
         self.envelope.context
     }
@@ -64,7 +64,7 @@ impl Queued for Message {
 
 /// Position of a search result.
 #[derive(Clone, Copy)]
-pub(super) enum At {
+pub(super) enum SearchPosition {
     /// Index in the shared queue.
     Shared(usize),
     /// In the queue of a partner.
@@ -76,20 +76,20 @@ pub(super) enum At {
 /// Search result.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
-    pub at: At,
+    pub at: SearchPosition,
     pub age: u64,
 }
 
 /// Position of an entry, valid while others are added and removed.
 #[derive(Clone, Copy)]
-pub(crate) enum Spot {
+pub(crate) enum EntryPosition {
     /// Age in the shared queue, and an upper bound of its index.
     Shared { age: u64, before: usize },
     Slab(Place),
 }
 
 /// See the [module](self).
-pub(super) struct Split<T> {
+pub(super) struct SplitQueue<T> {
     /// The paper's npqs, one after the other.
     shared: VecDeque<Aged<T>>,
     /// Entries of all other queues.
@@ -104,15 +104,15 @@ pub(super) struct Split<T> {
     /// Levels so far, the base level included: the paper's L. 64 bits, because it never decreases.
     pub levels: u64,
     /// Entries until the next extraction, after one without partners.
-    pub patience: usize,
+    pub extraction_delay: usize,
 }
 
-impl<T: Queued> Split<T> {
+impl<T: QueueEntry> SplitQueue<T> {
     /// An empty queue. Given partners are partners from the start.
     pub fn new(partners: Partners) -> Self {
         let base_until = if partners.is_empty() { u64::MAX } else { 0 };
         let (shared, slab, from_any) = Default::default();
-        Split { shared, slab, from_any, partners, older: 0, base_until, levels: 1, patience: 0 }
+        SplitQueue { shared, slab, from_any, partners, older: 0, base_until, levels: 1, extraction_delay: 0 }
     }
 
     #[inline]
@@ -126,7 +126,7 @@ impl<T: Queued> Split<T> {
 
     /// Searches the shared queue from index `at`, among entries older than `until`.
     #[inline]
-    fn walk_shared(
+    fn search_shared(
         &self,
         at: &mut usize,
         until: u64,
@@ -139,7 +139,7 @@ impl<T: Queued> Split<T> {
             }
             *examined += 1;
             if matches(&entry.value) {
-                return Some(Found { at: At::Shared(*at), age: entry.age });
+                return Some(Found { at: SearchPosition::Shared(*at), age: entry.age });
             }
             *at += 1;
         }
@@ -156,21 +156,21 @@ impl<T: Queued> Split<T> {
         matches: impl Fn(&T) -> bool,
     ) -> Option<Found> {
         let mut at = 0;
-        let base = self.walk_shared(&mut at, self.base_until, examined, &matches);
+        let base = self.search_shared(&mut at, self.base_until, examined, &matches);
         if base.is_some() {
             return base;
         }
         let partner = if self.partners.is_empty() { None } else { look_up(&self.partners) };
         let Some(number) = partner else {
-            return self.walk_shared(&mut at, u64::MAX, examined, &matches);
+            return self.search_shared(&mut at, u64::MAX, examined, &matches);
         };
         let &Partner { since, queue, .. } = self.partners.get(number);
-        let before = self.walk_shared(&mut at, since, examined, &matches);
-        before.or_else(|| self.walk_partner(number, queue, u64::MAX, examined, &matches))
+        let before = self.search_shared(&mut at, since, examined, &matches);
+        before.or_else(|| self.search_partner(number, queue, u64::MAX, examined, &matches))
     }
 
     #[inline]
-    fn walk_partner(
+    fn search_partner(
         &self,
         number: u32,
         queue: LinkedQueue,
@@ -179,16 +179,16 @@ impl<T: Queued> Split<T> {
         matches: impl Fn(&T) -> bool,
     ) -> Option<Found> {
         let at = queue.search(&self.slab, until, examined, |_, value| matches(value))?;
-        Some(Found { at: At::Partner(number, at), age: self.slab.get(at).age })
+        Some(Found { at: SearchPosition::Partner(number, at), age: self.slab.get(at).age })
     }
 
     /// The oldest match of any source in the context `number`. O(partners + entries examined). Each queue is
     /// searched up to the age of the oldest match so far.
     pub fn find_any(&self, number: u64, examined: &mut u64, matches: impl Fn(&T) -> bool) -> Option<Found> {
-        let mut earliest = self.walk_shared(&mut 0, u64::MAX, examined, &matches);
+        let mut earliest = self.search_shared(&mut 0, u64::MAX, examined, &matches);
         for (partner, &Partner { queue, .. }) in self.partners.of(number) {
             let until = earliest.map_or(u64::MAX, |found| found.age);
-            earliest = self.walk_partner(partner, queue, until, examined, &matches).or(earliest);
+            earliest = self.search_partner(partner, queue, until, examined, &matches).or(earliest);
         }
         earliest
     }
@@ -202,7 +202,7 @@ impl<T: Queued> Split<T> {
         matches: impl Fn(&T) -> bool,
     ) -> Option<Found> {
         let at = self.from_any.search(&self.slab, until, examined, |_, value| matches(value))?;
-        Some(Found { at: At::FromAny(at), age: self.slab.get(at).age })
+        Some(Found { at: SearchPosition::FromAny(at), age: self.slab.get(at).age })
     }
 
     /// Queues a new entry, in the queue of its partner or in the shared one.
@@ -211,7 +211,7 @@ impl<T: Queued> Split<T> {
         let Some(number) = partner else {
             self.shared.try_reserve(1).map_err(|_| Refused::Memory)?;
             self.shared.push_back(Aged { value, age });
-            self.patience = self.patience.saturating_sub(1);
+            self.extraction_delay = self.extraction_delay.saturating_sub(1);
             return Ok(());
         };
         let at = self.slab.insert(Aged { value, age })?;
@@ -226,27 +226,27 @@ impl<T: Queued> Split<T> {
         Ok(())
     }
 
-    pub fn get(&self, at: At) -> T {
+    pub fn get(&self, at: SearchPosition) -> T {
         match at {
-            At::Shared(at) => self.shared[at].value,
-            At::Partner(_, at) | At::FromAny(at) => self.slab.get(at).value,
+            SearchPosition::Shared(at) => self.shared[at].value,
+            SearchPosition::Partner(_, at) | SearchPosition::FromAny(at) => self.slab.get(at).value,
         }
     }
 
     #[inline]
-    pub fn take(&mut self, at: At) -> T {
+    pub fn take(&mut self, at: SearchPosition) -> T {
         let place = match at {
-            At::Shared(at) => {
+            SearchPosition::Shared(at) => {
                 let value = self.shared[at].value;
                 self.shared.remove(at);
                 self.older -= usize::from(at < self.older);
                 return value;
             }
-            At::Partner(number, at) => {
+            SearchPosition::Partner(number, at) => {
                 self.partners.get_mut(number).queue.unlink(&mut self.slab, at);
                 at
             }
-            At::FromAny(at) => {
+            SearchPosition::FromAny(at) => {
                 self.from_any.unlink(&mut self.slab, at);
                 at
             }
@@ -255,16 +255,16 @@ impl<T: Queued> Split<T> {
     }
 
     /// Ages and positions of all entries, those of the shared queue first.
-    pub fn spots(&self) -> impl Iterator<Item = (u64, Spot)> {
+    pub fn positions(&self) -> impl Iterator<Item = (u64, EntryPosition)> {
         let shared = self.shared.iter().enumerate();
-        let shared = shared.map(|(before, &Aged { age, .. })| (age, Spot::Shared { age, before }));
-        shared.chain(self.slab.iter().map(|(at, entry)| (entry.age, Spot::Slab(at))))
+        let shared = shared.map(|(before, &Aged { age, .. })| (age, EntryPosition::Shared { age, before }));
+        shared.chain(self.slab.iter().map(|(at, entry)| (entry.age, EntryPosition::Slab(at))))
     }
 
-    pub fn at_spot(&self, spot: Spot) -> T {
-        match spot {
-            Spot::Shared { age, before } => self.shared[self.index(age, before)].value,
-            Spot::Slab(at) => self.slab.get(at).value,
+    pub fn entry_at(&self, position: EntryPosition) -> T {
+        match position {
+            EntryPosition::Shared { age, before } => self.shared[self.index(age, before)].value,
+            EntryPosition::Slab(at) => self.slab.get(at).value,
         }
     }
 
@@ -277,13 +277,13 @@ impl<T: Queued> Split<T> {
     }
 
     /// Removes an entry of the context `number`.
-    pub fn take_spot(&mut self, spot: Spot, number: Option<u64>) {
-        let at = match spot {
-            Spot::Shared { age, before } => At::Shared(self.index(age, before)),
-            Spot::Slab(at) => {
+    pub fn take_at(&mut self, position: EntryPosition, number: Option<u64>) {
+        let at = match position {
+            EntryPosition::Shared { age, before } => SearchPosition::Shared(self.index(age, before)),
+            EntryPosition::Slab(at) => {
                 let source = self.slab.get(at).value.source();
                 let partner = source.and_then(|source| self.partners.find(number?, source));
-                partner.map_or(At::FromAny(at), |partner| At::Partner(partner, at))
+                partner.map_or(SearchPosition::FromAny(at), |partner| SearchPosition::Partner(partner, at))
             }
         };
         self.take(at);
@@ -291,15 +291,15 @@ impl<T: Queued> Split<T> {
 
     /// Replaces a message with unknown source. If its source was a partner before its arrival, the message
     /// moves to that queue, in the order of ages.
-    pub fn set_envelope(&mut self, spot: Spot, number: Option<u64>, named: T) -> Result<(), Refused> {
-        let Spot::Shared { age, before } = spot else { return Ok(()) };
+    pub fn set_envelope(&mut self, position: EntryPosition, number: Option<u64>, named: T) -> Result<(), Refused> {
+        let EntryPosition::Shared { age, before } = position else { return Ok(()) };
         let index = self.index(age, before);
         let partner = named.source().and_then(|source| self.partners.find(number?, source));
         match partner.filter(|&partner| self.partners.get(partner).since <= age) {
             None => self.shared[index].value = named,
             Some(partner) => {
                 let at = self.slab.insert(Aged { value: named, age })?;
-                self.take(At::Shared(index));
+                self.take(SearchPosition::Shared(index));
                 self.partners.get_mut(partner).queue.insert(&mut self.slab, at);
             }
         }
@@ -318,16 +318,16 @@ impl<T: Queued> Split<T> {
     }
 
     /// Starts a new level with entries of age `since`.
-    pub fn begin_level(&mut self, since: u64) {
+    pub fn start_level(&mut self, since: u64) {
         self.older = self.shared.len();
         self.base_until = self.base_until.min(since);
         self.levels += 1;
     }
 
     /// Removes the partners of a context without entries, which may free table entries for others.
-    pub fn forget(&mut self, number: u64) {
-        self.partners.forget(number);
-        self.patience = 0;
+    pub fn remove_context(&mut self, number: u64) {
+        self.partners.remove_context(number);
+        self.extraction_delay = 0;
     }
 }
 
@@ -338,9 +338,9 @@ mod tests {
     /// Programs that open and close contexts start levels without bound.
     #[test]
     fn levels_are_counted_beyond_32_bits() {
-        let mut queue = Split::<Receive>::new(Partners::none(4, None));
+        let mut queue = SplitQueue::<Receive>::new(Partners::empty(4, None));
         queue.levels = u32::MAX.into();
-        queue.begin_level(7);
+        queue.start_level(7);
         assert_eq!(queue.levels, 1 << 32);
     }
 }
