@@ -29,7 +29,8 @@ mod sharded;
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
 use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, arrive_each,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+    arrive_each,
 };
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};

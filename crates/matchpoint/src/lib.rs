@@ -22,7 +22,6 @@
 //! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
 
 mod blocks;
-mod linked;
 mod communicators;
 pub mod concurrent;
 pub mod effort;
@@ -35,14 +34,15 @@ pub mod footprint;
 mod forward;
 mod hashes;
 pub mod hints;
+mod linked;
+mod maintenance;
+pub mod migration;
 pub mod offload;
 mod peers;
 mod ring;
 pub mod scan;
 mod scan_engine;
 mod sync;
-pub mod migration;
-mod maintenance;
 pub mod wrap;
 
 pub use concurrent::Concurrent;
@@ -54,5 +54,5 @@ pub use envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, TagMask, Wild
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;
 pub use hints::{Hints, Order};
-pub use scan::InstructionSet;
 pub use migration::migrate_entries;
+pub use scan::InstructionSet;

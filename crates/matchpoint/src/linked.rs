@@ -13,7 +13,7 @@ mod front_removal;
 mod shared;
 
 pub(crate) use self::front_removal::FrontRemoval;
-pub(crate) use self::shared::{SharedSlab, RemovedEntries};
+pub(crate) use self::shared::{RemovedEntries, SharedSlab};
 use crate::engine::Refused;
 
 /// Index of an entry in its [`Slab`].

@@ -1,13 +1,13 @@
 //! Engine with vector comparison of keys: common part of `vector` and `fuzzy`.
 
-use crate::blocks::{Blocks, Found, Keys, Place, Pattern};
+use crate::blocks::{Blocks, Found, Keys, Pattern, Place};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
-use crate::scan::{Kernel, Lanes};
 use crate::maintenance::{self, Queues};
+use crate::scan::{Kernel, Lanes};
 
 /// Construction and comparison of keys. Keys may have false positives, so every hit is verified.
 pub(crate) trait Scheme: Copy + Send + 'static {

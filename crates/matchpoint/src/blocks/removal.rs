@@ -1,6 +1,6 @@
 //! Removals from a queue in blocks, and its compaction.
 
-use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, set_bits, place};
+use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, place, set_bits};
 
 impl<T: Copy, K> Blocks<T, K> {
     /// Removes the entry found and compacts around it. Does not return the entry: callers need 8 of its 40

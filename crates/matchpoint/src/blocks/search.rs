@@ -40,7 +40,8 @@ impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
         // By value: references would be loaded again for every block.
-        let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } = *self;
+        let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } =
+            *self;
         let key = pattern.key();
         let mut at = 0;
         loop {
@@ -96,7 +97,15 @@ impl<T: Copy, K> Blocks<T, K> {
                 effort.examined(which, 1);
             } else {
                 let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
-                let found = kernel.run(&mut OldestSearch { order, blocks, entries, pattern, which, effort, false_hits });
+                let found = kernel.run(&mut OldestSearch {
+                    order,
+                    blocks,
+                    entries,
+                    pattern,
+                    which,
+                    effort,
+                    false_hits,
+                });
                 if found.is_some() {
                     return found;
                 }

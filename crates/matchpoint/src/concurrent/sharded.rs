@@ -6,7 +6,7 @@
 //! ```
 //!
 //! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
-//! entries of two sources never match either. AllLocks entries that can match, or that are ordered, are in one
+//! entries of two sources never match either. All entries that can match, or that are ordered, are in one
 //! shard. Its engine receives them in the order of its lock. A call takes effect while it holds this lock.
 //!
 //! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
@@ -137,7 +137,12 @@ impl Sharded {
     }
 
     /// Calls `act` with the locked shard of a context and source, and whether the context is spread.
-    fn with_shard<A>(&self, context: ContextId, source: Option<Rank>, act: impl FnOnce(&mut ShardState, bool) -> A) -> A {
+    fn with_shard<A>(
+        &self,
+        context: ContextId,
+        source: Option<Rank>,
+        act: impl FnOnce(&mut ShardState, bool) -> A,
+    ) -> A {
         loop {
             // Pairs with the release in `change`: a thread that reads the epoch sees the table.
             let epoch = self.epoch.load(Ordering::Acquire);
@@ -157,12 +162,17 @@ impl Sharded {
     fn set_spread(&self, _: &mut AllLocks<'_>, context: ContextId, is_spread: bool) {
         let value = if is_spread { u64::from(context.0) + 1 } else { 0 };
         self.spread(context).store(value, Ordering::Relaxed);
-        // Pairs with the acquire in `at`. AllLocks locks are held.
+        // Pairs with the acquire in `at`. All locks are held.
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
     /// Moves the entries of a spread context to a separate engine with `hints`.
-    fn stop_spreading(&self, all: &mut AllLocks<'_>, context: ContextId, hints: Hints) -> Result<(), Refused> {
+    fn stop_spreading(
+        &self,
+        all: &mut AllLocks<'_>,
+        context: ContextId,
+        hints: Hints,
+    ) -> Result<(), Refused> {
         let mut engine = engines::create(&self.name).map_err(|_| Refused::Memory)?;
         let (mut messages, mut receives) = (Vec::new(), Vec::new());
         let mut queued = (0, 0);
@@ -315,7 +325,9 @@ impl Concurrent for Sharded {
 
     fn cancel(&self, receive: &Receive) -> bool {
         let context = receive.selector.context();
-        self.with_shard(context, exact_source(&receive.selector), |shard, _| shard.engine(context).cancel(receive))
+        self.with_shard(context, exact_source(&receive.selector), |shard, _| {
+            shard.engine(context).cancel(receive)
+        })
     }
 
     fn retract(&self, message: &Message) -> bool {

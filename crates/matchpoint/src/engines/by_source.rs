@@ -4,13 +4,13 @@
 //! The engines differ in the table of sources ([`Sources`]). Entries of a queue are numbered in one sequence,
 //! their age.
 
-use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::Effort;
 use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Order};
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::maintenance::{self, Queues};
 
 /// Queues of a source. Messages use links 0.
@@ -74,11 +74,19 @@ impl<S> Communicator<S> {
     where
         S: Sources<L>,
     {
-        Communicator { sources: S::new(shape), any_source: LinkedQueue::default(), arrivals: LinkedQueue::default() }
+        Communicator {
+            sources: S::new(shape),
+            any_source: LinkedQueue::default(),
+            arrivals: LinkedQueue::default(),
+        }
     }
 
     #[inline]
-    fn posted<const L: usize>(&mut self, selector: &Selector, shape: S::Shape) -> Result<&mut LinkedQueue, Refused>
+    fn posted<const L: usize>(
+        &mut self,
+        selector: &Selector,
+        shape: S::Shape,
+    ) -> Result<&mut LinkedQueue, Refused>
     where
         S: Sources<L>,
     {

@@ -239,7 +239,8 @@ pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let mut parts: Vec<String> =
         given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     for (key, value) in [("process", process), ("processes", processes)] {
-        let has_parameter = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
+        let has_parameter =
+            spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
         let is_given = given.split(',').any(|part| part.split('=').next() == Some(key));
         if has_parameter && !is_given {
             parts.push(format!("{key}={value}"));
@@ -328,7 +329,10 @@ mod tests {
             ("list:n=1", "engine `list` has no parameter `n`; it takes none"),
         ] {
             let error = create(name).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(error.starts_with(expected) && error.ends_with("; `matchpoint engines` lists all"), "{error}");
+            assert!(
+                error.starts_with(expected) && error.ends_with("; `matchpoint engines` lists all"),
+                "{error}"
+            );
         }
     }
 

@@ -21,11 +21,11 @@
 
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::linked::Place;
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
 use crate::hints::Order;
+use crate::linked::Place;
 use crate::peers::Peers;
 
 pub(super) const SPEC: Spec = Spec {

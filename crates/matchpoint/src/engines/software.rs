@@ -17,7 +17,7 @@ use crate::envelope::{ContextId, Selector};
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 use crate::hints::Hints;
-use crate::migration::{undo_migration, migrate_entries};
+use crate::migration::{migrate_entries, undo_migration};
 
 /// The fallback engine.
 const NAME: &str = "hybrid";
@@ -55,7 +55,7 @@ struct WithFallback<E> {
     /// All entries are in `software`, else in `tables`.
     has_fallen_back: bool,
     fallbacks: u64,
-    moved_entries:u64,
+    moved_entries: u64,
     /// Comparisons during migrations, which are not reported.
     migration_attempts: Attempts,
     peaks: Peaks,
@@ -77,7 +77,7 @@ impl<E: Tables> WithFallback<E> {
             software,
             has_fallen_back: false,
             fallbacks: 0,
-            moved_entries:0,
+            moved_entries: 0,
             migration_attempts: Attempts::default(),
             peaks: Peaks::default(),
         }

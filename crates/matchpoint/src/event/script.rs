@@ -99,7 +99,8 @@ fn run_length(first: &Event, others: &[Event]) -> usize {
 /// Parses a line of a run; `from` and `to` are the ids in `word`.
 fn parse_run(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
     const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
-    let [mut first, mut last] = [parse_event(&line.replacen(word, from, 1))?, parse_event(&line.replacen(word, to, 1))?];
+    let [mut first, mut last] =
+        [parse_event(&line.replacen(word, from, 1))?, parse_event(&line.replacen(word, to, 1))?];
     let (Some(from), Some(to)) = (id_mut(&mut first).copied(), id_mut(&mut last).copied()) else {
         return Err(error(word, EXPECTED));
     };
@@ -174,7 +175,9 @@ impl Display for Event {
             Event::FailSource(context, source) => write!(f, "fail_source {} {}", context.0, source.0),
             Event::ArriveBatch(messages) => {
                 f.write_str("arrive_batch")?;
-                messages.iter().try_for_each(|message| write!(f, " m{}={}", message.id.0, EnvelopeOf(message)))
+                messages
+                    .iter()
+                    .try_for_each(|message| write!(f, " m{}={}", message.id.0, EnvelopeOf(message)))
             }
         }
     }
@@ -240,10 +243,16 @@ fn parse_event(line: &str) -> Result<Event, ScriptError> {
         "matched_probe" => Event::MatchedProbe(parse_selector(&mut words)?),
         "cancel" => Event::Cancel(parse_receive(&mut words)?),
         "retract" => Event::Retract(parse_message(&mut words)?),
-        "readdress" => Event::Readdress(parse_message(&mut words)?, parse_source(words.take(SOURCE)?, SOURCE)?),
-        "set_hints" => Event::SetHints(parse_context(&mut words)?, parse_hints(words.0.next().unwrap_or(""))?),
+        "readdress" => {
+            Event::Readdress(parse_message(&mut words)?, parse_source(words.take(SOURCE)?, SOURCE)?)
+        }
+        "set_hints" => {
+            Event::SetHints(parse_context(&mut words)?, parse_hints(words.0.next().unwrap_or(""))?)
+        }
         "close" => Event::Close(parse_context(&mut words)?),
-        "fail_source" => Event::FailSource(parse_context(&mut words)?, parse_source(words.take(SOURCE)?, SOURCE)?),
+        "fail_source" => {
+            Event::FailSource(parse_context(&mut words)?, parse_source(words.take(SOURCE)?, SOURCE)?)
+        }
         other => return Err(error(other, EVENT)),
     };
     words.0.next().map_or(Ok(event), |more| Err(error(more, "the end of the line")))
@@ -284,12 +293,14 @@ fn build_message(id: MsgId, word: &str) -> Result<Message, ScriptError> {
 }
 
 fn parse_rank(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
-    let number = u32::try_from(parse_number(text, expected)?).ok().filter(|&number| Rank(number) != Rank::UNKNOWN);
+    let number =
+        u32::try_from(parse_number(text, expected)?).ok().filter(|&number| Rank(number) != Rank::UNKNOWN);
     number.map(Rank).ok_or_else(|| error(text, "a source below 4294967295"))
 }
 
 fn parse_context_id(text: &str, expected: &'static str) -> Result<ContextId, ScriptError> {
-    let id = u32::try_from(parse_number(text, expected)?).map_err(|_| error(text, "a context id of 32 bits"))?;
+    let id =
+        u32::try_from(parse_number(text, expected)?).map_err(|_| error(text, "a context id of 32 bits"))?;
     Ok(ContextId(id))
 }
 
@@ -321,9 +332,10 @@ fn parse_selector(words: &mut Words<'_>) -> Result<Selector, ScriptError> {
     };
     let tag = match (tag, tag.split_once('~')) {
         ("*", _) => Wild::Any,
-        (_, Some((value, ignore))) => {
-            Wild::Masked(TagMask { value: Tag(parse_number(value, SELECTOR)?), ignore: parse_number(ignore, SELECTOR)? })
-        }
+        (_, Some((value, ignore))) => Wild::Masked(TagMask {
+            value: Tag(parse_number(value, SELECTOR)?),
+            ignore: parse_number(ignore, SELECTOR)?,
+        }),
         (tag, None) => Wild::Is(Tag(parse_number(tag, SELECTOR)?)),
     };
     Ok(Selector::new(parse_context_id(context, SELECTOR)?, source, tag))

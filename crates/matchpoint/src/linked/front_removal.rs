@@ -37,7 +37,12 @@ impl FrontRemoval {
 impl LinkedQueue<0> {
     /// Unlinks the removed entries. `head` is the entry after the last removed.
     #[inline]
-    pub(crate) fn unlink_front<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, front: FrontRemoval, head: Place) {
+    pub(crate) fn unlink_front<T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<T, L>,
+        front: FrontRemoval,
+        head: Place,
+    ) {
         self.head = head;
         if head != NIL {
             slab.slots[head as usize].links[0].prev = front.tail;

@@ -1,4 +1,4 @@
-//! `adaptive`: a list, which becomes bins when searches are is_deep.
+//! `adaptive`: a list, which becomes bins when searches are deep.
 //!
 //! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
 //! (2016), as summarized in the partner paper (§1, §3). MVAPICH's authors proposed it: a list is best for
@@ -13,7 +13,7 @@
 //!
 //! As in the paper, the engine does not move back by default. A process with long queues has them again in
 //! the next iteration, and bins cost only 2 to 4 ns more where the first entry matches. Moving back is useful
-//! after a is_deep start-up phase: with `back=N`, a window with at most N queued entries moves the engine back
+//! after a deep start-up phase: with `back=N`, a window with at most N queued entries moves the engine back
 //! to the list and frees memory.
 //!
 //! Cost: that of the engine in use, and two comparisons per call: 5 ns per post and arrival on a list. A move
@@ -67,8 +67,13 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let window: u32 = arguments.within("window", 1..=u32::MAX)?;
     let threshold: u32 = arguments.get("threshold")?;
     let back: u32 = arguments.get("back")?;
-    let policy =
-        Policy { limit: u64::from(threshold) * u64::from(window), window, n, has_ranks: ranks, back: back as usize };
+    let policy = Policy {
+        limit: u64::from(threshold) * u64::from(window),
+        window,
+        n,
+        has_ranks: ranks,
+        back: back as usize,
+    };
     Ok(Box::new(Adaptive::new(policy, is_counting)))
 }
 
@@ -147,7 +152,9 @@ impl Adaptive {
         let next = match self.structure {
             Structure::List(_) if is_deep => Some(Structure::bins(self.policy.n)),
             Structure::Bins(_) if is_deep && self.policy.has_ranks => Some(Structure::ranks()),
-            Structure::Bins(_) | Structure::Ranks(_) if !is_deep && self.window.longest <= self.policy.back => {
+            Structure::Bins(_) | Structure::Ranks(_)
+                if !is_deep && self.window.longest <= self.policy.back =>
+            {
                 (self.policy.back > 0).then(Structure::list)
             }
             _ => None,

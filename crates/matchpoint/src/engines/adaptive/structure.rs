@@ -6,8 +6,8 @@ use crate::engines::bins::Bins;
 use crate::engines::list::List;
 use crate::engines::rank_array::{RankArray, Shape};
 use crate::hints::{HintTable, Order};
-use crate::migration::visit_entries;
 use crate::maintenance::Queues;
+use crate::migration::visit_entries;
 
 /// Sources that index the rank array; the default of `rank_array`.
 const DENSE: u64 = 1 << 16;

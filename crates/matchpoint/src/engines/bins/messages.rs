@@ -7,9 +7,9 @@
 //! The compared fields take half a cache line. The links of the list, used by wildcards only, are in a
 //! separate array.
 
-use crate::linked::{NIL, Place};
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
+use crate::linked::{NIL, Place};
 
 /// Compared fields, and the next message of the bin. The last message links to the first, a free slot to the
 /// next free one.

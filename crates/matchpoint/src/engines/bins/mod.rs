@@ -23,12 +23,12 @@
 mod messages;
 
 use super::{Arguments, Built, Parameter, Spec};
-use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::maintenance::{self, Queues};
 use messages::{Found, Messages, allocate_bins};
 

@@ -30,10 +30,10 @@ mod tree;
 use self::tree::{Dimension, Tree};
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::linked::Place;
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
+use crate::linked::Place;
 
 pub(super) const SPEC: Spec = Spec {
     name: "four_d",

@@ -171,7 +171,10 @@ mod tests {
     #[test]
     fn folded_bit_is_compared_if_all_are() {
         let byte = Window::new(8);
-        assert_eq!([0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.compared_bits(ignore)), [0xFF, 0, 0x0F, 0x7F]);
+        assert_eq!(
+            [0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.compared_bits(ignore)),
+            [0xFF, 0, 0x0F, 0x7F]
+        );
         assert_eq!(Window::new(0).compared_bits(0xFF), 0);
     }
 }

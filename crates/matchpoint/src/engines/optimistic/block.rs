@@ -2,10 +2,10 @@
 //! block.
 
 use super::{Optimistic, Tally};
-use crate::linked::{NIL, Place};
 use crate::engine::{Message, Queue, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
+use crate::linked::{NIL, Place};
 use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {

@@ -5,11 +5,11 @@ use super::class::{CLASSES, Class};
 use super::descriptors::{Descriptor, Descriptors};
 use super::index::Index;
 use super::runs::Runs;
-use crate::linked::{Aged, Place, Slab};
 use crate::engine::{Message, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::hints::Hints;
+use crate::linked::{Aged, Place, Slab};
 
 /// An unexpected message and its hash values.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Table of receive descriptors (§III-B) of all communicators. Labels are the ages.
 
-use crate::linked::{Aged, Slab};
 use crate::engine::Receive;
+use crate::linked::{Aged, Slab};
 
 /// A receive and its run of compatible receives. With label and links 64 bytes, as in the paper (§IV-E).
 #[derive(Clone, Copy)]

@@ -8,10 +8,10 @@ use super::communicator::Communicator;
 use super::descriptors::Descriptor;
 use super::index::bin_of_key;
 use super::{Optimistic, Tally};
-use crate::linked::{SharedSlab, RemovedEntries};
 use crate::engine::{Queue, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope};
 use crate::hashes::Hashes;
+use crate::linked::{RemovedEntries, SharedSlab};
 
 /// See the [module](self).
 pub(in crate::engines) struct ExactReceives<'a> {

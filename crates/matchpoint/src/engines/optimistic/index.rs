@@ -1,9 +1,9 @@
 //! An index (§III-B): bins, each a queue of entries with the same hashed key. A list is an index with one
 //! bin.
 
-use crate::linked::{Aged, LinkedQueue, FrontRemoval, Place, Slab};
 use crate::engine::Refused;
 use crate::hashes;
+use crate::linked::{Aged, FrontRemoval, LinkedQueue, Place, Slab};
 
 /// Entries linked through links `W`, by the hash of their key.
 pub(super) struct Index<const W: usize = 0> {
@@ -127,7 +127,7 @@ impl<const W: usize> Index<W> {
         self.occupied = 0;
     }
 
-    /// The bins, for callers that report emptied bins to [`subtract_emptied`](Self::emptied).
+    /// The bins, for callers that report emptied bins to [`subtract_emptied`](Self::subtract_emptied).
     pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }

@@ -1,6 +1,6 @@
 //! `optimistic`: four indexes by wildcard class, serial.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic prefetch_head" (2024), §III–IV, for the
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
 //! accelerator of a network card. The parallel form (blocks of messages matched by threads) searches the same
 //! structure in another way.
 //!
@@ -44,14 +44,13 @@ mod statistics;
 mod stream;
 
 use self::class::{CLASSES, Class};
-use self::communicator::{Communicator, Messages, UnexpectedIndexes, UnexpectedEntry};
+use self::communicator::{Communicator, Messages, UnexpectedEntry, UnexpectedIndexes};
 use self::descriptors::{Descriptor, Descriptors};
 pub(super) use self::exact::ExactReceives;
 pub(super) use self::statistics::{Counts, Tally};
 pub(super) use self::stream::Stream;
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::linked::{Aged, Place};
 use crate::communicators::Communicators;
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
@@ -59,6 +58,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hashes::{self, Hashes};
 use crate::hints::{HintTable, Hints};
+use crate::linked::{Aged, Place};
 use crate::maintenance::{self, EntriesByAge, Queues};
 
 pub(super) const SPEC: Spec = Spec {
@@ -165,7 +165,8 @@ impl<T: Tally> Optimistic<T> {
         self.hints.admit_unexpected(context)?;
         let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
         indexes.prepare(self.hints.get(context), self.bins)?;
-        let at = self.messages.insert(Aged { value: UnexpectedEntry { message, hashes }, age: self.label })?;
+        let at =
+            self.messages.insert(Aged { value: UnexpectedEntry { message, hashes }, age: self.label })?;
         self.label += 1;
         indexes.push(&mut self.messages, at, hashes);
         Ok(())

@@ -3,10 +3,10 @@
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
 use super::descriptors::Descriptors;
-use crate::linked::Place;
 use crate::effort::{Attempts, Effort};
 use crate::engine::Queue;
 use crate::hashes::Hashes;
+use crate::linked::Place;
 
 /// Counter of engine events. `()` counts nothing.
 pub(in crate::engines) trait Tally: Effort {

@@ -13,10 +13,10 @@ use super::communicator::PostedIndexes;
 use super::descriptors::Descriptors;
 use super::index::Index;
 use super::{Optimistic, Tally};
-use crate::linked::{FrontRemoval, NIL, Place};
 use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
+use crate::linked::{FrontRemoval, NIL, Place};
 
 /// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
@@ -157,7 +157,9 @@ impl<'m> WildcardStream<'_, 'm> {
             let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);
             let found = match eldest {
-                Some(class_cursor) if class_cursor.label < end => class_cursor.step(posted, receives, envelope)?,
+                Some(class_cursor) if class_cursor.label < end => {
+                    class_cursor.step(posted, receives, envelope)?
+                }
                 _ if second.label < first.label => second.step(posted, receives, envelope)?,
                 _ => first.step(posted, receives, envelope)?,
             };

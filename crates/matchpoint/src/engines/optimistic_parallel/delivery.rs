@@ -17,7 +17,7 @@ pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Panicked {
     /// Records a panic.
-    fn note(&self, panic: Box<dyn Any + Send>) {
+    fn record(&self, panic: Box<dyn Any + Send>) {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
             *first = Some(panic);
@@ -47,28 +47,32 @@ impl<'a> Delivery<'a> {
         Delivery { deliver, panicked }
     }
 
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.deliver.is_some()
     }
 
     /// Delivers a message.
     #[inline]
-    pub(super) fn of(&self, number: usize, receive: RecvId) {
-        self.all(number, &[Some(receive)]);
+    pub(super) fn deliver_one(&self, number: usize, receive: RecvId) {
+        self.deliver_all(number, &[Some(receive)]);
     }
 
     /// Delivers messages with consecutive numbers from `first` on, if matched.
     #[inline]
-    pub(super) fn all(&self, first: usize, outcomes: &[Option<RecvId>]) {
-        if self.is_asked() {
-            self.each(outcomes.len(), |at| Some((first + at, outcomes[at]?)));
+    pub(super) fn deliver_all(&self, first: usize, outcomes: &[Option<RecvId>]) {
+        if self.is_requested() {
+            self.match_each(outcomes.len(), |at| Some((first + at, outcomes[at]?)));
         }
     }
 
     /// Calls `matched` with 0 to `messages - 1`, and delivers each result, number and receive, before the
     /// next call.
     #[inline]
-    pub(super) fn each(&self, messages: usize, mut matched: impl FnMut(usize) -> Option<(usize, RecvId)>) {
+    pub(super) fn match_each(
+        &self,
+        messages: usize,
+        mut matched: impl FnMut(usize) -> Option<(usize, RecvId)>,
+    ) {
         let next = Cell::new(0);
         // `catch_unwind` costs as much as a match: called once, and again after each panic.
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
@@ -79,7 +83,7 @@ impl<'a> Delivery<'a> {
                 }
             }
         })) {
-            self.panicked.note(panic);
+            self.panicked.record(panic);
         }
     }
 }
@@ -100,7 +104,7 @@ impl<'a> Piece<'a> {
         outcomes: &mut [Option<RecvId>],
         mut matched: impl FnMut(&'a Message) -> Option<RecvId>,
     ) {
-        self.delivery.each(self.messages.len(), |at| {
+        self.delivery.match_each(self.messages.len(), |at| {
             outcomes[at] = matched(&self.messages[at]);
             Some((self.first + at, outcomes[at]?))
         });

@@ -1,7 +1,7 @@
 //! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
 //! threads.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic prefetch_head" (2024), §III.
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
 //!
 //! ```text
 //! batch ─┬─▶ one thread matches, all deliver                                                       (ordered)
@@ -12,7 +12,7 @@
 //! other calls ──▶ `optimistic`, in the calling thread
 //! ```
 //!
-//! [`crew`] describes the threads, [`shares`] and [`protocol`] prove that results equal those of one thread.
+//! [`workers`] describes the threads, [`partitions`] and [`protocol`] prove that results equal those of one thread.
 //! All results equal those of `optimistic`.
 //!
 //! * A message is delivered before the end of matching only if no earlier message can be refused. Under
@@ -32,22 +32,22 @@
 //! Slower for single messages. No gain for few or cheap messages.
 
 mod batch;
-mod crew;
+mod block;
 mod delivery;
 #[cfg(all(test, loom))]
 mod models;
 mod ordered;
-mod pace;
+mod partitions;
+mod policy;
 mod protocol;
-mod round;
-mod shares;
+mod workers;
 
-use self::crew::Crew;
+use self::block::BlockMatcher;
 use self::delivery::{BATCH, Outcomes, Piece};
-use self::pace::Pace;
-use self::protocol::{MESSAGES, Way};
-use self::round::Round;
-use self::shares::Table;
+use self::partitions::PartitionTable;
+use self::policy::BatchingPolicy;
+use self::protocol::{MESSAGES, Resolution};
+use self::workers::WorkerPool;
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
@@ -106,98 +106,103 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let block = arguments.within("block", 2..=MESSAGES)?;
     let bins = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
-    let by = arguments.word(
+    let strategy = arguments.word(
         "by",
-        &[("pace", By::Pace), ("optimism", By::Optimism), ("shares", By::Shares), ("order", By::Order)],
+        &[
+            ("pace", Strategy::Fastest),
+            ("optimism", Strategy::Blocks),
+            ("shares", Strategy::Partitions),
+            ("order", Strategy::Pipeline),
+        ],
     )?;
-    let shape = Shape { threads, block, bins, capacity: capacity as usize, by };
+    let parameters = Parameters { threads, block, bins, capacity: capacity as usize, strategy };
     if counting {
-        software::build(OptimisticParallel::<Counts>::new(shape), arguments, counting)
+        software::build(OptimisticParallel::<Counts>::new(parameters), arguments, counting)
     } else {
-        software::build(OptimisticParallel::<()>::new(shape), arguments, counting)
+        software::build(OptimisticParallel::<()>::new(parameters), arguments, counting)
     }
 }
 
 #[derive(Clone, Copy)]
-struct Shape {
+struct Parameters {
     threads: usize,
     block: usize,
     bins: u32,
     capacity: usize,
-    by: By,
+    strategy: Strategy,
 }
 
 /// How batches are matched.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum Strategy {
     /// With the fastest recent method.
-    Pace,
+    Fastest,
     /// Optimistically, as in the paper.
-    Optimism,
+    Blocks,
     /// Partitioned without wildcard receives, else optimistically.
-    Shares,
+    Partitions,
     /// One thread matches, all deliver.
-    Order,
+    Pipeline,
 }
 
-impl Shape {
+impl Parameters {
     fn tables<T: Tally>(self) -> Optimistic<T> {
         Optimistic::new(self.bins, self.capacity)
     }
 }
 
-const _: () = assert!(BATCH <= crew::PARTS, "a thread may be given all of them");
+const _: () = assert!(BATCH <= workers::PARTS, "a thread may be given all of them");
 
 /// State for several threads.
-struct Several<T: Tally> {
-    crew: Crew,
-    round: Round<T>,
-    table: Table,
+struct ParallelState<T: Tally> {
+    workers: WorkerPool,
+    block_matcher: BlockMatcher<T>,
+    table: PartitionTable,
     /// Of batches without wildcard receives.
-    exact: Paces,
+    exact: BatchHistories,
     /// Of other batches.
-    wild: Paces,
+    wild: BatchHistories,
 }
 
-impl<T: Tally> Several<T> {
+impl<T: Tally> ParallelState<T> {
     /// History of similar batches.
-    fn habit(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut Habit {
-        let paces = if is_exact { &mut self.exact } else { &mut self.wild };
-        &mut paces[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_asked())]
+    fn history(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut BatchHistory {
+        let histories = if is_exact { &mut self.exact } else { &mut self.wild };
+        &mut histories[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_requested())]
     }
 }
 
 /// By the logarithm of the batch size, and by whether deliveries are requested.
-type Paces = [[Habit; 2]; BATCH.ilog2() as usize + 1];
+type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
 /// Policy and measurements of similar batches.
 #[derive(Clone, Copy)]
-struct Habit {
-    pace: Pace,
+struct BatchHistory {
+    policy: BatchingPolicy,
     /// Ratio of [`ordered::Balance`].
     ratio: f64,
 }
 
-impl Default for Habit {
+impl Default for BatchHistory {
     fn default() -> Self {
-        Habit { pace: Pace::default(), ratio: 1.0 }
+        BatchHistory { policy: BatchingPolicy::default(), ratio: 1.0 }
     }
 }
 
 /// Matching method.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum Method {
     /// One thread matches and delivers.
-    One,
+    SingleThread,
     /// One thread matches, all deliver.
-    OneForAll,
+    Pipelined,
     /// All threads match.
-    All,
+    AllThreads,
 }
 
 /// Statistics.
 #[derive(Default)]
-struct Work {
+struct MessageCounts {
     /// Messages matched with partitioned bins, and messages matched by one thread and delivered by all.
     shared: u64,
     ordered: u64,
@@ -207,9 +212,9 @@ struct Work {
 struct OptimisticParallel<T: Tally> {
     tables: Optimistic<T>,
     /// `None` before the first batch.
-    several: Option<Box<Several<T>>>,
-    shape: Shape,
-    counts: Work,
+    parallel: Option<Box<ParallelState<T>>>,
+    parameters: Parameters,
+    counts: MessageCounts,
 }
 
 impl<T: Tally> OptimisticParallel<T> {
@@ -237,7 +242,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
     forwarded!(inside: visit queued_in posted_len unexpected_len attempts);
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {
-        self.batch(messages, out, None)
+        self.match_batch(messages, out, None)
     }
 
     fn deliver_batch(
@@ -246,7 +251,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         out: &mut Outcomes,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        self.batch(messages, out, Some(deliver))
+        self.match_batch(messages, out, Some(deliver))
     }
 
     fn footprint(&self) -> Footprint {
@@ -254,9 +259,9 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         // This memory is never freed, so it is part of the peak.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
-            + self.several.as_ref().map_or(0, |several| {
-                let Several { crew, round, table, .. } = &**several;
-                size_of::<Several<T>>() as u64 + crew.bytes() + round.bytes() + table.bytes()
+            + self.parallel.as_ref().map_or(0, |parallel| {
+                let ParallelState { workers, block_matcher, table, .. } = &**parallel;
+                size_of::<ParallelState<T>>() as u64 + workers.bytes() + block_matcher.bytes() + table.bytes()
             });
         Footprint {
             fixed_bytes: fixed_bytes + more,
@@ -268,21 +273,22 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut all = self.tables.statistics();
-        let several = self.several.as_deref();
-        let (blocks, ways) =
-            several.map(|several| (several.round.blocks(), several.round.ways())).unwrap_or_default();
-        let of = |way: Way| ways[way as usize] as f64;
+        let parallel = self.parallel.as_deref();
+        let (blocks, resolutions) = parallel
+            .map(|parallel| (parallel.block_matcher.blocks(), parallel.block_matcher.resolutions()))
+            .unwrap_or_default();
+        let of = |resolution: Resolution| resolutions[resolution as usize] as f64;
         all.extend([
             ("blocks", blocks as f64),
-            ("blocks_no_candidate", of(Way::NoCandidate)),
-            ("blocks_no_conflict", of(Way::NoConflict)),
-            ("blocks_fast_path", of(Way::FastPath)),
-            ("blocks_waited", of(Way::Waited)),
-            ("blocks_slow_path", of(Way::SlowPath)),
-            ("threads", several.map_or(1, |several| several.crew.threads()) as f64),
+            ("blocks_no_candidate", of(Resolution::NoCandidate)),
+            ("blocks_no_conflict", of(Resolution::NoConflict)),
+            ("blocks_fast_path", of(Resolution::FastPath)),
+            ("blocks_waited", of(Resolution::Waited)),
+            ("blocks_slow_path", of(Resolution::SlowPath)),
+            ("threads", parallel.map_or(1, |parallel| parallel.workers.threads()) as f64),
             ("shared", self.counts.shared as f64),
             ("ordered", self.counts.ordered as f64),
-            ("jobs", several.map_or(0, |several| several.crew.jobs) as f64),
+            ("jobs", parallel.map_or(0, |parallel| parallel.workers.jobs) as f64),
         ]);
         all
     }

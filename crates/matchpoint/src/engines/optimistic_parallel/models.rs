@@ -15,16 +15,16 @@ use std::sync::atomic::AtomicUsize;
 
 use loom::model::Builder;
 
-use super::crew::{Desk, Job};
+use super::block::BlockMatcher;
 use super::delivery::{Delivery, Panicked, Piece};
 use super::ordered::Ordered;
-use super::protocol::{Rules, Sound, Way};
-use super::round::Round;
-use crate::linked::Place;
+use super::protocol::{FullProtocol, ProtocolSteps, Resolution};
+use super::workers::{Job, PoolState};
 use crate::engine::{Engine, Entry, Message, MsgId, Queue, RecvId};
 use crate::engines::optimistic::Optimistic;
 use crate::envelope::{ContextId, Envelope, Rank, Tag};
 use crate::event::{Event, script};
+use crate::linked::Place;
 use crate::sync::Ordering;
 
 /// Posted receives and an arriving batch.
@@ -34,11 +34,11 @@ struct Scene {
     preemptions: Option<usize>,
     script: &'static str,
     /// Expected resolutions, if they are deterministic.
-    ways: &'static [Way],
+    resolutions: &'static [Resolution],
 }
 
 /// Posts and messages of a script.
-fn played(script: &str) -> (Vec<Event>, Vec<Message>) {
+fn parse_scene(script: &str) -> (Vec<Event>, Vec<Message>) {
     let mut posts = script::parse(script).expect("a script");
     match posts.pop() {
         Some(Event::ArriveBatch(messages)) => (posts, messages),
@@ -54,15 +54,15 @@ fn waiting(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-fn check<R: Rules>(scene: &Scene) {
-    let (posts, messages) = played(scene.script);
+fn check<R: ProtocolSteps>(scene: &Scene) {
+    let (posts, messages) = parse_scene(scene.script);
     let mut right = crate::engines::create("list").expect("an engine");
     posts.iter().for_each(|post| drop(post.play(&mut *right)));
     let mut expected = Vec::new();
     right.arrive_batch(&messages, &mut expected).expect("nothing is refused");
     let left = waiting(&*right);
 
-    let (threads, ways) = (scene.threads, scene.ways);
+    let (threads, resolutions) = (scene.threads, scene.resolutions);
     let mut builder = Builder::new();
     builder.preemption_bound = scene.preemptions;
     let orders = Arc::new(AtomicUsize::new(0));
@@ -71,7 +71,7 @@ fn check<R: Rules>(scene: &Scene) {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut tables = Optimistic::<()>::new(2, 0);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
-        let mut round = Round::<(), R>::new(Optimistic::new(2, 0), threads);
+        let mut round = BlockMatcher::<(), R>::new(Optimistic::new(2, 0), threads);
         round.begin(&mut tables, &messages, threads).expect("there is memory");
         let round = Arc::new(round);
         let worker = |_| {
@@ -81,15 +81,16 @@ fn check<R: Rules>(scene: &Scene) {
         let workers: Vec<_> = (1..threads).map(worker).collect();
         round.work(0, Delivery::new(None, &Panicked::default()));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
-        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
+        let settled: Vec<(Option<Place>, Resolution)> =
+            (0..messages.len()).map(|at| round.outcome(at)).collect();
 
         let mut round = Arc::into_inner(round).expect("the workers have ended");
         let mut out = Vec::new();
         let id = |at: Place| round.receive(at);
         let taken: Vec<Option<RecvId>> = settled.iter().map(|&(at, _)| at.map(id)).collect();
-        assert_eq!(taken, expected, "not what one by one comes to");
-        if !ways.is_empty() {
-            assert_eq!(settled.iter().map(|&(_, way)| way).collect::<Vec<_>>(), ways);
+        assert_eq!(taken, expected, "not the result of serial matching");
+        if !resolutions.is_empty() {
+            assert_eq!(settled.iter().map(|&(_, resolution)| resolution).collect::<Vec<_>>(), resolutions);
         }
         round.commit(&mut tables, &mut out).expect("nothing is refused");
         assert_eq!((out, waiting(&tables)), (expected.clone(), left.clone()));
@@ -97,20 +98,20 @@ fn check<R: Rules>(scene: &Scene) {
     assert!(orders.load(Ordering::Relaxed) > 100, "the model checker has tried few orders: {orders:?}");
 }
 
-use Way::{FastPath, NoCandidate, NoConflict, SlowPath};
+use Resolution::{FastPath, NoCandidate, NoConflict, SlowPath};
 
 const NO_CONFLICT: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/2/2 \n arrive_batch m1=0/2/2 m2=0/1/1",
-    ways: &[NoConflict, NoConflict],
+    resolutions: &[NoConflict, NoConflict],
 };
 
 const RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
-    ways: &[NoConflict, FastPath, FastPath],
+    resolutions: &[NoConflict, FastPath, FastPath],
 };
 
 /// Two runs of one envelope, with another receive posted between them.
@@ -118,7 +119,7 @@ const SHORT_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
-    ways: &[NoConflict, SlowPath, SlowPath],
+    resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
 /// Not all messages of the block are rivals.
@@ -126,21 +127,21 @@ const INTERLEAVED: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/2/2 m3=0/1/1",
-    ways: &[NoConflict, NoCandidate, FastPath],
+    resolutions: &[NoConflict, NoCandidate, FastPath],
 };
 
 const ANY_SOURCE: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/*/1 \n post r2 0/2/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
-    ways: &[NoConflict, SlowPath],
+    resolutions: &[NoConflict, SlowPath],
 };
 
 const ANY_SOURCE_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/*/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
-    ways: &[NoConflict, FastPath],
+    resolutions: &[NoConflict, FastPath],
 };
 
 /// The second message loses to the first, and then competes for the candidate of the third.
@@ -148,7 +149,7 @@ const LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/2/1",
-    ways: &[NoConflict, SlowPath, SlowPath],
+    resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
 /// The first message matches the candidate of the second, but has an older one.
@@ -156,19 +157,19 @@ const NO_LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
-    ways: &[NoConflict, Way::Waited],
+    resolutions: &[NoConflict, Resolution::Waited],
 };
 
 const UNEXPECTED: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n arrive_batch m1=0/3/3 m2=0/1/1 m3=0/1/1 m4=0/4/4",
-    ways: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
+    resolutions: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
 };
 
 /// Checks an incomplete protocol, with any resolutions.
-fn check_faulty<R: Rules>(scene: Scene) {
-    check::<R>(&Scene { ways: &[], ..scene });
+fn check_faulty<R: ProtocolSteps>(scene: Scene) {
+    check::<R>(&Scene { resolutions: &[], ..scene });
 }
 
 /// Three threads have too many interleavings; most faults need fewer than three preemptions.
@@ -178,138 +179,138 @@ const fn with_three_threads(scene: Scene) -> Scene {
 
 #[test]
 fn messages_without_conflict() {
-    check::<Sound>(&NO_CONFLICT);
+    check::<FullProtocol>(&NO_CONFLICT);
 }
 
 #[test]
-fn messages_of_one_envelope_share_a_run() {
-    check::<Sound>(&RUN);
-    check::<Sound>(&with_three_threads(RUN));
+fn messages_of_one_envelope_share_run() {
+    check::<FullProtocol>(&RUN);
+    check::<FullProtocol>(&with_three_threads(RUN));
 }
 
 #[test]
 fn short_run_is_left_for_later_receives() {
-    check::<Sound>(&SHORT_RUN);
-    check::<Sound>(&with_three_threads(SHORT_RUN));
+    check::<FullProtocol>(&SHORT_RUN);
+    check::<FullProtocol>(&with_three_threads(SHORT_RUN));
 }
 
 #[test]
-fn messages_between_rivals_do_not_count() {
-    check::<Sound>(&INTERLEAVED);
-    check::<Sound>(&with_three_threads(INTERLEAVED));
+fn interleaved_messages_are_no_rivals() {
+    check::<FullProtocol>(&INTERLEAVED);
+    check::<FullProtocol>(&with_three_threads(INTERLEAVED));
 }
 
 #[test]
-fn two_sources_want_any_source_receive() {
-    check::<Sound>(&ANY_SOURCE);
-    check::<Sound>(&ANY_SOURCE_RUN);
+fn two_sources_compete_for_any_source_receive() {
+    check::<FullProtocol>(&ANY_SOURCE);
+    check::<FullProtocol>(&ANY_SOURCE_RUN);
 }
 
 #[test]
 fn loser_takes_candidate_of_later_message() {
-    check::<Sound>(&LOSER);
-    check::<Sound>(&with_three_threads(LOSER));
+    check::<FullProtocol>(&LOSER);
+    check::<FullProtocol>(&with_three_threads(LOSER));
 }
 
 #[test]
-fn possible_claimants_are_waited_for() {
-    check::<Sound>(&NO_LOSER);
+fn competitors_are_settled_first() {
+    check::<FullProtocol>(&NO_LOSER);
 }
 
 #[test]
-fn unexpected_messages_stay_in_order() {
-    check::<Sound>(&UNEXPECTED);
+fn unexpected_messages_keep_order() {
+    check::<FullProtocol>(&UNEXPECTED);
 }
 
 struct WithoutBarrier;
 
-impl Rules for WithoutBarrier {
+impl ProtocolSteps for WithoutBarrier {
     const HAS_BARRIER: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn without_the_barrier_a_booking_is_missed() {
+#[should_panic(expected = "not the result of serial matching")]
+fn missing_barrier_hides_booking() {
     check_faulty::<WithoutBarrier>(RUN);
 }
 
-struct HeedlessOfOthers;
+struct WithoutOthersCheck;
 
-impl Rules for HeedlessOfOthers {
-    const HEEDS_OTHERS: bool = false;
+impl ProtocolSteps for WithoutOthersCheck {
+    const CHECKS_OTHERS: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn unchecked_wildcard_is_missed_by_loser() {
-    check_faulty::<HeedlessOfOthers>(LOSER);
+#[should_panic(expected = "not the result of serial matching")]
+fn unchecked_others_take_next_receive() {
+    check_faulty::<WithoutOthersCheck>(LOSER);
 }
 
 struct ShiftedByNumber;
 
-impl Rules for ShiftedByNumber {
+impl ProtocolSteps for ShiftedByNumber {
     fn shift(rivals: u64, message: usize) -> u32 {
         if rivals == 0 { 0 } else { message as u32 }
     }
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
+#[should_panic(expected = "not the result of serial matching")]
 fn shift_by_message_number_omits_receives() {
     check_faulty::<ShiftedByNumber>(INTERLEAVED);
 }
 
-struct SearchesWhatIsLeft;
+struct SearchesCurrentState;
 
-impl Rules for SearchesWhatIsLeft {
-    const SEARCHES_WHAT_BEGAN: bool = false;
+impl ProtocolSteps for SearchesCurrentState {
+    const SEARCHES_INITIAL_STATE: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn search_past_taken_gives_two_candidates() {
-    check_faulty::<SearchesWhatIsLeft>(with_three_threads(RUN));
+#[should_panic(expected = "not the result of serial matching")]
+fn search_of_free_receives_splits_candidates() {
+    check_faulty::<SearchesCurrentState>(with_three_threads(RUN));
 }
 
-struct SlowPathInHaste;
+struct SlowPathWithoutWait;
 
-impl Rules for SlowPathInHaste {
+impl ProtocolSteps for SlowPathWithoutWait {
     const SLOW_PATH_WAITS: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn slow_path_without_wait_takes_others() {
-    check_faulty::<SlowPathInHaste>(SHORT_RUN);
+#[should_panic(expected = "not the result of serial matching")]
+fn slow_path_without_wait_fails() {
+    check_faulty::<SlowPathWithoutWait>(SHORT_RUN);
 }
 
 struct Unreleased;
 
-impl Rules for Unreleased {
+impl ProtocolSteps for Unreleased {
     const RELEASE: Ordering = Ordering::Relaxed;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
+#[should_panic(expected = "not the result of serial matching")]
 fn unreleased_bookings_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
 }
 
 /// A job with cells as parts. Loom detects concurrent accesses to a cell, and reads before a part is done.
 /// The caller writes the input of each part before the assignment.
-struct Cells(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
+struct CellJob(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
 // SAFETY: loom checks all accesses.
-unsafe impl Sync for Cells {}
+unsafe impl Sync for CellJob {}
 
-impl Cells {
-    fn tell(&self, part: usize) {
+impl CellJob {
+    fn set_input(&self, part: usize) {
         // SAFETY: as above.
         self.0[part].with_mut(|at| unsafe { (*at).0 = 10 + part as u32 });
     }
 }
 
-impl Job for Cells {
+impl Job for CellJob {
     fn take_parts(&self, parts: Range<usize>) {
         for part in parts {
             // SAFETY: as above.
@@ -320,34 +321,34 @@ impl Job for Cells {
 
 /// Two jobs, and workers that read their mailbox twice at any time. A job has `parts` parts per worker, and
 /// one for the caller.
-fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
+fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
-        let desk = Arc::new(Desk::<RELEASES>::new(workers));
+        let pool = Arc::new(PoolState::<RELEASES>::new(workers));
         let worker = |at| {
-            let desk = Arc::clone(&desk);
+            let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    let called = desk.called(at);
-                    if called > 0 {
-                        desk.attend(at, called);
+                    let assigned = pool.assigned(at);
+                    if assigned > 0 {
+                        pool.run_parts(at, assigned);
                     }
                 }
             })
         };
         let threads: Vec<_> = (0..workers).map(worker).collect();
         for number in 1..=2 {
-            let cells = Cells((0..=workers * parts).map(|_| Default::default()).collect());
+            let cells = CellJob((0..=workers * parts).map(|_| Default::default()).collect());
             for at in 0..workers {
                 let parts = at * parts..(at + 1) * parts;
-                parts.clone().for_each(|part| cells.tell(part));
+                parts.clone().for_each(|part| cells.set_input(part));
                 // SAFETY: this job is finished before the cells end; the last one is finished.
-                unsafe { desk.give(at, number, &cells, &parts) };
+                unsafe { pool.assign(at, number, &cells, &parts) };
             }
-            cells.tell(workers * parts);
+            cells.set_input(workers * parts);
             cells.take_parts(workers * parts..workers * parts + 1);
-            desk.finish(number, &cells, 0..workers);
+            pool.finish(number, &cells, 0..workers);
             for (part, cell) in cells.0.iter().enumerate() {
                 // SAFETY: all parts are done; loom checks this.
                 assert_eq!(cell.with(|at| unsafe { (*at).1 }), 10 + part as u32, "every part, once");
@@ -358,38 +359,38 @@ fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions
 }
 
 #[test]
-fn parts_of_job_are_done_once() {
-    work_together::<true>(2, 1, 3);
+fn parts_of_job_run_once() {
+    run_two_jobs::<true>(2, 1, 3);
 }
 
 #[test]
 fn worker_and_caller_share_parts() {
-    work_together::<true>(1, 2, 3);
+    run_two_jobs::<true>(1, 2, 3);
 }
 
 #[test]
 #[should_panic(expected = "access")]
-fn unreleased_part_is_found() {
-    work_together::<false>(2, 1, 3);
+fn unreleased_part_is_detected() {
+    run_two_jobs::<false>(2, 1, 3);
 }
 
 /// One thread matches, two deliver: each receive once, and no outcome is read before it is written.
 #[test]
-fn what_one_thread_matches_all_deliver_once() {
+fn pipelined_messages_are_delivered_once() {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
-        let told: &'static [loom::sync::atomic::AtomicUsize] =
+        let delivered: &'static [loom::sync::atomic::AtomicUsize] =
             Box::leak((0..6).map(|_| loom::sync::atomic::AtomicUsize::new(0)).collect());
         let deliver = Box::leak(Box::new(|number: usize, receive: RecvId| {
             assert_eq!(receive.0 as usize, 10 + number);
-            told[number].fetch_add(1, Ordering::Relaxed);
+            delivered[number].fetch_add(1, Ordering::Relaxed);
         }));
         let panicked: &'static Panicked = Box::leak(Box::default());
         let delivery = Delivery::new(Some(deliver), panicked);
-        let desk = Arc::new(Desk::<true>::new(1));
-        let other = Arc::clone(&desk);
-        let worker = loom::thread::spawn(move || other.attend(0, 1));
+        let pool = Arc::new(PoolState::<true>::new(1));
+        let other = Arc::clone(&pool);
+        let worker = loom::thread::spawn(move || other.run_parts(0, 1));
         let messages = [Message::new(MsgId(0), Envelope::new(ContextId(0), Rank(0), Tag(0))); 6];
         let mut out = Vec::with_capacity(6);
         let piece = Piece { messages: &messages, first: 0, delivery };
@@ -397,15 +398,15 @@ fn what_one_thread_matches_all_deliver_once() {
         for message in 0..6 {
             // The third message is unexpected.
             // SAFETY: the outcome is not assigned to a worker yet.
-            unsafe { ordered.tell(message, (message != 2).then_some(RecvId(10 + message as u64))) };
+            unsafe { ordered.set_outcome(message, (message != 2).then_some(RecvId(10 + message as u64))) };
             if message == 3 {
                 // SAFETY: the job is finished before `ordered` ends.
-                unsafe { desk.give(0, 1, &ordered, &(0..4)) };
+                unsafe { pool.assign(0, 1, &ordered, &(0..4)) };
             }
         }
         ordered.take_parts(4..6);
-        desk.finish(1, &ordered, 0..1);
-        let times: Vec<usize> = told.iter().map(|times| times.load(Ordering::Relaxed)).collect();
+        pool.finish(1, &ordered, 0..1);
+        let times: Vec<usize> = delivered.iter().map(|times| times.load(Ordering::Relaxed)).collect();
         assert_eq!(times, [1, 1, 0, 1, 1, 1]);
         worker.join().expect("it does not panic");
     });

@@ -17,9 +17,9 @@ use std::time::Instant;
 
 use crate::engine::{Message, RecvId};
 
-use super::crew::{Crew, Job};
 use super::delivery::{Delivery, Piece};
 use super::protocol::MESSAGES;
+use super::workers::{Job, WorkerPool};
 
 /// Outcomes of a batch, in the result vector of the engine's caller.
 pub(super) struct Ordered<'a> {
@@ -33,20 +33,20 @@ pub(super) struct Ordered<'a> {
 unsafe impl Sync for Ordered<'_> {}
 
 impl<'a> Ordered<'a> {
-    /// Outcomes of a piece, appended to `out` by [`Ordered::tell`].
+    /// Outcomes of a piece, appended to `out` by [`Ordered::set_outcome`].
     ///
     /// # Panics
     /// If `out` lacks the capacity.
     pub(super) fn new(out: &mut Vec<Option<RecvId>>, piece: Piece<'a>) -> Self {
-        let room = &mut out.spare_capacity_mut()[..piece.messages.len()];
-        Ordered { outcomes: room.as_mut_ptr().cast(), first: piece.first, delivery: piece.delivery }
+        let spare = &mut out.spare_capacity_mut()[..piece.messages.len()];
+        Ordered { outcomes: spare.as_mut_ptr().cast(), first: piece.first, delivery: piece.delivery }
     }
 
     /// Writes the outcome of a message.
     ///
     /// # Safety
     /// The message is part of the piece and not assigned to a worker; `out` is unchanged.
-    pub(super) unsafe fn tell(&self, message: usize, found: Option<RecvId>) {
+    pub(super) unsafe fn set_outcome(&self, message: usize, found: Option<RecvId>) {
         // SAFETY: in bounds, and no other thread accesses it.
         unsafe { self.outcomes.add(message).write(found) };
     }
@@ -56,7 +56,7 @@ impl Job for Ordered<'_> {
     fn take_parts(&self, messages: Range<usize>) {
         // SAFETY: these outcomes were written before the assignment, and are not written again.
         let outcomes = unsafe { slice::from_raw_parts(self.outcomes.add(messages.start), messages.len()) };
-        self.delivery.all(self.first + messages.start, outcomes);
+        self.delivery.deliver_all(self.first + messages.start, outcomes);
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Balance {
 /// The calling thread matches messages in order, `threads` threads deliver them. Appends the outcomes to
 /// `out`, which has the capacity. Returns the ratio, if measured.
 pub(super) fn run<'a>(
-    crew: &mut Crew,
+    workers: &mut WorkerPool,
     piece: Piece<'a>,
     out: &mut Vec<Option<RecvId>>,
     (threads, balance): (usize, Balance),
@@ -80,26 +80,26 @@ pub(super) fn run<'a>(
     let messages = piece.messages;
     let ordered = Ordered::new(out, piece);
     let now = || balance.is_timed.then(Instant::now);
-    let ratio = crew.run(&ordered, |hands| {
+    let ratio = workers.run(&ordered, |assignments| {
         let began = now();
-        let (mut next, mut own) = (0, 0..0);
+        let (mut next, mut remaining) = (0, 0..0);
         for (share, end) in ends(messages.len(), threads, balance.ratio).enumerate() {
             for (number, message) in (next..end).zip(&messages[next..end]) {
                 // SAFETY: the message is assigned after this.
-                unsafe { ordered.tell(number, matched(message)) };
+                unsafe { ordered.set_outcome(number, matched(message)) };
             }
-            own = next..end;
+            remaining = next..end;
             if share + 1 < threads {
-                hands.give(&own);
+                assignments.assign(&remaining);
             }
             next = end;
         }
         let delivered = now();
-        ordered.take_parts(own.clone());
+        ordered.take_parts(remaining.clone());
         let each = |from: Option<Instant>, to: Option<Instant>, messages: usize| {
             Some((to? - from?).as_secs_f64() / messages.max(1) as f64)
         };
-        let delivery = each(delivered, now(), own.len()).filter(|_| !own.is_empty());
+        let delivery = each(delivered, now(), remaining.len()).filter(|_| !remaining.is_empty());
         let both = each(began, delivered, messages.len()).zip(delivery);
         both.map(|(matching, delivery)| delivery / (matching + delivery).max(1e-12))
     });
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_given_messages_later_has_fewer() {
+    fn later_workers_get_fewer_messages() {
         assert_eq!(ends(100, 4, 1.0).collect::<Vec<_>>(), [25, 50, 75, 100]);
         // Matching takes as long as delivery.
         assert_eq!(ends(60, 4, 0.5).collect::<Vec<_>>(), [32, 48, 56, 60]);

@@ -84,8 +84,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::linked::{NIL, Place};
 use crate::engine::Refused;
+use crate::linked::{NIL, Place};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
 /// Maximum number of messages in a block: the bits of a word.
@@ -106,17 +106,17 @@ pub(super) trait Receives {
     fn accepts(&self, at: Place, message: usize) -> bool;
 
     /// Reports the receive of a message, after its part is settled.
-    fn takes(&self, message: usize, at: Place);
+    fn report_match(&self, message: usize, at: Place);
 }
 
 /// Steps of the protocol; models omit some to show that each is needed.
-pub(super) trait Rules: Send + Sync + 'static {
+pub(super) trait ProtocolSteps: Send + Sync + 'static {
     /// The first search ignores receives taken during the block.
-    const SEARCHES_WHAT_BEGAN: bool = true;
+    const SEARCHES_INITIAL_STATE: bool = true;
     /// Messages wait until earlier ones have booked.
     const HAS_BARRIER: bool = true;
     /// Messages check for competitors that did not book the same receive.
-    const HEEDS_OTHERS: bool = true;
+    const CHECKS_OTHERS: bool = true;
     /// The slow path waits until earlier messages are settled.
     const SLOW_PATH_WAITS: bool = true;
     /// Memory order of the stores to `booked` and `settled`.
@@ -129,13 +129,13 @@ pub(super) trait Rules: Send + Sync + 'static {
 }
 
 /// The complete protocol.
-pub(super) struct Sound;
+pub(super) struct FullProtocol;
 
-impl Rules for Sound {}
+impl ProtocolSteps for FullProtocol {}
 
 /// How a message was settled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Resolution {
     /// Without a candidate.
     NoCandidate,
     /// Took its candidate at once.
@@ -148,10 +148,16 @@ pub(super) enum Way {
     SlowPath,
 }
 
-const WAYS: [Way; 5] = [Way::NoCandidate, Way::NoConflict, Way::FastPath, Way::Waited, Way::SlowPath];
+const RESOLUTIONS: [Resolution; 5] = [
+    Resolution::NoCandidate,
+    Resolution::NoConflict,
+    Resolution::FastPath,
+    Resolution::Waited,
+    Resolution::SlowPath,
+];
 
 /// State of a receive; zero between blocks.
-struct Mark {
+struct ReceiveState {
     bookings: AtomicU64,
     taken: AtomicBool,
 }
@@ -164,8 +170,8 @@ struct Slot {
 }
 
 /// State of a block, shared by threads.
-pub(super) struct Block<R = Sound> {
-    marks: Vec<Mark>,
+pub(super) struct Block<R = FullProtocol> {
+    marks: Vec<ReceiveState>,
     slots: Vec<Slot>,
     messages: usize,
     /// Messages per part.
@@ -217,13 +223,13 @@ const POLLS: u32 = 200;
 /// Last message of the part on the fast path. The next message of the same candidate often takes the next
 /// receive.
 #[derive(Clone, Copy)]
-struct Shifted {
+struct LastShift {
     candidate: Place,
     steps: u32,
     at: Place,
 }
 
-impl<R: Rules> Block<R> {
+impl<R: ProtocolSteps> Block<R> {
     /// Polling limit for `threads` threads.
     pub(super) fn poll_limit(threads: usize) -> PollLimit {
         PollLimit::of(threads, POLLS)
@@ -242,7 +248,7 @@ impl<R: Rules> Block<R> {
             table.resize_with(length.max(table.len()), blank);
             Ok(())
         }
-        room(&mut self.marks, places, || Mark {
+        room(&mut self.marks, places, || ReceiveState {
             bookings: AtomicU64::new(0),
             taken: AtomicBool::new(false),
         })?;
@@ -274,7 +280,7 @@ impl<R: Rules> Block<R> {
             // Deliveries may take long; the part is settled, so no thread waits for them.
             for message in part {
                 if let (Some(at), _) = self.outcome(message) {
-                    receives.takes(message, at);
+                    receives.report_match(message, at);
                 }
             }
         }
@@ -282,10 +288,10 @@ impl<R: Rules> Block<R> {
 
     /// The receive and resolution of a settled message. Called after the block, or by the thread that settled
     /// the message.
-    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
+    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Resolution) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as Place;
-        ((at != NIL).then_some(at), WAYS[(outcome >> Place::BITS) as usize])
+        ((at != NIL).then_some(at), RESOLUTIONS[(outcome >> Place::BITS) as usize])
     }
 
     /// Resets the state of the receives; outcomes remain.
@@ -302,7 +308,7 @@ impl<R: Rules> Block<R> {
 
     /// Bytes allocated; never decreases.
     pub(super) fn bytes(&self) -> u64 {
-        (self.marks.capacity() * size_of::<Mark>() + self.slots.capacity() * size_of::<Slot>()) as u64
+        (self.marks.capacity() * size_of::<ReceiveState>() + self.slots.capacity() * size_of::<Slot>()) as u64
     }
 
     fn claim(&self) -> Option<Range<usize>> {
@@ -328,7 +334,7 @@ impl<R: Rules> Block<R> {
     /// Step 1.
     fn book(&self, part: Range<usize>, receives: &impl Receives) {
         for message in part.clone() {
-            let candidate = receives.oldest(message, |at| R::SEARCHES_WHAT_BEGAN || self.is_free(at));
+            let candidate = receives.oldest(message, |at| R::SEARCHES_INITIAL_STATE || self.is_free(at));
             self.slots[message].candidate.store(candidate.unwrap_or(NIL), Ordering::Relaxed);
             if let Some(at) = candidate {
                 self.marks[at as usize].bookings.fetch_or(bit(message), Ordering::Relaxed);
@@ -339,15 +345,15 @@ impl<R: Rules> Block<R> {
     }
 
     /// Step 3.
-    fn settle(&self, message: usize, receives: &impl Receives, last: &mut Option<Shifted>) {
-        let (at, way) = match self.candidate(message) {
-            None => (None, Way::NoCandidate),
+    fn settle(&self, message: usize, receives: &impl Receives, last: &mut Option<LastShift>) {
+        let (at, resolution) = match self.candidate(message) {
+            None => (None, Resolution::NoCandidate),
             Some(candidate) => self.resolve(message, candidate, receives, last),
         };
         if let Some(at) = at {
             self.marks[at as usize].taken.store(true, Ordering::Relaxed);
         }
-        let outcome = (way as u64) << Place::BITS | u64::from(at.unwrap_or(NIL));
+        let outcome = (resolution as u64) << Place::BITS | u64::from(at.unwrap_or(NIL));
         self.slots[message].outcome.store(outcome, Ordering::Relaxed);
         // Pairs with the acquire in `await_bits`.
         self.settled.fetch_or(bit(message), R::RELEASE);
@@ -358,30 +364,30 @@ impl<R: Rules> Block<R> {
         message: usize,
         candidate: Place,
         receives: &impl Receives,
-        last: &mut Option<Shifted>,
-    ) -> (Option<Place>, Way) {
+        last: &mut Option<LastShift>,
+    ) -> (Option<Place>, Resolution) {
         let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & below(message);
         let others = self.others(message, candidate, rivals, receives);
         if others == 0 {
             let steps = R::shift(rivals, message);
             if let Some(at) = Self::shifted(candidate, steps, receives, last) {
-                return (Some(at), if steps == 0 { Way::NoConflict } else { Way::FastPath });
+                return (Some(at), if steps == 0 { Resolution::NoConflict } else { Resolution::FastPath });
             }
         } else if rivals == 0 {
             self.await_bits(&self.settled, others);
             if self.is_free(candidate) {
-                return (Some(candidate), Way::Waited);
+                return (Some(candidate), Resolution::Waited);
             }
         }
         if R::SLOW_PATH_WAITS {
             self.await_bits(&self.settled, below(message));
         }
-        (receives.oldest(message, |at| self.is_free(at)), Way::SlowPath)
+        (receives.oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
     }
 
     /// Earlier messages that match the candidate without booking it.
     fn others(&self, message: usize, candidate: Place, rivals: u64, receives: &impl Receives) -> u64 {
-        if !R::HEEDS_OTHERS || receives.is_exact(candidate) {
+        if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
         }
         let accepted = messages(below(message) & !rivals).filter(|&other| receives.accepts(candidate, other));
@@ -393,14 +399,14 @@ impl<R: Rules> Block<R> {
         candidate: Place,
         steps: u32,
         receives: &impl Receives,
-        last: &mut Option<Shifted>,
+        last: &mut Option<LastShift>,
     ) -> Option<Place> {
         let begun = last.filter(|last| last.candidate == candidate && last.steps <= steps);
         let (mut at, done) = begun.map_or((candidate, 0), |last| (last.at, last.steps));
         for _ in done..steps {
             at = receives.follower(at)?;
         }
-        *last = Some(Shifted { candidate, steps, at });
+        *last = Some(LastShift { candidate, steps, at });
         Some(at)
     }
 }
@@ -435,14 +441,14 @@ mod tests {
             true
         }
 
-        fn takes(&self, message: usize, _: Place) {
+        fn report_match(&self, message: usize, _: Place) {
             self.taken.borrow_mut().push((message, self.block.settled.load(Ordering::Relaxed)));
         }
     }
 
     #[test]
     fn part_is_settled_before_delivery() {
-        let mut block = Block::<Sound>::default();
+        let mut block = Block::<FullProtocol>::default();
         block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("there is memory");
         let wanted = Wanted { block: &block, taken: RefCell::default() };
         block.work(&wanted);

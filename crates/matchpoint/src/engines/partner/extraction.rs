@@ -33,7 +33,9 @@ impl SelectionRule {
         counts.sort_unstable();
         let contexts = sources.chunk_by(|one, next| one.number == next.number).count() as u64;
         let zeros = match self.over {
-            MetricScope::Processes => self.processes.saturating_mul(contexts).saturating_sub(sources.len() as u64),
+            MetricScope::Processes => {
+                self.processes.saturating_mul(contexts).saturating_sub(sources.len() as u64)
+            }
             MetricScope::Senders => 0,
         };
         let edge_point = self.metric.edge_point(counts, zeros);
@@ -51,7 +53,8 @@ pub(super) struct Buffers {
 
 impl Buffers {
     pub fn bytes(&self) -> u64 {
-        (self.sources.capacity() * size_of::<SourceCount>() + self.counts.capacity() * size_of::<u64>()) as u64
+        (self.sources.capacity() * size_of::<SourceCount>() + self.counts.capacity() * size_of::<u64>())
+            as u64
     }
 
     /// Makes partners of the sources with most entries in the last level of `queue`, in the order of keys
@@ -83,7 +86,11 @@ impl Buffers {
         added
     }
 
-    fn count<T: QueueEntry>(&mut self, queue: &SplitQueue<T>, contexts: &mut Contexts) -> Result<(), Refused> {
+    fn count<T: QueueEntry>(
+        &mut self,
+        queue: &SplitQueue<T>,
+        contexts: &mut Contexts,
+    ) -> Result<(), Refused> {
         let Buffers { sources, .. } = self;
         sources.clear();
         sources.try_reserve(queue.last_level_len()).map_err(|_| Refused::Memory)?;

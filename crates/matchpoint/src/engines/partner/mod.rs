@@ -43,11 +43,11 @@ pub mod profile;
 mod queue;
 
 use contexts::Contexts;
-use extraction::{SelectionRule, Buffers};
-use log::{Log, HasLog};
+use extraction::{Buffers, SelectionRule};
+use log::{HasLog, Log};
 pub(super) use parameters::SPEC;
 use partners::Partners;
-use queue::{Found, QueueEntry, SplitQueue, EntryPosition};
+use queue::{EntryPosition, Found, QueueEntry, SplitQueue};
 
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
@@ -199,7 +199,8 @@ impl<E: HasLog> Partner<E> {
     /// Whether to extract partners after a push to the shared queue (Algorithm 3, line 30).
     #[inline]
     fn needs_extraction<T: QueueEntry>(&self, queue: &SplitQueue<T>) -> bool {
-        self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold) && queue.extraction_delay == 0
+        self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold)
+            && queue.extraction_delay == 0
     }
 
     fn peers_bytes(&self) -> u64 {
@@ -210,7 +211,12 @@ impl<E: HasLog> Partner<E> {
 
 /// The partner of a new entry. Skips the lookup without partners.
 #[inline]
-fn find_partner_of_new<T: QueueEntry>(queue: &SplitQueue<T>, log: &mut impl Log, number: u64, source: Rank) -> Option<u32> {
+fn find_partner_of_new<T: QueueEntry>(
+    queue: &SplitQueue<T>,
+    log: &mut impl Log,
+    number: u64,
+    source: Rank,
+) -> Option<u32> {
     if queue.partners.is_empty() {
         return None;
     }

@@ -6,8 +6,8 @@ use super::extraction::{SelectionRule, SourceCount};
 use super::log::HasLog;
 use super::metric::{Metric, MetricScope};
 use super::partners::Partners;
-use super::profile::{Profile, Source, ProcessSelection};
-use super::{Partner, Configuration};
+use super::profile::{ProcessSelection, Profile, Source};
+use super::{Configuration, Partner};
 use crate::effort::Attempts;
 use crate::engine::Queue;
 use crate::engines::{Arguments, Built, NameError, Parameter, Spec};
@@ -82,7 +82,8 @@ fn boxed<E: HasLog>(arguments: &Arguments<'_>) -> Built {
 
 fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
     // All values are read, used or not, so that invalid ones are reported.
-    let over = arguments.word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
+    let over = arguments
+        .word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
     let rule = SelectionRule { metric: metric(arguments)?, over, processes };
     let threshold: usize = arguments.within("threshold", 1..=1 << 24)?;
@@ -149,7 +150,12 @@ fn selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
 }
 
 /// Configuration of the static approach, from the counts of a process in the profile.
-fn configure_from_profile(rule: SelectionRule, processes: Option<u64>, file: &Path, selection: ProcessSelection) -> Result<Configuration, NameError> {
+fn configure_from_profile(
+    rule: SelectionRule,
+    processes: Option<u64>,
+    file: &Path,
+    selection: ProcessSelection,
+) -> Result<Configuration, NameError> {
     let profile = Profile::read(file, selection)
         .map_err(|error| NameError::new("engine `partner` cannot use its profile", error.to_string()))?;
     if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {

@@ -1,9 +1,9 @@
 //! Partners of a queue, and the hash table that finds them. Keys are rank + P × mapped context (Equation 1).
 
 use super::perfect::Displacement;
-use crate::linked::{LinkedQueue, NIL};
 use crate::engine::Refused;
 use crate::envelope::Rank;
+use crate::linked::{LinkedQueue, NIL};
 
 /// A source with a separate queue.
 pub(super) struct Partner {

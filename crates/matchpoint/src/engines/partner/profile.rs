@@ -284,7 +284,8 @@ mod tests {
     use super::*;
 
     fn parse(text: &str, selection: ProcessSelection) -> Result<Profile, String> {
-        Profile::parse(Path::new("app.partners"), text.as_bytes(), selection).map_err(|error| error.to_string())
+        Profile::parse(Path::new("app.partners"), text.as_bytes(), selection)
+            .map_err(|error| error.to_string())
     }
 
     fn source(context: u64, source: u32, posted: u64, unexpected: u64) -> Source {
@@ -300,7 +301,9 @@ mod tests {
         profile.write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert_eq!(parse(&text, ProcessSelection::All), Ok(profile.clone()));
-        for (selection, at) in [(ProcessSelection::First, 0), (ProcessSelection::Rank(4), 0), (ProcessSelection::Rank(6), 1)] {
+        for (selection, at) in
+            [(ProcessSelection::First, 0), (ProcessSelection::Rank(4), 0), (ProcessSelection::Rank(6), 1)]
+        {
             let one = Profile { processes: 7, known: vec![profile.known[at].clone()] };
             assert_eq!(parse(&text, selection), Ok(one));
         }
@@ -342,6 +345,8 @@ mod tests {
         let text = format!("{VERSION}\nprocesses 4\nprocess 0\nx\nprocess 1\n0 2 3 4\nprocess 2\nx\n");
         let profile = parse(&text, ProcessSelection::Rank(1)).unwrap();
         assert_eq!(profile.known, [Process { process: 1, sources: vec![source(0, 2, 3, 4)] }]);
-        assert!(parse(&text, ProcessSelection::All).is_err() && parse(&text, ProcessSelection::First).is_err());
+        assert!(
+            parse(&text, ProcessSelection::All).is_err() && parse(&text, ProcessSelection::First).is_err()
+        );
     }
 }

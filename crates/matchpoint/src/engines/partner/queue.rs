@@ -28,9 +28,9 @@
 use std::collections::VecDeque;
 
 use super::partners::{Partner, Partners};
-use crate::linked::{Aged, LinkedQueue, Place, Slab};
 use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
 
 /// An entry.
 pub(super) trait QueueEntry: Copy {
@@ -84,7 +84,10 @@ pub(super) struct Found {
 #[derive(Clone, Copy)]
 pub(crate) enum EntryPosition {
     /// Age in the shared queue, and an upper bound of its index.
-    Shared { age: u64, before: usize },
+    Shared {
+        age: u64,
+        before: usize,
+    },
     Slab(Place),
 }
 
@@ -291,7 +294,12 @@ impl<T: QueueEntry> SplitQueue<T> {
 
     /// Replaces a message with unknown source. If its source was a partner before its arrival, the message
     /// moves to that queue, in the order of ages.
-    pub fn set_envelope(&mut self, position: EntryPosition, number: Option<u64>, named: T) -> Result<(), Refused> {
+    pub fn set_envelope(
+        &mut self,
+        position: EntryPosition,
+        number: Option<u64>,
+        named: T,
+    ) -> Result<(), Refused> {
         let EntryPosition::Shared { age, before } = position else { return Ok(()) };
         let index = self.index(age, before);
         let partner = named.source().and_then(|source| self.partners.find(number?, source));

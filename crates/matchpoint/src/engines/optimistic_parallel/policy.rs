@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 /// Maximum number of methods.
-const WAYS: usize = 3;
+const METHODS: usize = 3;
 
 /// Maximum time that a turn waits for workers to wake or sleep.
 const WARM: Duration = Duration::from_millis(1);
@@ -39,7 +39,7 @@ const LEAST: u64 = 64;
 
 /// Policy for similar batches.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Pace {
+pub(super) struct BatchingPolicy {
     best: usize,
     rest: u64,
     trial: Option<Trial>,
@@ -48,30 +48,30 @@ pub(super) struct Pace {
 #[derive(Clone, Copy)]
 struct Trial {
     /// Time and messages of all batches, by method.
-    took: [Duration; WAYS],
-    messages: [u64; WAYS],
+    took: [Duration; METHODS],
+    messages: [u64; METHODS],
     turn_began: Instant,
     /// Batches of this turn since the workers are settled.
     batches: usize,
     /// Timed batches of all methods.
     timed: usize,
-    samples_ps: [[u64; SAMPLES]; WAYS],
+    samples_ps: [[u64; SAMPLES]; METHODS],
 }
 
 impl Trial {
     fn new(turn_began: Instant) -> Self {
         Trial {
-            took: [Duration::ZERO; WAYS],
-            messages: [0; WAYS],
+            took: [Duration::ZERO; METHODS],
+            messages: [0; METHODS],
             turn_began,
             batches: 0,
             timed: 0,
-            samples_ps: [[0; SAMPLES]; WAYS],
+            samples_ps: [[0; SAMPLES]; METHODS],
         }
     }
 
-    fn way(&self, ways: usize) -> usize {
-        self.timed / TIMED % ways
+    fn method(&self, methods: usize) -> usize {
+        self.timed / TIMED % methods
     }
 
     fn whole_ps(&self) -> u64 {
@@ -87,7 +87,7 @@ impl Trial {
 
 /// Method of a batch.
 pub(super) struct Choice {
-    pub(super) way: usize,
+    pub(super) method: usize,
     started: Option<Instant>,
 }
 
@@ -97,59 +97,62 @@ impl Choice {
     }
 }
 
-impl Pace {
-    /// Selects one of the first `ways` methods for the next batch.
-    pub(super) fn start(&mut self, ways: usize) -> Choice {
-        if ways < 2 {
-            return Choice { way: 0, started: None };
+impl BatchingPolicy {
+    /// Selects one of the first `methods` methods for the next batch.
+    pub(super) fn start(&mut self, methods: usize) -> Choice {
+        if methods < 2 {
+            return Choice { method: 0, started: None };
         }
         if self.rest > 0 {
             self.rest -= 1;
-            return Choice { way: self.best.min(ways - 1), started: None };
+            return Choice { method: self.best.min(methods - 1), started: None };
         }
         let now = Instant::now();
-        Choice { way: self.trial.get_or_insert_with(|| Trial::new(now)).way(ways), started: Some(now) }
+        Choice {
+            method: self.trial.get_or_insert_with(|| Trial::new(now)).method(methods),
+            started: Some(now),
+        }
     }
 
     /// Ends the batch of this choice. `is_settled`: all workers that the method needs participated, or all
     /// slept if it needs none.
-    pub(super) fn stop(&mut self, choice: &Choice, ways: usize, messages: usize, is_settled: bool) {
+    pub(super) fn stop(&mut self, choice: &Choice, methods: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
-            self.learn(started, Instant::now(), ways, messages, is_settled);
+            self.learn(started, Instant::now(), methods, messages, is_settled);
         }
     }
 
-    fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize, is_settled: bool) {
+    fn learn(&mut self, started: Instant, ended: Instant, methods: usize, messages: usize, is_settled: bool) {
         let Some(trial) = &mut self.trial else { return };
-        let way = trial.way(ways);
-        trial.took[way] += ended - started;
-        trial.messages[way] += messages as u64;
+        let method = trial.method(methods);
+        trial.took[method] += ended - started;
+        trial.messages[method] += messages as u64;
         trial.batches += usize::from(is_settled || ended - trial.turn_began >= WARM);
         if trial.batches <= FIRST {
             return;
         }
-        let sample = trial.timed / (TIMED * ways) * TIMED + trial.timed % TIMED;
-        trial.samples_ps[way][sample] = ps(ended - started) / messages.max(1) as u64;
+        let sample = trial.timed / (TIMED * methods) * TIMED + trial.timed % TIMED;
+        trial.samples_ps[method][sample] = ps(ended - started) / messages.max(1) as u64;
         trial.timed += 1;
         if trial.timed % TIMED == 0 {
             (trial.batches, trial.turn_began) = (0, ended);
         }
-        if trial.timed == SAMPLES * ways {
+        if trial.timed == SAMPLES * methods {
             let trial = *trial;
-            self.decide(&trial, ways, messages);
+            self.decide(&trial, methods, messages);
         }
     }
 
-    fn decide(&mut self, trial: &Trial, ways: usize, messages: usize) {
+    fn decide(&mut self, trial: &Trial, methods: usize, messages: usize) {
         let medians = trial.samples_ps.map(|mut samples| {
             samples.sort_unstable();
             samples[SAMPLES / 2]
         });
-        let best = (0..ways).min_by_key(|&way| medians[way]).unwrap_or(0);
+        let best = (0..methods).min_by_key(|&method| medians[method]).unwrap_or(0);
         let cost = COST_SHARE.saturating_mul(trial.cost_ps(medians[best]));
         let whole = WHOLE_SHARE.saturating_mul(trial.whole_ps());
         let batch_ps = medians[best].saturating_mul(messages as u64).max(1);
-        *self = Pace { best, rest: (cost.max(whole) / batch_ps).max(LEAST), trial: None };
+        *self = BatchingPolicy { best, rest: (cost.max(whole) / batch_ps).max(LEAST), trial: None };
     }
 }
 
@@ -168,30 +171,30 @@ mod tests {
     const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
 
     /// Runs a trial of two methods with batches of ten messages. Returns the number of batches.
-    fn tried(
-        pace: &mut Pace,
+    fn run_trial(
+        policy: &mut BatchingPolicy,
         now: &mut Instant,
         took: [Duration; 2],
         is_settled: impl Fn(usize) -> bool,
     ) -> usize {
-        disturbed(pace, now, |way, _| took[way], is_settled)
+        disturbed(policy, now, |method, _| took[method], is_settled)
     }
 
-    /// As `tried`; the time also depends on the number of earlier batches.
+    /// As `run_trial`; the time also depends on the number of earlier batches.
     fn disturbed(
-        pace: &mut Pace,
+        policy: &mut BatchingPolicy,
         now: &mut Instant,
         took: impl Fn(usize, usize) -> Duration,
         is_settled: impl Fn(usize) -> bool,
     ) -> usize {
         let mut batches = 0;
-        (pace.rest, pace.trial) = (0, None);
-        pace.start(2);
-        let trial = pace.trial.as_mut().expect("it begins");
+        (policy.rest, policy.trial) = (0, None);
+        policy.start(2);
+        let trial = policy.trial.as_mut().expect("it begins");
         trial.turn_began = *now;
-        while let Some(trial) = pace.trial {
-            let ended = *now + took(trial.way(2), batches);
-            pace.learn(*now, ended, 2, 10, is_settled(batches));
+        while let Some(trial) = policy.trial {
+            let ended = *now + took(trial.method(2), batches);
+            policy.learn(*now, ended, 2, 10, is_settled(batches));
             (*now, batches) = (ended, batches + 1);
         }
         batches
@@ -202,66 +205,66 @@ mod tests {
 
     #[test]
     fn faster_way_runs_for_fifty_trial_costs() {
-        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
-            assert_eq!(tried(&mut pace, &mut now, took, |_| true), BATCHES);
-            assert_eq!((pace.best, pace.rest), (best, 50 * OF_EACH * (20 - 4) / 4));
-            assert_eq!(pace.start(2).way, best);
+            assert_eq!(run_trial(&mut policy, &mut now, took, |_| true), BATCHES);
+            assert_eq!((policy.best, policy.rest), (best, 50 * OF_EACH * (20 - 4) / 4));
+            assert_eq!(policy.start(2).method, best);
         }
     }
 
     #[test]
     fn trial_without_cost_takes_a_tenth() {
-        let (mut pace, mut now) = (Pace::default(), Instant::now());
-        tried(&mut pace, &mut now, [4 * US, 4 * US], |_| true);
-        assert_eq!(pace.rest, 10 * 2 * OF_EACH);
+        let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
+        run_trial(&mut policy, &mut now, [4 * US, 4 * US], |_| true);
+        assert_eq!(policy.rest, 10 * 2 * OF_EACH);
         // Batches continue while a turn waits for workers.
-        (pace, now) = (Pace::default(), Instant::now());
-        let batches = tried(&mut pace, &mut now, [4 * US, 4 * US], |batch| batch >= 1000);
+        (policy, now) = (BatchingPolicy::default(), Instant::now());
+        let batches = run_trial(&mut policy, &mut now, [4 * US, 4 * US], |batch| batch >= 1000);
         assert!(batches > 500);
-        assert_eq!(pace.rest, 10 * batches as u64);
+        assert_eq!(policy.rest, 10 * batches as u64);
     }
 
     #[test]
     fn way_is_timed_after_workers_settle() {
-        let (mut pace, mut now) = (Pace::default(), Instant::now());
-        let batches = tried(&mut pace, &mut now, [20 * US, 4 * US], |batch| batch >= 10);
+        let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
+        let batches = run_trial(&mut policy, &mut now, [20 * US, 4 * US], |batch| batch >= 10);
         assert_eq!(batches, 10 + BATCHES);
         // Workers never settle: each turn waits 1 ms.
-        let batches = tried(&mut pace, &mut now, [20 * US, 10 * US], |_| false);
+        let batches = run_trial(&mut policy, &mut now, [20 * US, 10 * US], |_| false);
         assert_eq!(batches, ROUNDS * (49 + 99) + BATCHES);
     }
 
     #[test]
     fn short_interruption_does_not_change_choice() {
         for first in 0..BATCHES {
-            let (mut pace, mut now) = (Pace::default(), Instant::now());
-            let took = |way, batch| {
-                [4 * US, 6 * US][way] + if batch / 4 == first / 4 { 50 * US } else { Duration::ZERO }
+            let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
+            let took = |method, batch| {
+                [4 * US, 6 * US][method] + if batch / 4 == first / 4 { 50 * US } else { Duration::ZERO }
             };
-            disturbed(&mut pace, &mut now, took, |_| true);
-            assert_eq!(pace.best, 0, "interrupted in batch {first}");
+            disturbed(&mut policy, &mut now, took, |_| true);
+            assert_eq!(policy.best, 0, "interrupted in batch {first}");
         }
     }
 
     /// Runs batches of ten messages with three methods that take `took` microseconds, with pauses. Returns
     /// the number of batches in trials and their fraction of the time.
-    fn played(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
-        let (mut pace, mut now) = (Pace::default(), Instant::now());
-        let (mut tried, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);
+    fn run_batches(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
+        let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
+        let (mut run_trial, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);
         for batch in 0..batches {
-            let choice = pace.start(3);
-            let is_trial = pace.trial.is_some();
-            let ended = now + Duration::from_micros(took(choice.way, batch));
+            let choice = policy.start(3);
+            let is_trial = policy.trial.is_some();
+            let ended = now + Duration::from_micros(took(choice.method, batch));
             if choice.is_timed() {
-                pace.learn(now, ended, 3, 10, true);
+                policy.learn(now, ended, 3, 10, true);
             }
-            tried += usize::from(is_trial);
+            run_trial += usize::from(is_trial);
             in_trials += if is_trial { ended - now } else { Duration::ZERO };
             all += ended - now;
             now = ended + between;
         }
-        (tried, in_trials.as_secs_f64() / all.as_secs_f64())
+        (run_trial, in_trials.as_secs_f64() / all.as_secs_f64())
     }
 
     /// Batches of a trial of three methods.
@@ -272,10 +275,11 @@ mod tests {
     fn changing_load_causes_few_trials() {
         for changes in [20, 40, 60, 100, 200, 500, 1000] {
             let load = |batch: usize| [1, 3][batch / changes % 2];
-            let (tried, share) = played(60_000, |way, batch| [4, 8, 8][way] * load(batch), Duration::ZERO);
+            let (run_trial, share) =
+                run_batches(60_000, |method, batch| [4, 8, 8][method] * load(batch), Duration::ZERO);
             assert!(
                 share < 0.1,
-                "a change every {changes} batches: {tried} are in trials, {share} of the time"
+                "a change every {changes} batches: {run_trial} are in trials, {share} of the time"
             );
         }
     }
@@ -285,17 +289,20 @@ mod tests {
     fn idle_time_between_batches_delays_no_trial() {
         let idle = Duration::from_millis(1);
         assert_eq!(
-            played(20_000, |way, _| [2, 4, 4][way], idle),
-            played(20_000, |way, _| [2, 4, 4][way], Duration::ZERO)
+            run_batches(20_000, |method, _| [2, 4, 4][method], idle),
+            run_batches(20_000, |method, _| [2, 4, 4][method], Duration::ZERO)
         );
-        assert!(played(20_000, |way, _| [2, 4, 4][way], idle).0 > 2 * OF_THREE, "there was more than one");
+        assert!(
+            run_batches(20_000, |method, _| [2, 4, 4][method], idle).0 > 2 * OF_THREE,
+            "there was more than one"
+        );
     }
 
     #[test]
     fn trial_of_days_does_not_overflow() {
-        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let day = Duration::from_secs(86_400);
-        tried(&mut pace, &mut now, [day, 2 * day], |_| true);
-        assert_eq!((pace.best, pace.rest >= LEAST), (0, true));
+        run_trial(&mut policy, &mut now, [day, 2 * day], |_| true);
+        assert_eq!((policy.best, policy.rest >= LEAST), (0, true));
     }
 }

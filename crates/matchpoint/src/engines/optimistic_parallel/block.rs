@@ -4,28 +4,28 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::crew::Job;
 use super::delivery::Delivery;
 #[cfg(all(test, loom))]
-use super::protocol::Way;
-use super::protocol::{Block, Receives, Rules, Sound};
-use crate::linked::Place;
+use super::protocol::Resolution;
+use super::protocol::{Block, FullProtocol, ProtocolSteps, Receives};
+use super::workers::Job;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::{Optimistic, Tally};
-use crate::sync::PollLimit;
+use crate::linked::Place;
 use crate::maintenance::Queues;
+use crate::sync::PollLimit;
 
 /// See the [module](self).
-pub(super) struct Round<T: Tally, R = Sound> {
+pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
     /// Tables of the engine during a block, else empty ones.
     tables: Optimistic<T>,
     messages: Vec<Message>,
     block: Block<R>,
     /// Receives compared.
     examined: AtomicU64,
-    /// Committed blocks, and their messages by [`Way`].
+    /// Committed blocks, and their messages by [`Resolution`].
     blocks: u64,
-    ways: [u64; 5],
+    resolutions: [u64; 5],
     poll_limit: PollLimit,
 }
 
@@ -59,42 +59,42 @@ impl<T: Tally> Receives for Search<'_, T> {
         self.tables.selector(at).matches(&self.messages[message].envelope)
     }
 
-    fn takes(&self, message: usize, at: Place) {
-        if self.delivery.is_asked() {
-            self.delivery.of(self.first + message, self.tables.receive(at).id);
+    fn report_match(&self, message: usize, at: Place) {
+        if self.delivery.is_requested() {
+            self.delivery.deliver_one(self.first + message, self.tables.receive(at).id);
         }
     }
 }
 
 /// A running block.
-pub(super) struct Played<'a, T: Tally> {
-    pub(super) round: &'a Round<T>,
+pub(super) struct RunningBlock<'a, T: Tally> {
+    pub(super) block_matcher: &'a BlockMatcher<T>,
     pub(super) first: usize,
     pub(super) delivery: Delivery<'a>,
 }
 
-impl<T: Tally + Sync> Job for Played<'_, T> {
+impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
     /// Ignores `parts`: threads claim parts in the block itself.
     fn take_parts(&self, _: Range<usize>) {
-        self.round.work(self.first, self.delivery);
+        self.block_matcher.work(self.first, self.delivery);
     }
 }
 
-impl<T: Tally, R: Rules> Round<T, R> {
+impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
     /// Creates an idle state with empty `tables`.
     pub(super) fn new(tables: Optimistic<T>, threads: usize) -> Self {
-        Round {
+        BlockMatcher {
             tables,
             messages: Vec::new(),
             block: Block::default(),
             examined: AtomicU64::new(0),
             blocks: 0,
-            ways: [0; 5],
+            resolutions: [0; 5],
             poll_limit: Block::<R>::poll_limit(threads),
         }
     }
 
-    /// Starts a block of messages. Holds the tables of the engine until [`Round::commit`].
+    /// Starts a block of messages. Holds the tables of the engine until [`BlockMatcher::commit`].
     ///
     /// # Errors
     /// [`Refused::Memory`]; nothing has started.
@@ -136,7 +136,7 @@ impl<T: Tally, R: Rules> Round<T, R> {
         self.block.end();
         self.blocks += 1;
         for (number, &message) in self.messages.iter().enumerate() {
-            let (at, way) = self.block.outcome(number);
+            let (at, resolution) = self.block.outcome(number);
             out.push(match at {
                 Some(at) => Some(tables.take_at(&message.envelope, at)),
                 None => {
@@ -144,20 +144,20 @@ impl<T: Tally, R: Rules> Round<T, R> {
                     None
                 }
             });
-            self.ways[way as usize] += 1;
+            self.resolutions[resolution as usize] += 1;
         }
         Ok(())
     }
 
-    /// The receive at an index, before [`Round::commit`].
+    /// The receive at an index, before [`BlockMatcher::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn receive(&self, at: Place) -> RecvId {
         self.tables.receive(at).id
     }
 
-    /// How a message was settled, before [`Round::commit`].
+    /// How a message was settled, before [`BlockMatcher::commit`].
     #[cfg(all(test, loom))]
-    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
+    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Resolution) {
         self.block.outcome(message)
     }
 
@@ -166,9 +166,9 @@ impl<T: Tally, R: Rules> Round<T, R> {
         self.blocks
     }
 
-    /// Their messages, by [`Way`].
-    pub(super) fn ways(&self) -> [u64; 5] {
-        self.ways
+    /// Their messages, by [`Resolution`].
+    pub(super) fn resolutions(&self) -> [u64; 5] {
+        self.resolutions
     }
 
     /// Bytes allocated; never decreases.
