@@ -15,9 +15,6 @@
 //! assert_eq!(outcomes[1], Outcome::Posted(Ok(Some(MsgId(1)))));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 pub mod script;
 

@@ -15,11 +15,6 @@
 //! ```
 //!
 //! Read [`engines::list`] first: the simplest engine, which defines the expected results of all others.
-//!
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
 
 mod blocks;
 mod communicators;

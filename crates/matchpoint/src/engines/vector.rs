@@ -6,7 +6,7 @@
 //!
 //! Differences from the paper: tags have 64 bits, and the upper half is folded into the lower by exclusive
 //! or; hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and the context
-//! is folded into the source. [`blocks`](crate::blocks) describes removals.
+//! is folded into the source. `blocks.rs` describes removals.
 //!
 //! Post, arrive and probe: O(entries of the queue searched / 16). Cancel and retract compare all entries.
 //! Memory per slot: 40 bytes for a receive and 17 for its keys, 32 for a message and 9.

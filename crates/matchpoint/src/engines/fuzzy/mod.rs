@@ -5,7 +5,7 @@
 //!   are folded into the window. Fields have separate bits, so a wildcard is a mask: stored with each posted
 //!   receive, or part of a search of the messages.
 //! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants. The
-//!   paper's exclusive or (`fold=xor`) is constant where the tag is the rank; see [`folds`]. AVX-512BW
+//!   paper's exclusive or (`fold=xor`) is constant where the tag is the rank; see `folds`. AVX-512BW
 //!   compares 64 one-byte keys at once.
 //!
 //! With mixed keys, the paper treats a wildcard in one field as a wildcard in both. Open MPI's engine then

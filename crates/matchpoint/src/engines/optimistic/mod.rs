@@ -19,7 +19,7 @@
 //! * Consecutive receives of a communicator with the same selector form a run (§III-D). Statistics report
 //!   runs: the fast path of the parallel form depends on them.
 //! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine, as the
-//!   paper's library falls back to software. Optionally this engine falls back itself ([`software`]).
+//!   paper's library falls back to software. Optionally this engine falls back itself (`software`).
 //!   Messages have no bound.
 //!
 //! With `n` bins and `q` entries, arrivals take O(4 + q/n + receives with any source and any tag). Posts take

@@ -23,7 +23,7 @@ pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
     block: Block<R>,
     /// Receives compared.
     examined: AtomicU64,
-    /// Committed blocks, and their messages by [`Resolution`].
+    /// Committed blocks, and their messages by `Resolution`.
     blocks: u64,
     resolutions: [u64; 5],
     poll_limit: PollLimit,
@@ -166,7 +166,7 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         self.blocks
     }
 
-    /// Their messages, by [`Resolution`].
+    /// Their messages, by `Resolution`.
     pub(super) fn resolutions(&self) -> [u64; 5] {
         self.resolutions
     }

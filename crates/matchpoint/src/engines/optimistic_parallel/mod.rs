@@ -12,7 +12,8 @@
 //! other calls ──▶ `optimistic`, in the calling thread
 //! ```
 //!
-//! [`workers`] describes the threads, [`partitions`] and [`protocol`] prove that results equal those of one thread.
+//! The modules `workers`, `partitions` and `protocol` describe the threads, and prove that results equal those
+//! of one thread.
 //! All results equal those of `optimistic`.
 //!
 //! * A message is delivered before the end of matching only if no earlier message can be refused. Under

@@ -14,7 +14,7 @@
 //!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
 //!   (Algorithm 2).
 //!
-//! PRQ and UMQ are split separately. [`queue`] describes levels and the proof of order. Any-source receives
+//! PRQ and UMQ are split separately. `queue.rs` describes levels and the proof of order. Any-source receives
 //! are in a separate queue (PRQ_ANY). An arrival compares ages (the paper's sequence numbers) and takes the
 //! older match. An any-source receive searches the shared queue and the queues of all partners.
 //!

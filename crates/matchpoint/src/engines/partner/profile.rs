@@ -17,14 +17,6 @@
 //! *context* is the mapped context id: each process numbers contexts in the order of their first entry.
 //! *source* is a rank of that communicator. *posted* counts queued receives with this source, *unexpected*
 //! its unexpected messages.
-//!
-//! # context source posted unexpected
-//! 0 1 12 3 0 3 9 0 process 1 0 0 12 3
-//! ```
-//!
-//! *context* is the mapped context id: contexts are numbered at each process in the order in which something was first
-//! queued in them. *source* is a rank of that communicator. *posted* counts the receives that named this source and had to
-//! wait, *unexpected* the messages from it that had to.
 
 use std::fmt::{self, Display};
 use std::fs::File;
