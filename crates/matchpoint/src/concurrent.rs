@@ -44,14 +44,14 @@ pub trait Concurrent: Send + Sync {
     /// # Errors
     /// As there.
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
-        self.post_open(id, &Selector::of(pair, tag.0, 0))
+        self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// As [`Engine::post_open`].
+    /// As [`Engine::post_selector`].
     ///
     /// # Errors
     /// As there.
-    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
+    fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
     /// As [`Engine::arrive`].
     ///
@@ -59,13 +59,13 @@ pub trait Concurrent: Send + Sync {
     /// As there.
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
-    /// [`post_open`](Concurrent::post_open) with the fields of a receive.
+    /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
     ///
     /// # Errors
     /// As there.
     #[inline]
     fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.post_open(receive.id, &receive.selector)
+        self.post_selector(receive.id, &receive.selector)
     }
 
     /// [`arrive`](Concurrent::arrive) with the fields of a message.
@@ -114,7 +114,7 @@ pub trait Concurrent: Send + Sync {
     fn retract(&self, message: &Message) -> bool;
 
     /// As [`Engine::readdress`]: the message gets its source and its match at one moment, without an outer
-    /// lock. [`NotNameless`](Readdressed::NotNameless) may be returned before the call that took the message
+    /// lock. [`Unchanged`](Readdressed::Unchanged) may be returned before the call that took the message
     /// returns in another thread.
     ///
     /// # Errors

@@ -31,11 +31,11 @@
 //! for it as for a match, and needs no map of ids.
 //!
 //! * The caller passes the entry with the selector or the envelope with which it is queued.
-//! * After [`Readdressed::Named`] the envelope of a message has the new source.
+//! * After [`Readdressed::SourceSet`] the envelope of a message has the new source.
 //! * An engine returns true only if an entry with this id and this selector or envelope is queued. The caller
 //!   never passes a queued id with another selector or envelope: the result of such a call is undefined.
 //! * An id that is not queued may have any selector or envelope. The engine then returns false, or
-//!   [`Readdressed::NotNameless`].
+//!   [`Readdressed::Unchanged`].
 
 use std::any::Any;
 
@@ -49,12 +49,12 @@ use crate::hints::{Hints, Order};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readdressed {
     /// No posted receive matches. The message has the new source and keeps its age.
-    Named,
+    SourceSet,
     /// The message took this receive, the oldest that matches. Both are removed.
     Matched(RecvId),
     /// Nothing changed. Either no such message with an unknown source is queued, or the new source is
     /// [`Rank::UNKNOWN`].
-    NotNameless,
+    Unchanged,
 }
 
 /// Entries that [`Engine::close`] and [`Engine::fail_source`] removed, oldest first. Both calls append.
@@ -163,14 +163,14 @@ pub trait Engine: Send {
     /// # Errors
     /// [`Refused::Hint`] if the receive breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
     fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
-        self.post_open(id, &Selector::of(pair, tag.0, 0))
+        self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
     /// Posts any receive (rule 3). Returns the message taken, or `None` if the receive is queued.
     ///
     /// # Errors
     /// [`Refused::Hint`] if a wildcard breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
     /// Handles an arriving message (rule 2). Returns the receive taken, or `None` if the message is queued.
     /// [`readdress`](Engine::readdress) replaces a source of [`Rank::UNKNOWN`] later.
@@ -216,11 +216,11 @@ pub trait Engine: Send {
         self.arrive(id, pair, tag)
     }
 
-    /// Same as [`post_open`](Engine::post_open), after [`matched_probe`](Engine::matched_probe) found no
+    /// Same as [`post_selector`](Engine::post_selector), after [`matched_probe`](Engine::matched_probe) found no
     /// message. The engine may omit the search if no message arrived since.
     ///
     /// # Errors
-    /// As [`post_open`](Engine::post_open).
+    /// As [`post_selector`](Engine::post_selector).
     fn queue_receive(
         &mut self,
         id: RecvId,
@@ -228,7 +228,7 @@ pub trait Engine: Send {
         place: Place,
     ) -> Result<Option<MsgId>, Refused> {
         _ = place;
-        self.post_open(id, selector)
+        self.post_selector(id, selector)
     }
 
     /// Queue position of an entry with this key. A search computes it; a later insertion need not. Valid as
@@ -264,7 +264,7 @@ pub trait Engine: Send {
     /// Sets the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. The message takes the
     /// oldest posted receive that it matches (rule 2). Otherwise it keeps its age in the queue.
     ///
-    /// `message.envelope.source` is [`Rank::UNKNOWN`]; other sources yield [`Readdressed::NotNameless`]. See
+    /// `message.envelope.source` is [`Rank::UNKNOWN`]; other sources yield [`Readdressed::Unchanged`]. See
     /// [withdrawals](self#withdrawals).
     ///
     /// Set the sources of several messages oldest first. Otherwise a younger message takes the receive of an
@@ -378,7 +378,7 @@ pub trait Engine: Send {
 
 /// Calls with structs, passed as scalars: nothing passes through memory.
 impl dyn Engine + '_ {
-    /// Calls [`post_exact`](Engine::post_exact) or [`post_open`](Engine::post_open).
+    /// Calls [`post_exact`](Engine::post_exact) or [`post_selector`](Engine::post_selector).
     ///
     /// # Errors
     /// As these.
@@ -388,7 +388,7 @@ impl dyn Engine + '_ {
         if selector.is_exact() {
             return self.post_exact(id, selector.pair(), Tag(selector.tag_and_ignored().0));
         }
-        self.post_open(id, &selector)
+        self.post_selector(id, &selector)
     }
 
     /// [`arrive`](Engine::arrive) with the fields of a message.

@@ -26,7 +26,7 @@ use crate::hints::Hints;
 /// A call of a method of [`Engine`] that changes or searches a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// [`Engine::post_exact`] or [`Engine::post_open`].
+    /// [`Engine::post_exact`] or [`Engine::post_selector`].
     Post(Receive),
     /// [`Engine::arrive`].
     Arrive(Message),

@@ -14,8 +14,8 @@ macro_rules! forwarded {
         $($crate::forward::forwarded!(@ (change $path) (read $path) $method);)*
     };
 
-    (@ $change:tt $read:tt post_open) => {
-        $crate::forward::forwarded!($change post_open(
+    (@ $change:tt $read:tt post_selector) => {
+        $crate::forward::forwarded!($change post_selector(
             id: $crate::RecvId,
             selector: &$crate::Selector
         ) -> Result<Option<$crate::MsgId>, $crate::Refused>);

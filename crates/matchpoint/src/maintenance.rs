@@ -54,16 +54,16 @@ pub(crate) trait Queues {
 ///
 /// | method | required members of the engine |
 /// |---|---|
-/// | `post_open`, `probe`, `matched_probe` | `hints`; `find_unexpected`; `message_id` and `take_message` of the result |
-/// | `post_open` | `queue_receive` |
+/// | `post_selector`, `probe`, `matched_probe` | `hints`; `find_unexpected`; `message_id` and `take_message` of the result |
+/// | `post_selector` | `queue_receive` |
 /// | `arrive` | `take_matching_receive`, `queue_message` |
 /// | `posted_len`, `unexpected_len`, `attempts` | `posted`, `unexpected`, `effort` |
 macro_rules! provided {
     ($($method:ident)*) => { $($crate::maintenance::provided!(@ $method);)* };
-    (@ post_open) => {
+    (@ post_selector) => {
         // Inlined into `post_exact`, so that the selector stays in registers: 5 ns.
         #[inline(always)]
-        fn post_open(
+        fn post_selector(
             &mut self,
             id: $crate::RecvId,
             selector: &$crate::Selector,
@@ -193,18 +193,18 @@ pub(crate) fn readdress<Q: Queues>(
     source: Rank,
 ) -> Result<Readdressed, Refused> {
     if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-        return Ok(Readdressed::NotNameless);
+        return Ok(Readdressed::Unchanged);
     }
     let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message.id);
-    let Some(at) = found else { return Ok(Readdressed::NotNameless) };
+    let Some(at) = found else { return Ok(Readdressed::Unchanged) };
     let old = queues.message(at).envelope;
     if old.source != Rank::UNKNOWN {
-        return Ok(Readdressed::NotNameless);
+        return Ok(Readdressed::Unchanged);
     }
     let addressed = Envelope { source, ..old };
     let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&addressed);
     let Some((_, earliest)) = queues.posted().filter(accepts).min_by_key(|&(age, _)| age) else {
-        return queues.set_envelope(at, addressed).map(|()| Readdressed::Named);
+        return queues.set_envelope(at, addressed).map(|()| Readdressed::SourceSet);
     };
     let id = queues.receive(earliest).id;
     queues.take_posted(earliest);

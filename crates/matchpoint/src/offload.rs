@@ -201,7 +201,7 @@ pub struct Offload {
 /// Interface of the network: passes messages to the matcher.
 pub struct Wire {
     messages: Sender<Message>,
-    handed_in: u64,
+    message_count:u64,
 }
 
 impl Wire {
@@ -212,13 +212,13 @@ impl Wire {
     #[inline]
     pub fn arrive(&mut self, message: Message) -> Result<(), Busy> {
         self.messages.put(message).map_err(|_| Busy)?;
-        self.handed_in += 1;
+        self.message_count += 1;
         Ok(())
     }
 
     /// Messages passed so far.
-    pub fn handed_in(&self) -> u64 {
-        self.handed_in
+    pub fn message_count(&self) -> u64 {
+        self.message_count
     }
 }
 
@@ -264,7 +264,7 @@ impl Offload {
             process: process::id(),
             poll_limit,
         };
-        Ok((offload, Wire { messages, handed_in: 0 }))
+        Ok((offload, Wire { messages, message_count:0 }))
     }
 
     /// Passes a receive.
@@ -303,7 +303,7 @@ impl Offload {
 
     /// Waits until all posted receives and `messages` messages are processed. The completion ring needs free
     /// slots for their completions.
-    pub fn settle(&mut self, messages: u64) {
+    pub fn wait_processed(&mut self, messages: u64) {
         let all = self.posted + messages;
         loop {
             let shared = &self.shared;
@@ -385,7 +385,7 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
         }
         let (done, is_within) = shared.matcher().process_batch(BATCH);
         if done > 0 {
-            // Pairs with the acquires in `settle`.
+            // Pairs with the acquires in `wait_processed`.
             shared.done.fetch_add(done, Ordering::Release);
             polls = 0;
         }

@@ -190,7 +190,7 @@ impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
 }
 
 impl<S: Scheme, E: Effort> Engine for ScanEngine<S, E> {
-    maintenance::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    maintenance::provided!(post_selector arrive probe matched_probe cancel retract readdress set_hints close fail_source);
     maintenance::provided!(posted_len unexpected_len attempts);
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {

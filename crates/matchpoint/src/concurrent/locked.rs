@@ -24,7 +24,7 @@ impl Locked {
 }
 
 impl Concurrent for Locked {
-    forwarded!(concurrent: post_open arrive arrive_batch deliver_batch probe matched_probe cancel retract readdress);
+    forwarded!(concurrent: post_selector arrive arrive_batch deliver_batch probe matched_probe cancel retract readdress);
     forwarded!(concurrent: set_hints close fail_source visit posted_len unexpected_len);
 
     fn substitute(&self) -> Option<String> {

@@ -265,7 +265,7 @@ fn exact_source(selector: &Selector) -> Option<Rank> {
 }
 
 impl Concurrent for Sharded {
-    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         let context = receive.selector.context();
         self.with_shard(context, exact_source(&receive.selector), |shard, is_spread| {

@@ -256,7 +256,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> Engine for BySource<S, E, L> {
-    maintenance::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    maintenance::provided!(post_selector arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
     maintenance::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {

@@ -69,7 +69,7 @@ impl<E: Effort> List<E> {
 }
 
 impl<E: Effort> Engine for List<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
@@ -117,14 +117,14 @@ impl<E: Effort> Engine for List<E> {
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let Some(at) = self.unexpected.iter().position(|unexpected| unexpected.id == message.id) else {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         };
         let nameless = self.unexpected[at].envelope;
         if nameless.source != Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let named = Envelope { source, ..nameless };
         let earliest = self.posted.iter().position(|receive| receive.selector.matches(&named));
@@ -133,7 +133,7 @@ impl<E: Effort> Engine for List<E> {
             return Ok(Readdressed::Matched(receive.id));
         }
         self.unexpected[at].envelope = named;
-        Ok(Readdressed::Named)
+        Ok(Readdressed::SourceSet)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -1,7 +1,7 @@
 //! Engines by name.
 //!
 //! An engine is a file or folder, with a `mod` line and a `SPEC` in [`REGISTRY`]. Programs add engines of
-//! other crates with [`extend`].
+//! other crates with [`register`].
 //!
 //! Engine names have the form `name:key=value,…` on the command line, in the C ABI and in environment
 //! variables.
@@ -50,12 +50,12 @@ static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
 ///
 /// # Panics
 /// On the second call.
-pub fn extend(others: &'static [Spec]) {
+pub fn register(others: &'static [Spec]) {
     assert!(OTHERS.set(others).is_ok(), "other engines are made known once");
 }
 
-/// All engines: [`REGISTRY`] and the [added](extend) ones.
-pub fn known() -> impl Iterator<Item = &'static Spec> + Clone {
+/// All engines: [`REGISTRY`] and the [added](register) ones.
+pub fn known_specs() -> impl Iterator<Item = &'static Spec> + Clone {
     REGISTRY.iter().chain(OTHERS.get().copied().unwrap_or_default())
 }
 
@@ -216,8 +216,8 @@ impl std::error::Error for NameError {}
 
 fn build(name: &str, counting: bool) -> Built {
     let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
-    let Some(spec) = known().find(|spec| spec.name == bare) else {
-        let names: Vec<_> = known().map(|spec| spec.name).collect();
+    let Some(spec) = known_specs().find(|spec| spec.name == bare) else {
+        let names: Vec<_> = known_specs().map(|spec| spec.name).collect();
         let one = if bare.contains(',') {
             "name one engine at a time, and behind `engine=` nothing but that; "
         } else {
@@ -235,7 +235,7 @@ fn build(name: &str, counting: bool) -> Built {
 /// Invalid names remain unchanged.
 pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let (bare, given) = name.split_once(':').unwrap_or((name, ""));
-    let spec = known().find(|spec| spec.name == bare);
+    let spec = known_specs().find(|spec| spec.name == bare);
     let mut parts: Vec<String> =
         given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     for (key, value) in [("process", process), ("processes", processes)] {
@@ -255,16 +255,16 @@ pub struct Variant {
     /// Name with arguments.
     pub name: String,
     /// True if its table is so small that it may become full ([`Refused::Full`](crate::Refused::Full)).
-    pub tight: bool,
+    pub is_tight: bool,
 }
 
 /// Every engine of [`REGISTRY`] with its default arguments and its variants, for tests.
 pub fn variants() -> impl Iterator<Item = Variant> {
     let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
     REGISTRY.iter().flat_map(move |spec| {
-        let default = Variant { name: spec.name.to_owned(), tight: false };
-        let other = spec.variants.iter().map(move |given| Variant { name: with(spec, given), tight: false });
-        let tight = spec.tight.iter().map(move |given| Variant { name: with(spec, given), tight: true });
+        let default = Variant { name: spec.name.to_owned(), is_tight: false };
+        let other = spec.variants.iter().map(move |given| Variant { name: with(spec, given), is_tight: false });
+        let tight = spec.tight.iter().map(move |given| Variant { name: with(spec, given), is_tight: true });
         std::iter::once(default).chain(other).chain(tight)
     })
 }

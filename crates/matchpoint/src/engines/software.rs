@@ -163,12 +163,12 @@ impl<E: Tables> WithFallback<E> {
 }
 
 impl<E: Tables> Engine for WithFallback<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         if self.has_fallen_back {
             return self.call(|engine| engine.post(receive));
         }
-        match self.tables.post_open(id, selector) {
+        match self.tables.post_selector(id, selector) {
             Err(Refused::Full) => self.fall_back(receive),
             outcome => outcome,
         }

@@ -138,9 +138,9 @@ impl Counted {
 }
 
 impl Engine for Counted {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let length = self.engine.unexpected_len();
-        let result = self.engine.post_open(id, selector);
+        let result = self.engine.post_selector(id, selector);
         let (_, examined) = self.take_examined();
         if result != Err(Refused::Hint) {
             self.counts.unexpected.count(length, matches!(result, Ok(Some(_))), examined);

@@ -179,11 +179,11 @@ impl Adaptive {
 }
 
 impl Engine for Adaptive {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let result = match &mut self.structure {
-            Structure::List(list) => list.post_open(id, selector),
-            Structure::Bins(bins) => bins.post_open(id, selector),
-            Structure::Ranks(ranks) => ranks.post_open(id, selector),
+            Structure::List(list) => list.post_selector(id, selector),
+            Structure::Bins(bins) => bins.post_selector(id, selector),
+            Structure::Ranks(ranks) => ranks.post_selector(id, selector),
         };
         self.count_search();
         result

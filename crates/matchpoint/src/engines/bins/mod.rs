@@ -247,7 +247,7 @@ impl<E: Effort, S: Scheme> Engine for Bins<E, S> {
         self.unexpected.find_by_id(message.id).map(|found| self.take_unexpected(found)).is_some()
     }
 
-    maintenance::provided!(post_open probe matched_probe cancel readdress set_hints close fail_source visit);
+    maintenance::provided!(post_selector probe matched_probe cancel readdress set_hints close fail_source visit);
     maintenance::provided!(posted_len unexpected_len attempts);
 
     fn footprint(&self) -> Footprint {

@@ -95,11 +95,11 @@ impl<E: Effort> Hybrid<E> {
         source: Rank,
     ) -> Result<Readdressed, Refused> {
         if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let old = Key::of(&message.envelope);
         let found = self.table.search(old, UNEXPECTED, |entry| entry.id == message.id.0);
-        let Some((_, _, entry)) = found else { return Ok(Readdressed::NotNameless) };
+        let Some((_, _, entry)) = found else { return Ok(Readdressed::Unchanged) };
         let key = Key::of(&Envelope { source, ..message.envelope });
         // Only searches by post, arrive and probe count.
         let effort = std::mem::take(&mut self.effort);
@@ -112,7 +112,7 @@ impl<E: Effort> Hybrid<E> {
             }
             None => {
                 self.change_key(old, key, entry)?;
-                Readdressed::Named
+                Readdressed::SourceSet
             }
         };
         self.set_gates();

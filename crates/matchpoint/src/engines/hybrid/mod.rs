@@ -242,7 +242,7 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     #[inline(always)]
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         self.queue_receive(id, selector, Place::default())
     }
 

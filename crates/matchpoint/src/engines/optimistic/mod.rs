@@ -273,7 +273,7 @@ impl<T: Tally> Tables for Optimistic<T> {
 }
 
 impl<T: Tally> Engine for Optimistic<T> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         let selector = &receive.selector;
         self.hints.admit(selector)?;

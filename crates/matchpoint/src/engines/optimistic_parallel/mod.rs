@@ -239,7 +239,7 @@ impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
-    forwarded!(inside: post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    forwarded!(inside: post_selector arrive probe matched_probe cancel retract readdress set_hints close fail_source);
     forwarded!(inside: visit queued_in posted_len unexpected_len attempts);
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {

@@ -266,7 +266,7 @@ impl<E: HasLog> Queues for Partner<E> {
 }
 
 impl<E: HasLog> Engine for Partner<E> {
-    maintenance::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    maintenance::provided!(post_selector arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
     maintenance::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
