@@ -6,19 +6,16 @@
 //! entries  [ 64 of block 0 | 64 of … ]
 //! ```
 //!
-//! The newest entry is stored separately until the next push. A vector load waits about 5 ns for recent
-//! stores into the same bytes. A receive that matches at once, as in a ping-pong, never writes its key.
+//! The newest entry is stored separately until the next push: a vector load waits about 5 ns for recent
+//! stores into the same bytes. A receive that matches at once never writes its key.
 //!
-//! A removal leaves a free slot. Two adjacent blocks hold more than 32 entries together: a removal that
-//! breaks this invariant merges them. A sparse last block is compacted before a new block is used. Compaction
-//! moves at most 32 entries, and amortized at most one per push. Therefore at least every fourth compared key
-//! belongs to an entry.
+//! Two adjacent blocks hold more than 32 entries together: a removal that breaks this invariant merges them.
+//! A sparse last block is compacted before a new block is used. Compaction moves amortized at most one entry
+//! per push. Therefore at least every fourth compared key belongs to an entry.
 //!
 //! A push is O(1) amortized. `front` entries of `order` are unused. If `order` is full and at least half of
-//! it is unused, the numbers move to its beginning. Otherwise the memory doubles. The removal of a block
-//! moves the numbers on its shorter side, 4 bytes each. The search before it has read more: the keys of these
-//! blocks. A ring buffer avoids these moves, but a search then has two parts: 3 to 13 % more instructions per
-//! post and arrival.
+//! it is unused, the numbers move to its beginning; otherwise the memory doubles. A ring buffer avoids these
+//! moves, but a search then has two parts: 3 to 13 % more instructions per post and arrival.
 
 mod removal;
 mod search;
@@ -33,7 +30,6 @@ pub(crate) use self::search::{Found, Pattern};
 /// Position of an entry: 64 × block number + slot.
 pub(crate) type Place = u32;
 
-/// Position of the newest entry.
 const NEWEST: Place = u32::MAX;
 
 const NONE: u32 = u32::MAX;
@@ -41,7 +37,6 @@ const NONE: u32 = u32::MAX;
 /// Two adjacent blocks with at most so many entries are merged.
 const SPARSE: u32 = LANES as u32 / 2;
 
-/// The keys of a block's entries.
 pub(crate) trait Keys<T, S>: Default {
     /// Writes the key of `entry` to slot `lane`.
     fn set(&mut self, scheme: &S, lane: usize, entry: &T);
@@ -58,7 +53,6 @@ struct Block<K> {
     vacant: u32,
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Blocks<T, K> {
     /// Used from `front` on.
     order: Vec<u32>,
@@ -93,12 +87,10 @@ fn bit(place: Place) -> u64 {
     1 << (place % LANES as u32)
 }
 
-/// Mask of the slots before `lane`.
 fn before(lane: u32) -> u64 {
     (1 << lane) - 1
 }
 
-/// Positions of the set bits, in ascending order.
 pub(crate) fn set_bits(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = (bits != 0).then(|| bits.trailing_zeros())?;
@@ -130,7 +122,6 @@ impl<T: Copy, K> Blocks<T, K> {
         stored.chain(self.newest.iter().map(|_| (u64::MAX, NEWEST)))
     }
 
-    /// Bytes allocated; never decreases.
     pub(crate) fn bytes(&self) -> u64 {
         (self.order.capacity() * size_of::<u32>()
             + self.blocks.capacity() * size_of::<Block<K>>()
@@ -164,7 +155,6 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(())
     }
 
-    /// Appends an entry to the last block.
     #[inline]
     fn store<S>(&mut self, scheme: &S, entry: T) -> Result<(), Refused>
     where

@@ -5,7 +5,6 @@
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// The open communicators.
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
     /// Index of the last result; most searches find it again.
@@ -69,7 +68,6 @@ impl<C> Communicators<C> {
         self.sorted.len()
     }
 
-    /// Removes and returns the state of `context`.
     pub(crate) fn close(&mut self, context: ContextId) -> Option<C> {
         let at = self.bisect(context).ok()?;
         Some(self.sorted.remove(at).1)

@@ -1,12 +1,11 @@
 //! Engines for concurrent calls of several threads, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
 //!
-//! Calls are linearizable to the [contract](crate::engine) of one thread. Every call takes effect at one
-//! moment between its beginning and its end, and returns the result for the order of these moments. The order
-//! of overlapping calls is not specified.
+//! Calls are linearizable to the [contract](crate::engine) of one thread: each takes effect at one moment
+//! between its beginning and its end. The order of overlapping calls is not specified.
 //!
 //! One rule is weaker. In a context without any-source receives, entries of different sources have no order,
 //! because nothing depends on it. There [`Concurrent::visit`] and the lists of [`Drained`] are in order
-//! source by source. Elsewhere they follow the contract, context by context.
+//! source by source.
 //!
 //! Some calls abort the process without memory, because they cannot refuse:
 //!

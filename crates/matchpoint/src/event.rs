@@ -71,7 +71,6 @@ pub enum Outcome {
     ArrivedBatch(Vec<Option<RecvId>>, Result<(), Refused>),
 }
 
-/// Result of a call of an [`Engine`] or a [`Concurrent`] engine.
 macro_rules! outcome {
     ($event:expr, $engine:expr) => {
         match *$event {

@@ -27,19 +27,16 @@ impl Hashes {
         (self.0 >> (place * BITS)) as u32 & ((1 << BITS) - 1)
     }
 
-    /// Hash of (source, tag), 21 bits.
     #[inline]
     pub(crate) fn source_and_tag(self) -> u32 {
         self.value(0)
     }
 
-    /// Hash of the source, 21 bits.
     #[inline]
     pub(crate) fn source(self) -> u32 {
         self.value(1)
     }
 
-    /// Hash of the tag, 21 bits.
     #[inline]
     pub(crate) fn tag(self) -> u32 {
         self.value(2)

@@ -71,7 +71,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.slots.len()
     }
 
-    /// Bytes allocated; never decreases.
     pub(crate) fn bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
     }
@@ -292,7 +291,6 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    /// Inserts an entry in the order of ages.
     pub(crate) fn insert<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place) {
         let age = slab.get(at).age;
         let younger = self.iter(slab).find(|(_, entry)| entry.age > age).map_or(NIL, |(place, _)| place);

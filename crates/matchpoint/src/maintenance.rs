@@ -6,7 +6,6 @@ use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive,
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
-/// Access to the queues of an engine.
 pub(crate) trait Queues {
     /// Position of a receive. Changes of other entries do not move it.
     type Posted: Copy;
@@ -17,11 +16,9 @@ pub(crate) trait Queues {
     fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
     /// Age and position of every message, in any order.
     fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
-    /// Receives of a context.
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
         self.posted().filter(move |&(_, at)| self.receive(at).selector.context() == context)
     }
-    /// Messages of a context.
     fn unexpected_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Unexpected)> {
         self.unexpected().filter(move |&(_, at)| self.message(at).envelope.context == context)
     }
@@ -31,9 +28,7 @@ pub(crate) trait Queues {
     fn message_id(&self, at: Self::Unexpected) -> MsgId {
         self.message(at).id
     }
-    /// Removes a receive.
     fn take_posted(&mut self, at: Self::Posted);
-    /// Removes a message.
     fn take_unexpected(&mut self, at: Self::Unexpected);
     /// Removes a message and returns its id.
     #[inline]
@@ -137,7 +132,6 @@ pub(crate) enum EntriesByAge<P> {
 }
 
 impl<P: Copy> EntriesByAge<P> {
-    /// Sorts `entries`, oldest first.
     pub(crate) fn of(mut entries: impl Iterator<Item = (u64, P)>) -> Self {
         let mut listed = Vec::new();
         let are_listed = entries.try_for_each(|entry| {

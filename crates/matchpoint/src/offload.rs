@@ -10,14 +10,12 @@
 //! the order in which it takes them; each ring keeps its order.
 //!
 //! The thread stands in for the cores of a network card with separate memory (García et al. 2024, §IV). The
-//! matcher stops when the engine holds more than `budget_kib`. Then the application falls back (§III-B,
-//! §IV-E): its thread runs the same engine in `post` and `poll`. The matcher checks the budget after each
-//! batch of up to 32 commands and messages.
+//! matcher stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands
+//! and messages. Then the application falls back (§III-B, §IV-E): its thread runs the same engine in `post`
+//! and `poll`.
 //!
-//! An application uses an [`Offload`]. The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
-//!
-//! A post costs the application one store into a ring, a completion one load. A few of each share the
-//! transfer of a cache line between cores. The cost of the engine does not matter.
+//! The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`. A post costs the application one store
+//! into a ring, a completion one load, whatever the cost of the engine.
 
 use std::collections::VecDeque;
 use std::process;
@@ -89,13 +87,11 @@ struct Matcher {
 
 struct Shared {
     matcher: Mutex<Matcher>,
-    /// Commands and messages processed.
     done: AtomicU64,
     /// The application waits for the engine; the matcher releases it between batches.
     is_wanted: AtomicBool,
     /// The budget is exhausted; the application runs the matcher.
     fell_back: AtomicBool,
-    /// The engine panicked in the matcher thread.
     panicked: AtomicBool,
     ended: AtomicBool,
 }
@@ -375,7 +371,6 @@ impl Drop for PanicGuard<'_> {
     }
 }
 
-/// The matcher thread.
 fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
     let _guard = PanicGuard(shared);
     let mut polls = 0;

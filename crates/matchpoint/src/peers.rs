@@ -17,7 +17,6 @@ struct Sparse<P> {
     table: Vec<u32>,
 }
 
-/// A free slot of the table.
 const EMPTY: u32 = u32::MAX;
 
 impl<P> Default for Peers<P> {
@@ -64,7 +63,6 @@ impl<P: Default> Sparse<P> {
         Ok(at)
     }
 
-    /// Doubles the table.
     #[cold]
     fn grow(&mut self) -> Result<(), Refused> {
         let places = (2 * self.table.len()).max(4);
@@ -121,7 +119,6 @@ impl<P: Default> Peers<P> {
         self.dense().chain(self.sparse().map(|(_, peer)| peer))
     }
 
-    /// Bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         let Sparse { entries, table } = &self.sparse;
         (self.dense.capacity() * size_of::<P>()

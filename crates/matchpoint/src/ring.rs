@@ -16,7 +16,6 @@ use std::sync::Arc;
 use crate::engine::Refused;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
-/// In separate cache lines.
 #[repr(align(128))]
 struct CacheAligned<T>(T);
 
@@ -32,7 +31,6 @@ unsafe impl<T: Send, const RELEASES: bool> Sync for Ring<T, RELEASES> {}
 // SAFETY: the ring owns values of `T: Send` only.
 unsafe impl<T: Send, const RELEASES: bool> Send for Ring<T, RELEASES> {}
 
-/// The producer.
 pub(crate) struct Sender<T, const RELEASES: bool = true> {
     ring: Arc<Ring<T, RELEASES>>,
     put: usize,
@@ -40,7 +38,6 @@ pub(crate) struct Sender<T, const RELEASES: bool = true> {
     seen: usize,
 }
 
-/// The consumer.
 pub(crate) struct Receiver<T, const RELEASES: bool = true> {
     ring: Arc<Ring<T, RELEASES>>,
     taken: usize,
@@ -107,19 +104,16 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
         room(self) >= more
     }
 
-    /// Bytes of the ring.
     pub(crate) fn bytes(&self) -> u64 {
         (size_of::<Ring<T, RELEASES>>() + self.ring.places.len() * size_of::<UnsafeCell<Option<T>>>()) as u64
     }
 }
 
 impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
-    /// Number of slots.
     pub(crate) fn places(&self) -> usize {
         self.ring.places.len()
     }
 
-    /// Removes the oldest value.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {
         if self.taken == self.seen {

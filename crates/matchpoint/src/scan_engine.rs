@@ -11,9 +11,7 @@ use crate::scan::{Kernel, Lanes};
 
 /// Construction and comparison of keys. Keys may have false positives, so every hit is verified.
 pub(crate) trait Scheme: Copy + Send + 'static {
-    /// Keys of a block of receives.
     type Posted: Keys<Receive, Self> + Send;
-    /// Keys of a block of messages.
     type Unexpected: Keys<Message, Self> + Send;
     /// Key of an arriving message.
     type Key: Copy;
@@ -28,7 +26,6 @@ pub(crate) trait Scheme: Copy + Send + 'static {
     fn matching_messages<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
 }
 
-/// Search for the receive of a message.
 struct ArrivalSearch<'a, S> {
     scheme: &'a S,
     envelope: &'a Envelope,
@@ -53,7 +50,6 @@ impl<S: Scheme> Pattern<Receive, S::Posted> for ArrivalSearch<'_, S> {
     }
 }
 
-/// Search for the message of a receive or probe.
 struct PostSearch<'a, S> {
     scheme: &'a S,
     selector: &'a Selector,
@@ -78,7 +74,6 @@ impl<S: Scheme> Pattern<Message, S::Unexpected> for PostSearch<'_, S> {
     }
 }
 
-/// See the [module](self).
 pub(crate) struct ScanEngine<S: Scheme, E: Effort> {
     scheme: S,
     kernel: Kernel,
@@ -86,7 +81,6 @@ pub(crate) struct ScanEngine<S: Scheme, E: Effort> {
     unexpected: Blocks<Message, S::Unexpected>,
     hints: HintTable,
     effort: E,
-    /// Counts false positives.
     false_hits: E,
 }
 

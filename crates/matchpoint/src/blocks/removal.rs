@@ -60,7 +60,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Merges the block at `at` with a neighbour if both are sparse.
     #[inline(never)]
     fn merge_neighbours<S>(&mut self, scheme: &S, at: usize)
     where
@@ -124,7 +123,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Adds an empty block to the free blocks.
     fn vacate(&mut self, block: u32) {
         self.blocks[block as usize].vacant = self.vacant;
         self.vacant = block;

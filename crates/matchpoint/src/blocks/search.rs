@@ -7,7 +7,6 @@ use crate::scan::{Kernel, Lanes, Search};
 
 /// The selector or envelope that a search compares with entries.
 pub(crate) trait Pattern<T, K> {
-    /// Value that is compared with keys.
     type Key: Copy;
     fn key(&self) -> Self::Key;
     /// Bits of slots that may match, free slots included. Implementations are `inline(always)`.
@@ -15,7 +14,6 @@ pub(crate) trait Pattern<T, K> {
     fn matches(&self, entry: &T) -> bool;
 }
 
-/// Result of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(crate) place: Place,

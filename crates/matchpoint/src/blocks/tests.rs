@@ -51,7 +51,6 @@ fn all(queue: &Numbers) -> Vec<Number> {
     queue.iter().map(|(_, at)| *queue.get(at)).collect()
 }
 
-/// Checks the invariants of the module.
 fn assert_invariants(queue: &Numbers) {
     let counts: Vec<u32> = (queue.front..queue.order.len()).map(|at| queue.count(at)).collect();
     assert_eq!(counts.iter().sum::<u32>() as usize, queue.stored);

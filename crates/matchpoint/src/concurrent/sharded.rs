@@ -7,20 +7,15 @@
 //!
 //! *Correctness.* Entries of two contexts never match. In a spread context every receive has a source, so
 //! entries of two sources never match either. All entries that can match, or that are ordered, are in one
-//! shard. Its engine receives them in the order of its lock. A call takes effect while it holds this lock.
+//! shard. A call takes effect while it holds the lock of this shard.
 //!
 //! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
 //! unknown source arrives. Then the call takes all locks and moves the entries of the context, in order, to a
-//! new engine. This engine stays at the context's home shard until the context is closed. Timestamps keep the
-//! order of queued messages; receives of different sources have no order. After a failed allocation nothing
-//! has changed.
+//! new engine at its home shard, until the context is closed. Timestamps keep the order of queued messages;
+//! receives of different sources have no order. After a failed allocation nothing has changed.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
-//! epoch again. A change of the table happens under all locks and changes the epoch. So threads write no
-//! shared cache line.
-//!
-//! The cost of post, arrive, probes, cancel, retract and readdress is that of the engine inside, and a lock.
-//! Up to 256 contexts are spread at once.
+//! epoch again. The table and the epoch change only under all locks. So threads write no shared cache line.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,11 +37,9 @@ struct Shard(Mutex<ShardState>);
 
 struct ShardState {
     engine: Box<dyn Engine>,
-    /// Timestamps of messages queued in spread contexts.
     stamps: HashMap<MsgId, u64>,
     /// Engines of contexts that are no longer spread.
     separate: Vec<(ContextId, Box<dyn Engine>)>,
-    /// Hints of contexts with this home shard.
     hints: HintTable,
 }
 
@@ -60,7 +53,6 @@ impl ShardState {
         std::iter::once(&mut self.engine).chain(self.separate.iter_mut().map(|(_, engine)| engine))
     }
 
-    /// Removes the timestamp of a message that left a spread context.
     fn remove_stamp(&mut self, message: Option<MsgId>) -> Option<MsgId> {
         if let Some(id) = message {
             self.stamps.remove(&id);
@@ -72,13 +64,10 @@ impl ShardState {
 /// See the [module](self).
 pub struct Sharded {
     shards: Vec<Shard>,
-    /// Name of the engines.
     name: String,
     /// Spread contexts: id + 1, or 0.
     spread: Vec<AtomicU64>,
-    /// Number of changes of that table.
     epoch: AtomicU64,
-    /// Timestamp of the next message queued in a spread context.
     stamp: AtomicU64,
 }
 
@@ -113,7 +102,6 @@ impl Sharded {
         &self.spread[hash_to_slot(u64::from(context.0), SPREAD)]
     }
 
-    /// Whether entries of a context are spread by source.
     fn is_spread(&self, context: ContextId) -> bool {
         self.spread(context).load(Ordering::Relaxed) == u64::from(context.0) + 1
     }
@@ -158,7 +146,6 @@ impl Sharded {
         }
     }
 
-    /// Marks a context as spread or not.
     fn set_spread(&self, _: &mut AllLocks<'_>, context: ContextId, is_spread: bool) {
         let value = if is_spread { u64::from(context.0) + 1 } else { 0 };
         self.spread(context).store(value, Ordering::Relaxed);
@@ -251,7 +238,6 @@ fn hash_to_slot(number: u64, places: usize) -> usize {
     ((u128::from(mixed) * places as u128) >> 64) as usize
 }
 
-/// Removes the timestamps of messages.
 fn remove_stamps(all: &mut AllLocks<'_>, messages: impl Iterator<Item = MsgId>) {
     for id in messages {
         for shard in all.iter_mut() {

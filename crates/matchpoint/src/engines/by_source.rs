@@ -27,9 +27,7 @@ pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 /// Messages of a communicator in arrival order; empty without second links.
 pub(super) type Arrivals = LinkedQueue<1>;
 
-/// Table of the sources of a communicator.
 pub(super) trait Sources<const L: usize>: Send + 'static {
-    /// Parameters of the engine.
     type Shape: Copy + Send + 'static;
 
     /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
@@ -43,7 +41,6 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
         Order::Total
     }
 
-    /// The queues of a source, if they exist.
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
     /// The queues of a source, created on first use.
@@ -62,7 +59,6 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
     fn bytes(&self) -> u64;
 }
 
-/// Queues of a communicator.
 struct Communicator<S> {
     sources: S,
     any_source: LinkedQueue,
@@ -97,7 +93,6 @@ impl<S> Communicator<S> {
     }
 }
 
-/// See the [module](self).
 pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     communicators: Communicators<Communicator<S>>,
     shape: S::Shape,
@@ -162,7 +157,6 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         Some(self.posted.remove(at).value.id)
     }
 
-    /// Queues a receive without a match.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         self.clock += 1;
@@ -174,7 +168,6 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         Ok(())
     }
 
-    /// Queues a message without a match.
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         self.clock += 1;

@@ -51,7 +51,6 @@ impl<E: Effort> List<E> {
         found
     }
 
-    /// Queues a receive without a match.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         self.posted.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -59,7 +58,6 @@ impl<E: Effort> List<E> {
         Ok(())
     }
 
-    /// Queues a message without a match.
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         self.unexpected.try_reserve(1).map_err(|_| Refused::Memory)?;

@@ -189,7 +189,6 @@ impl Spec {
     }
 }
 
-/// Hint to the list of engines and parameters.
 const LISTED: &str = "`matchpoint engines` lists all";
 
 /// An invalid engine name.

@@ -1,6 +1,7 @@
 //! `rank_array`: per communicator an array with two queues per source, and a queue of any-source receives.
 //!
-//! As in Open MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory).
+//! As in Open MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory). Costs and measurements:
+//! `docs/engines/rank_array.md`.
 //!
 //! * A message compares receives of its source and any-source receives in the order of ages (ob1's sequence
 //!   numbers). It takes the first match.
@@ -10,14 +11,8 @@
 //!   ob1 continues after the rank that it served last. Here the search starts at rank 0, so that a probe
 //!   predicts the next receive.
 //!
-//! | call | cost |
-//! |---|---|
-//! | with a source | O(entries of that source); for arrivals also O(any-source receives) |
-//! | any-source receive or probe | O(highest rank below `dense` + other sources + messages compared); O(1) without messages |
-//! | cancel, retract, readdress | O(entries) |
-//!
-//! Sources below `dense` index an array, which grows to the highest source seen: 8 bytes per source. Other
-//! sources (libfabric addresses, [`Rank::UNKNOWN`]) are hashed: 24 to 48 bytes per source, found in O(1).
+//! Sources below `dense` index an array, which grows to the highest source seen. Other sources (libfabric
+//! addresses, [`Rank::UNKNOWN`]) are hashed.
 
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};
@@ -59,7 +54,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// See the [module](self).
 pub(super) type RankArray<E> = BySource<Peers<Peer>, E, 1>;
 
 /// Bytes per process of a communicator, up to the highest rank with entries so far (partner paper §2).

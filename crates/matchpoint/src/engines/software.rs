@@ -6,9 +6,9 @@
 //! * When the table is full, a post moves all entries, in order, to an unbounded engine, [`NAME`]. After a
 //!   failed allocation nothing has changed, and the receive is refused.
 //! * When no entry is queued, the engine uses the tables again. So entries move at most once, and the return
-//!   cannot fail. A receive without a match keeps the engine in software.
+//!   cannot fail.
 //! * Assertions are set in both engines, first in the idle one, which has no entries that could break them.
-//!   Both engines keep their memory: later fallbacks allocate nothing.
+//!   Both engines keep their memory.
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
@@ -19,10 +19,8 @@ use crate::forward::forwarded;
 use crate::hints::Hints;
 use crate::migration::{migrate_entries, undo_migration};
 
-/// The fallback engine.
 const NAME: &str = "hybrid";
 
-/// Parameter of engines with such a table.
 pub(super) const FULL: Parameter = Parameter {
     key: "full",
     default: "refuse",
@@ -31,14 +29,12 @@ pub(super) const FULL: Parameter = Parameter {
 
 /// An engine with a table of receives of fixed size.
 pub(super) trait Tables: Engine {
-    /// Assertions on a context.
     fn hints_on(&self, context: ContextId) -> Hints;
 
     /// Removes all entries; keeps assertions and memory.
     fn clear(&mut self);
 }
 
-/// Adds the fallback if [`FULL`] requests it.
 pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     if arguments.word(FULL.key, &[("refuse", false), ("software", true)])? {
         Ok(Box::new(WithFallback::new(tables, engines::build(NAME, is_counting)?)))
@@ -47,7 +43,6 @@ pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is
     }
 }
 
-/// See the [module](self).
 struct WithFallback<E> {
     tables: E,
     /// Created with the tables: memory may be exhausted later.
@@ -61,7 +56,6 @@ struct WithFallback<E> {
     peaks: Peaks,
 }
 
-/// Peak sizes in bytes.
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
@@ -91,7 +85,6 @@ impl<E: Tables> WithFallback<E> {
         read(self.engine())
     }
 
-    /// The engine in use, and the idle one.
     fn engines(&mut self) -> (&mut dyn Engine, &mut dyn Engine) {
         if self.has_fallen_back {
             (&mut *self.software, &mut self.tables)
@@ -100,7 +93,6 @@ impl<E: Tables> WithFallback<E> {
         }
     }
 
-    /// Calls the engine in use.
     #[inline]
     fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
         if !self.has_fallen_back {

@@ -4,15 +4,12 @@
 //!   order (`tags`).
 //! * A receive without a wildcard has a full mask and is in the bucket of its tag. Every other receive is in
 //!   one list.
-//! * Receives have a sequence number. An arrival compares its bucket and the list in this order, and takes
-//!   the first match.
+//! * An arrival compares its bucket and the list in the order of sequence numbers, and takes the first match.
 //! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask
 //!   searches the bucket, other receives the list.
 //!
-//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021; UCX allocates 1024
-//! buckets.
-//!
-//! Structure and costs are those of [`bins`](super::bins), except for the hash and the order of comparison.
+//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Structure and costs are
+//! those of [`bins`](super::bins), except for the hash and the order of comparison.
 //! [`Selector::exact`](crate::Selector::exact) stands for the full mask.
 
 use super::bins::{Bins, Scheme};
@@ -68,7 +65,6 @@ impl Tags {
     }
 }
 
-/// Hash of UCX.
 struct Buckets {
     modulus: u32,
     tags: Tags,

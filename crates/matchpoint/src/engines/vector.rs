@@ -1,15 +1,12 @@
 //! `vector`: sources in one array, tags in another, both compared by SIMD (fuzzy paper §IV-A).
 //!
 //! A block has 64 sources and 64 tags of 32 bits, and a mask for each on the posted side, as in Open MPI's
-//! `vectors`. An arrival compares sources and tags, 16 at a time with AVX-512; it reads masks only in blocks
-//! with wildcards. A receive with a wildcard searches messages under its masks.
+//! `vectors`. An arrival reads masks only in blocks with wildcards. A receive with a wildcard searches
+//! messages under its masks. Costs and measurements: `docs/engines/vector.md`.
 //!
 //! Differences from the paper: tags have 64 bits, and the upper half is folded into the lower by exclusive
 //! or; hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and the context
 //! is folded into the source. `blocks.rs` describes removals.
-//!
-//! Post, arrive and probe: O(entries of the queue searched / 16). Cancel and retract compare all entries.
-//! Memory per slot: 40 bytes for a receive and 17 for its keys, 32 for a message and 9.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
@@ -35,7 +32,6 @@ pub(super) const ISA: Parameter = Parameter {
     meaning: "instruction set: avx512, avx2, sse2, neon, scalar; auto is what MATCHPOINT_ISA says, else the fastest here",
 };
 
-/// The selected kernel.
 pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
     let isa: String = arguments.get(ISA.key)?;
     Kernel::named(&isa)
@@ -56,7 +52,6 @@ pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }
 
-/// Exclusive or of both halves.
 fn fold_halves(word: u64) -> u32 {
     (word ^ word >> 32) as u32
 }
@@ -91,11 +86,9 @@ impl MaskedPair {
     }
 }
 
-/// Scheme of the [module](self).
 #[derive(Clone, Copy)]
 pub(crate) struct PairScheme;
 
-/// Keys of 64 receives.
 pub(crate) struct Receives {
     sources: [u32; LANES],
     tags: [u32; LANES],
@@ -124,7 +117,6 @@ impl Keys<Receive, PairScheme> for Receives {
     }
 }
 
-/// Keys of 64 messages.
 pub(crate) struct Messages {
     sources: [u32; LANES],
     tags: [u32; LANES],

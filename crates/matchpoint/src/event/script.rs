@@ -183,7 +183,6 @@ impl Display for Event {
     }
 }
 
-/// Prints a message without its id.
 struct EnvelopeOf<'a>(&'a Message);
 
 impl Display for EnvelopeOf<'_> {
@@ -192,7 +191,6 @@ impl Display for EnvelopeOf<'_> {
     }
 }
 
-/// Word and field of an assertion.
 type Assertion = (&'static str, fn(&mut Hints) -> &mut bool);
 
 const ASSERTIONS: [Assertion; 5] = [
@@ -214,7 +212,6 @@ fn strip_comment(line: &str) -> &str {
     line.split_once('#').map_or(line, |(before, _)| before).trim()
 }
 
-/// Unread words of a line.
 struct Words<'a>(std::str::SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {

@@ -28,7 +28,6 @@ pub(crate) struct RemovedEntries {
     count: u32,
     /// Queues that became empty.
     pub(crate) emptied: u32,
-    /// Entries compared.
     pub(crate) examined: u64,
 }
 
@@ -39,12 +38,10 @@ impl Default for RemovedEntries {
 }
 
 impl<T: Copy> Slab<Aged<T>, 1> {
-    /// Borrows the slab and the queues of its entries.
     pub(crate) fn share<'a>(&'a mut self, queues: &'a mut [LinkedQueue]) -> SharedSlab<'a, T> {
         SharedSlab { slots: &raw mut *self.slots, queues: &raw mut *queues, borrow: PhantomData }
     }
 
-    /// Adds the slots of `taken` to the free slots.
     pub(crate) fn reclaim(&mut self, taken: &RemovedEntries) {
         if taken.count > 0 {
             self.slots[taken.last as usize].links[0].next = self.vacant;

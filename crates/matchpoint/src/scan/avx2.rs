@@ -34,7 +34,6 @@ unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
     search.run(Avx2(()))
 }
 
-/// Loads the `vector`th 32 bytes of `keys`.
 #[inline(always)]
 fn load<K: Copy>(_: Avx2, keys: &[K; LANES], vector: usize) -> __m256i {
     assert!((vector + 1) * 32 <= size_of_val(keys));

@@ -36,7 +36,6 @@ unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
     search.run(Avx512(()))
 }
 
-/// Loads the `vector`th 64 bytes of `keys`.
 #[inline(always)]
 fn load<K: Copy>(_: Avx512, keys: &[K; LANES], vector: usize) -> __m512i {
     assert!((vector + 1) * 64 <= size_of_val(keys));

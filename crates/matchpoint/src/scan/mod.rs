@@ -104,11 +104,8 @@ impl std::error::Error for Unavailable {}
 ///
 /// Every method is `inline(always)`, so that it is compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
-    /// Bytes that equal `key`.
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64;
-    /// Halfwords that equal `key`.
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64;
-    /// Words that equal `key`.
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64;
     /// Words that equal `key` in the bits of `mask`.
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64;
@@ -116,7 +113,6 @@ pub(crate) trait Lanes: Copy {
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64;
 }
 
-/// A search, generic over instruction sets.
 pub(crate) trait Search {
     type Found;
     /// Searches. Implementations, and all functions that they call with `lanes`, are `inline(always)`.
@@ -128,7 +124,6 @@ pub(crate) trait Search {
 pub(crate) struct Kernel(InstructionSet);
 
 impl Kernel {
-    /// The kernel of an instruction set, if available.
     pub(crate) fn of(set: InstructionSet) -> Option<Self> {
         set.is_available().then_some(Kernel(set))
     }

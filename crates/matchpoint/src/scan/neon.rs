@@ -7,7 +7,6 @@ use std::arch::aarch64::*;
 
 use super::{LANES, Lanes, Search};
 
-/// NEON.
 #[derive(Clone, Copy)]
 pub(super) struct Neon;
 
@@ -47,7 +46,6 @@ fn words(of: impl Fn(usize) -> uint32x4_t) -> u64 {
     halfwords(|vector| unsafe { vcombine_u16(vmovn_u32(of(2 * vector)), vmovn_u32(of(2 * vector + 1))) })
 }
 
-/// Loads the `vector`th four words.
 #[inline(always)]
 fn load_words(keys: &[u32; LANES], vector: usize) -> uint32x4_t {
     let keys = &keys[4 * vector..4 * vector + 4];

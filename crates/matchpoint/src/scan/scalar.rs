@@ -2,7 +2,6 @@
 
 use super::{LANES, Lanes, Search};
 
-/// Portable code.
 #[derive(Clone, Copy)]
 pub(super) struct Scalar;
 

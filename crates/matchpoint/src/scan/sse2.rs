@@ -5,7 +5,6 @@ use std::arch::x86_64::*;
 
 use super::{LANES, Lanes, Search};
 
-/// SSE2.
 #[derive(Clone, Copy)]
 pub(super) struct Sse2;
 
@@ -14,7 +13,6 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Sse2)
 }
 
-/// Loads the `vector`th 16 bytes of `keys`.
 #[inline(always)]
 fn load<K: Copy>(keys: &[K; LANES], vector: usize) -> __m128i {
     assert!((vector + 1) * 16 <= size_of_val(keys));

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// Pseudo-random numbers.
 struct Noise(u64);
 
 impl Noise {

@@ -67,7 +67,6 @@ pub struct Counts {
 pub struct Counted {
     engine: Box<dyn Engine>,
     counts: Counts,
-    /// The engine's attempts after the last search.
     seen: Attempts,
 }
 

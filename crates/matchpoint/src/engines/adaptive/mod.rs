@@ -1,24 +1,16 @@
 //! `adaptive`: a list, which becomes bins when searches are deep.
 //!
 //! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
-//! (2016), as summarized in the partner paper (§1, §3). MVAPICH's authors proposed it: a list is best for
-//! short queues and memory, but no process knows its queue lengths in advance.
+//! (2016), as summarized in the partner paper (§1, §3). Costs and measurements: `docs/engines/adaptive.md`.
 //!
-//! The engine is a [`list`](super::list), [`bins`](super::bins) or [`rank_array`](super::rank_array) with
-//! counters. Searches are counted in windows. If searches in a window examined more than `threshold` entries
-//! on average, the engine moves: from the list to bins, and, with `ranks=yes` (the paper's parameter), from
-//! bins to a rank array. It moves as soon as the sum is reached, before the end of the window.
-//!
+//! Searches are counted in windows. If searches in a window examined more than `threshold` entries on
+//! average, the engine moves: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes`
+//! (the paper's parameter) to a [`rank_array`](super::rank_array). It moves as soon as the sum is reached.
 //! Entries move in the order of their queue, without searches: no queued receive matches a queued message.
 //!
-//! As in the paper, the engine does not move back by default. A process with long queues has them again in
-//! the next iteration, and bins cost only 2 to 4 ns more where the first entry matches. Moving back is useful
-//! after a deep start-up phase: with `back=N`, a window with at most N queued entries moves the engine back
-//! to the list and frees memory.
-//!
-//! Cost: that of the engine in use, and two comparisons per call: 5 ns per post and arrival on a list. A move
-//! is O(entries · log entries), in the call that triggers it. Without memory the engine stays unchanged and
-//! retries after a window. Wildcards are linear in all three engines.
+//! As in the paper, the engine does not move back by default. With `back=N`, a window with at most N queued
+//! entries moves it back to the list and frees memory. A move is O(entries · log entries), in the call that
+//! triggers it. Without memory the engine stays unchanged and retries after a window.
 
 mod structure;
 
@@ -77,7 +69,6 @@ fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     Ok(Box::new(Adaptive::new(policy, is_counting)))
 }
 
-/// When and to which engine to move.
 #[derive(Clone, Copy)]
 struct Policy {
     /// Entries examined in a window before a move.
@@ -88,13 +79,10 @@ struct Policy {
     back: usize,
 }
 
-/// Searches since the last decision.
 #[derive(Default)]
 struct Window {
     searches: u32,
-    /// Entries examined by the structure before the window.
     examined_before: u64,
-    /// Maximum number of queued entries.
     longest: usize,
 }
 
@@ -106,7 +94,6 @@ pub struct Adaptive {
     moves: u64,
     /// Whether attempts are reported; they are always counted.
     is_counting: bool,
-    /// Attempts of the structures used before.
     attempts: Attempts,
     peak_bytes: u64,
 }
@@ -132,7 +119,6 @@ impl Adaptive {
         read(self.structure.engine())
     }
 
-    /// Counts a search.
     #[inline]
     fn count_search(&mut self) {
         if self.policy.back > 0 {

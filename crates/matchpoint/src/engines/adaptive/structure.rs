@@ -57,7 +57,6 @@ impl Structure {
         }
     }
 
-    /// Entries examined in both queues.
     #[inline]
     pub(super) fn examined(&self) -> u64 {
         let attempts = match self {
@@ -68,7 +67,6 @@ impl Structure {
         attempts.posted + attempts.unexpected
     }
 
-    /// Bytes of the engine value, which is part of this value.
     pub(super) fn own_bytes(&self) -> u64 {
         size_of_val(self.engine()) as u64
     }

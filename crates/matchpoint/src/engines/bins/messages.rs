@@ -26,7 +26,6 @@ struct Slot {
     next: Place,
 }
 
-/// Neighbours in the list of arrivals.
 #[derive(Clone, Copy)]
 struct Neighbours {
     older: Place,
@@ -43,7 +42,6 @@ pub(crate) struct Found {
     before: Place,
 }
 
-/// See the [module](self).
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
@@ -126,7 +124,6 @@ impl Messages {
         Ok(())
     }
 
-    /// Adds a free slot.
     #[cold]
     fn grow(&mut self) -> Result<Place, Refused> {
         let at = self.slots.len() as Place;
@@ -259,7 +256,6 @@ impl Messages {
     }
 }
 
-/// Allocates `n` empty bins.
 pub(super) fn allocate_bins<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
     let mut bins = Vec::new();
     bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;

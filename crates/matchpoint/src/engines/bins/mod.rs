@@ -1,7 +1,7 @@
 //! `bins`: hash bins with order.
 //!
 //! After Flajslik, Dinan & Underwood, "Mitigating MPI message matching misery" (2016), as summarized in the
-//! optimistic paper (§II-B, Table I).
+//! optimistic paper (§II-B, Table I). Costs and measurements: `docs/engines/bins.md`.
 //!
 //! Exact receives and all messages are in bins, selected by a hash of (context, source, tag). Flajslik et al.
 //! keep order with timestamps on all entries and a list of order information for wildcards. Here:
@@ -12,13 +12,8 @@
 //! * Each message is in its bin *and* in a list of all arrivals (`messages.rs`). An exact receive searches
 //!   its bin, other receives the list.
 //!
-//! With `n` bins and `q` entries, post and arrive are O(1 + q/n) without wildcards. Arrivals add O(wildcard
-//! receives), wildcard receives take O(messages). Cancel, retract and readdress compare all entries, in
-//! memory order: MPI programs cancel rarely. Hints and close are O(q); a visit of the posted queue sorts it.
-//! Memory: 8·n bytes for bins, 64 per receive, 40 per message.
-//!
-//! The hash has a fixed key, so that counts are reproducible. An adversary can choose tags that share a bin,
-//! which costs as much as `list`.
+//! Cancel, retract and readdress compare all entries, in memory order: MPI programs cancel rarely. The hash
+//! has a fixed key, so that counts are reproducible.
 
 mod messages;
 
@@ -121,7 +116,6 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         self.scheme.bin(envelope, self.count as usize)
     }
 
-    /// The oldest message that matches.
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
         // The most common case.
@@ -152,7 +146,6 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         found
     }
 
-    /// Queues a receive without a match.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         let exact = receive.selector.exact();
@@ -171,7 +164,6 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         Ok(())
     }
 
-    /// Queues a message without a match in [its bin](Bins::bin).
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message, bin: usize) -> Result<(), Refused> {
         self.unexpected.push(message, bin)

@@ -1,29 +1,15 @@
 //! `four_d`: a tree over four digits of the rank.
 //!
 //! After Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for large-scale jobs"
-//! (2014), as summarized in the partner paper (§3). No known MPI library uses it.
+//! (2014), as summarized in the partner paper (§3). Costs and measurements: `docs/engines/four_d.md`.
 //!
 //! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, has four digits in base D. They
-//! select three branches and a leaf in arrays of length D. A leaf has the two queues of a source. Arrays are
-//! allocated on first use. So searches skip absent arrays, and memory grows with neighbourhoods of ranks,
-//! unlike `rank_array`.
+//! select three branches and a leaf in arrays of length D, allocated on first use. A leaf has the two queues
+//! of a source. P is the parameter `ranks`. Other sources are hashed.
 //!
 //! * A message searches the posted queue of its source, then the older any-source receives.
 //! * A receive with a source searches the unexpected queue of that source.
 //! * An any-source receive searches a list of all messages of the communicator in arrival order.
-//!
-//! | call | cost |
-//! |---|---|
-//! | with a source | O(4 + entries of that source); for arrivals also O(any-source receives) |
-//! | any-source receive or probe | O(messages of the communicator) |
-//! | cancel, retract, readdress | O(entries) |
-//!
-//! The paper uses the tree for large communicators only; here the user chooses the engine.
-//!
-//! P is the parameter `ranks`. Sources beyond D⁴ (libfabric addresses, [`UNKNOWN`](crate::Rank::UNKNOWN), or
-//! ranks of a larger job) are hashed, found in O(1). A tree has 4·D bytes per array of branches and 8·D per
-//! array of leaves: 320 bytes for one source at D = 16. 65536 ranks have 8 bytes each, and 17 KiB of
-//! branches.
 
 mod tree;
 
@@ -58,7 +44,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// See the [module](self).
 type FourD<E> = BySource<Tree<Peer>, E, 2>;
 
 impl Sources<2> for Tree<Peer> {

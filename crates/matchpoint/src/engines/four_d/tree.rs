@@ -14,7 +14,6 @@ const DIMENSIONS: u32 = 4;
 /// A missing branch. The root is node 0 and no child; arrays of leaves count from 1.
 const NONE: u32 = 0;
 
-/// Length D of a dimension, and its reciprocal.
 #[derive(Clone, Copy)]
 pub(super) struct Dimension {
     length: u32,
@@ -80,21 +79,18 @@ impl<P: Default> Tree<P> {
         }
     }
 
-    /// Index of the leaf.
     #[inline]
     fn place(&self, [first, second, third, fourth]: [usize; DIMENSIONS as usize]) -> Option<usize> {
         let leaves = self.branch(self.branch(self.branch(0, first)?, second)?, third)?;
         Some((leaves as usize - 1) * self.dimension.length() + fourth)
     }
 
-    /// The node at the end of a branch.
     #[inline]
     fn branch(&self, node: u32, digit: usize) -> Option<u32> {
         let end = self.branches.get(node as usize * self.dimension.length() + digit);
         end.copied().filter(|&end| end != NONE)
     }
 
-    /// The value of `source`, inserted if missing.
     #[inline]
     pub(super) fn get_or_insert(&mut self, source: Rank) -> Result<&mut P, Refused> {
         match self.dimension.digits(source) {
@@ -136,7 +132,6 @@ impl<P: Default> Tree<P> {
         Ok(end)
     }
 
-    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let arrays = self.branches.capacity() * size_of::<u32>() + self.leaves.capacity() * size_of::<P>();
         arrays as u64 + self.large_sources.bytes()

@@ -13,13 +13,9 @@ use crate::envelope::{ContextId, Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scan_engine::Scheme;
 
-/// Width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
-    /// Upper bits of a word.
     fn upper(word: u64) -> Self;
-    /// Lower bits of a word.
     fn lower(word: u64) -> Self;
-    /// Comparison of this width.
     fn equal<L: Lanes>(lanes: L, keys: &[Self; LANES], key: Self) -> u64;
 }
 
@@ -57,11 +53,9 @@ impl Width for u8 {
     }
 }
 
-/// Function from fields to a key.
 pub(crate) trait Fold: Copy + Send + 'static {
     /// Contribution of each field to a key; 0 for a field of 0.
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
-    /// Key of these contributions.
     fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
 
@@ -116,7 +110,6 @@ impl<K, F> Folds<K, F> {
     }
 }
 
-/// Contributions of the fields of an envelope.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyTerms {
     source: u64,
@@ -124,17 +117,14 @@ pub(crate) struct KeyTerms {
     context: u64,
 }
 
-/// Fields with wildcards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WildFields {
     None,
     Source,
-    /// The tag has a wildcard or mask.
     Tag,
     Both,
 }
 
-/// Key and wildcards of a receive or probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Query {
     terms: KeyTerms,
@@ -177,7 +167,6 @@ impl Query {
 /// Keys of 64 receives, from their exact fields. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
-    /// Receives with a wildcard.
     wild: u64,
     /// Receives with any source and an exact tag.
     by_tag: u64,

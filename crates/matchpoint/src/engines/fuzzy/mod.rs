@@ -1,28 +1,22 @@
 //! `fuzzy`: one small key for source and tag, compared by SIMD and verified on a hit (fuzzy paper §IV-B).
 //!
-//! * `bits=32`: a window of the source and one of the tag, 24 and 8 bits by default. For values that fit,
-//!   this is the paper's key. Other values, such as LULESH's large tags (66.67 % false positives in Fig. 3),
-//!   are folded into the window. Fields have separate bits, so a wildcard is a mask: stored with each posted
-//!   receive, or part of a search of the messages.
+//! Costs and measurements: `docs/engines/fuzzy.md`.
+//!
+//! * `bits=32`: a window of the source and one of the tag. For values that fit, this is the paper's key.
+//!   Other values, such as LULESH's large tags (66.67 % false positives in Fig. 3), are folded into the
+//!   window. Fields have separate bits, so a wildcard is a mask: stored with each posted receive, or part of
+//!   a search of the messages.
 //! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants. The
-//!   paper's exclusive or (`fold=xor`) is constant where the tag is the rank; see `folds`. AVX-512BW
-//!   compares 64 one-byte keys at once.
+//!   paper's exclusive or (`fold=xor`) is constant where the tag is the rank; see `folds`.
 //!
 //! With mixed keys, the paper treats a wildcard in one field as a wildcard in both. Open MPI's engine then
 //! verifies a whole block because of one such receive (2.8 times slower). Here a receive with one wildcard
 //! has the key of its other field, and a bit in a bitmap. Blocks with such receives need one more comparison
-//! per kind; receives with two wildcards are verified. Messages have additional keys of tag and source: three
-//! bytes with `bits=8`, of which a search reads one.
+//! per kind; receives with two wildcards are verified. Messages have additional keys of tag and source.
 //!
 //! **One queue for all communicators.** The paper has a queue per communicator. Here the context is part of
-//! the key (context 0 adds nothing). An entry of another communicator costs 1/64 of a comparison. Separate
-//! queues take kilobytes each, a lookup per call, and ages. One queue is slower if another communicator has
-//! thousands of entries.
-//!
-//! Post, arrive and probe: O(entries / 64), / 32 or / 16 for 8, 16 or 32 bits, plus O(false positives). These
-//! are about entries / 256 for 8 bits and consecutive sources or tags. Cancel and retract compare all
-//! entries. Memory per slot: 40 bytes for a receive, 32 for a message. Keys and bitmaps take 2, 3 or 9 bytes
-//! per receive (8, 16, 32 bits), and 4, 7 or 5 per message.
+//! the key. An entry of another communicator costs 1/64 of a comparison; separate queues take kilobytes each,
+//! a lookup per call, and ages.
 
 mod folds;
 mod windows;

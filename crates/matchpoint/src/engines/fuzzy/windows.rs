@@ -22,7 +22,6 @@ struct Window {
     mask: u64,
 }
 
-/// A key and its compared bits.
 #[derive(Clone, Copy)]
 pub(crate) struct Masked {
     key: u32,
@@ -59,19 +58,16 @@ impl Window {
 }
 
 impl Windows {
-    /// Windows with at most 32 bits together.
     pub(super) fn new(rank_bits: u32, tag_bits: u32) -> Self {
         Windows { rank: Window::new(rank_bits), tag: Window::new(tag_bits) }
     }
 
-    /// Both windows in one word.
     #[inline]
     fn join(&self, source: u64, tag: u64) -> u32 {
         (tag << self.rank.bits | source) as u32
     }
 }
 
-/// Keys of 64 receives.
 pub(crate) struct Receives {
     keys: [u32; LANES],
     /// Receives with a wildcard. Bits of free slots are undefined.
@@ -95,7 +91,6 @@ impl Keys<Receive, Windows> for Receives {
     }
 }
 
-/// Keys of 64 messages.
 pub(crate) struct Messages([u32; LANES]);
 
 impl Default for Messages {

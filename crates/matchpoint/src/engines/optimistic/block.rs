@@ -42,7 +42,6 @@ impl<T: Tally> Optimistic<T> {
         self.receives.places()
     }
 
-    /// Takes a receive for a message.
     pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: Place) -> RecvId {
         self.count_arrival(envelope);
         self.tally.count_match(&self.receives, at);
@@ -51,7 +50,6 @@ impl<T: Tally> Optimistic<T> {
         id
     }
 
-    /// Queues a message without a match.
     pub(in crate::engines) fn insert_unexpected(&mut self, message: Message) -> Result<(), Refused> {
         self.count_arrival(&message.envelope);
         self.insert_message(message, Hashes::of(&message.envelope))
@@ -63,7 +61,6 @@ impl<T: Tally> Optimistic<T> {
         }
     }
 
-    /// Counts the receives that a block compared.
     pub(in crate::engines) fn examined(&mut self, receives: u64) {
         self.tally.examined(Queue::Posted, receives);
     }

@@ -4,7 +4,6 @@ use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use crate::hashes::Hashes;
 use crate::hints::Hints;
 
-/// The wildcard fields of a receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engines) enum Class {
     /// No wildcard; the key is (source, tag).

@@ -21,7 +21,6 @@ pub(super) struct UnexpectedEntry {
 /// Messages of all communicators, with links for four indexes.
 pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
-/// Indexes of receives, by class.
 #[derive(Default)]
 pub(in crate::engines) struct PostedIndexes([Index; 4]);
 
@@ -34,7 +33,6 @@ pub(super) struct UnexpectedIndexes {
     all: Index<3>,
 }
 
-/// State of a communicator.
 #[derive(Default)]
 pub(super) struct Communicator {
     pub(super) posted: PostedIndexes,
@@ -42,7 +40,6 @@ pub(super) struct Communicator {
     pub(super) runs: Runs,
 }
 
-/// Number of bins of a class.
 fn bins_of(class: Class, bins: u32) -> u32 {
     if class == Class::AnySourceAnyTag { 1 } else { bins }
 }
@@ -94,7 +91,6 @@ impl PostedIndexes {
         found
     }
 
-    /// Frees the indexes of classes that `hints` exclude.
     pub(super) fn remove_excluded(&mut self, hints: Hints) {
         for class in CLASSES.into_iter().filter(|class| !class.is_admitted(hints)) {
             *self.of_mut(class) = Index::default();
@@ -128,7 +124,6 @@ impl UnexpectedIndexes {
         self.no_wildcard.prepare(bins_of(Class::NoWildcard, bins))
     }
 
-    /// Appends a new message.
     #[inline]
     pub(super) fn push(&mut self, messages: &mut Messages, at: Place, hashes: Hashes) {
         self.no_wildcard.push(messages, at, Class::NoWildcard.key(hashes));
@@ -179,7 +174,6 @@ impl UnexpectedIndexes {
 }
 
 impl Communicator {
-    /// Removes all entries.
     pub(super) fn clear(&mut self) {
         self.posted.0.iter_mut().for_each(Index::clear);
         let UnexpectedIndexes { no_wildcard, any_source, any_tag, all } = &mut self.unexpected;

@@ -10,5 +10,4 @@ pub(in crate::engines) struct Descriptor {
     pub(super) run: u64,
 }
 
-/// Posted receives.
 pub(in crate::engines) type Descriptors = Slab<Aged<Descriptor>, 1>;

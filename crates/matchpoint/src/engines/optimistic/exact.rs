@@ -13,14 +13,12 @@ use crate::envelope::{ContextId, Envelope};
 use crate::hashes::Hashes;
 use crate::linked::{RemovedEntries, SharedSlab};
 
-/// See the [module](self).
 pub(in crate::engines) struct ExactReceives<'a> {
     receives: SharedSlab<'a, Descriptor>,
     bins: usize,
 }
 
 impl ExactReceives<'_> {
-    /// Number of bins.
     pub(in crate::engines) fn bins(&self) -> usize {
         self.bins
     }
@@ -78,7 +76,6 @@ impl<T: Tally> Optimistic<T> {
         Some(ExactReceives { receives: self.receives.share(index.bins_mut()), bins })
     }
 
-    /// Applies the removals of one thread.
     pub(in crate::engines) fn reclaim(&mut self, context: ContextId, taken: &RemovedEntries) {
         self.receives.reclaim(taken);
         self.tally.examined(Queue::Posted, taken.examined);

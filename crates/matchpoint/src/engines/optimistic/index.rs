@@ -13,7 +13,6 @@ pub(super) struct Index<const W: usize = 0> {
     occupied: u32,
 }
 
-/// The bin of a key.
 #[inline]
 pub(super) fn bin_of_key(key: u32, bins: usize) -> usize {
     ((u64::from(key) * bins as u64) >> hashes::BITS) as usize
@@ -61,7 +60,6 @@ impl<const W: usize> Index<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
     }
 
-    /// The oldest entry of a bin, or [`NIL`](crate::linked::NIL).
     #[inline]
     pub(super) fn head(&self, number: usize) -> Place {
         self.bins.get(number).copied().unwrap_or_default().head()
@@ -106,7 +104,6 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Removes an entry from its bin and from the slab.
     #[inline]
     pub(super) fn take<T: Copy, const L: usize>(
         &mut self,
@@ -121,7 +118,6 @@ impl<const W: usize> Index<W> {
         slab.remove(at).value
     }
 
-    /// Removes all entries and keeps the bins.
     pub(super) fn clear(&mut self) {
         self.bins.fill(LinkedQueue::default());
         self.occupied = 0;
@@ -132,7 +128,6 @@ impl<const W: usize> Index<W> {
         &mut self.bins
     }
 
-    /// Subtracts bins that became empty.
     pub(super) fn subtract_emptied(&mut self, bins: u32) {
         self.occupied -= bins;
     }

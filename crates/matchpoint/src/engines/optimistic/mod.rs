@@ -1,8 +1,7 @@
 //! `optimistic`: four indexes by wildcard class, serial.
 //!
 //! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
-//! accelerator of a network card. The parallel form (blocks of messages matched by threads) searches the same
-//! structure in another way.
+//! accelerator of a network card. Costs and measurements: `docs/engines/optimistic.md`.
 //!
 //! ```text
 //! receive ──▶ one of:  no wildcard    hash(source, tag) ─▶ bins ┐
@@ -16,22 +15,12 @@
 //! * Each communicator has separate indexes. An index is allocated for the first receive of its class, those
 //!   of messages for the first unexpected message. Empty indexes are not searched. Classes that hints exclude
 //!   (`no_any_source`, `no_any_tag`) have no index.
-//! * Consecutive receives of a communicator with the same selector form a run (§III-D). Statistics report
-//!   runs: the fast path of the parallel form depends on them.
-//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine, as the
-//!   paper's library falls back to software. Optionally this engine falls back itself (`software`).
-//!   Messages have no bound.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D), which the parallel
+//!   form uses.
+//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine.
+//!   Optionally this engine falls back itself (`software`). Messages have no bound.
 //!
-//! With `n` bins and `q` entries, arrivals take O(4 + q/n + receives with any source and any tag). Posts take
-//! O(1 + q/n) without wildcards, O(1 + messages with tags of the bin) with any source, O(1 + messages of
-//! sources of the bin) with any tag, and O(1) with both: the head of the list matches. A mask searches the
-//! whole bin of its class. Cancel, retract, readdress and hints compare all entries.
-//!
-//! Memory (§IV-E): 4 bytes per bin (paper: 20), 64 per receive (paper: 64), 128 per message (not counted in
-//! the paper; four pairs of links exceed a cache line).
-//!
-//! Slow with short queues (it searches an index per class in use), with many unexpected messages (four
-//! insertions and removals each), and with long lists of different masks, which share a bin.
+//! Cancel, retract, readdress and hints compare all entries.
 
 mod block;
 mod class;
@@ -99,7 +88,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     }
 }
 
-/// See the [module](self).
 pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
@@ -143,7 +131,6 @@ impl<T: Tally> Optimistic<T> {
         found
     }
 
-    /// Takes the match of a message.
     #[inline]
     fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
@@ -158,7 +145,6 @@ impl<T: Tally> Optimistic<T> {
         Some(receives.remove(at).value.receive.id)
     }
 
-    /// Queues a message without a match.
     #[inline]
     fn insert_message(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
         let context = message.envelope.context;
@@ -172,13 +158,11 @@ impl<T: Tally> Optimistic<T> {
         Ok(())
     }
 
-    /// Ages and positions of the messages of a context.
     fn messages_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
         let here = move |waiting: &UnexpectedEntry| waiting.message.envelope.context == context;
         messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
     }
 
-    /// Rebuilds the indexes of the messages of `context` for `hints`.
     fn rebuild_indexes(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let mut indexes = UnexpectedIndexes::default();
         let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));

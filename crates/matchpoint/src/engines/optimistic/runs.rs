@@ -6,11 +6,9 @@
 
 use crate::envelope::Selector;
 
-/// Numbers of the runs of a communicator.
 #[derive(Default)]
 pub(super) struct Runs {
     run: u64,
-    /// Receives of the run so far.
     length: u32,
     last: Option<Selector>,
 }

@@ -10,7 +10,6 @@ use crate::linked::Place;
 
 /// Counter of engine events. `()` counts nothing.
 pub(in crate::engines) trait Tally: Effort {
-    /// Whether the engine must report each message.
     const COUNTS_EACH_MESSAGE: bool = false;
 
     /// A message is about to be searched for among the receives of its communicator.
@@ -19,10 +18,8 @@ pub(in crate::engines) trait Tally: Effort {
     /// A receive was added to the index of its class, at position `length` of its run.
     fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
-    /// A message is about to take a receive.
     fn count_match(&mut self, _: &Descriptors, _: Place) {}
 
-    /// Names and values.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -30,7 +27,6 @@ pub(in crate::engines) trait Tally: Effort {
 
 impl Tally for () {}
 
-/// Counts of a class.
 #[derive(Clone, Copy, Default)]
 struct ByClass {
     posted: u64,

@@ -20,13 +20,10 @@ use crate::linked::{FrontRemoval, NIL, Place};
 
 /// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
-    /// No receive has a wildcard.
     Exact(ExactStream<'a, 'm>),
-    /// Some receives have wildcards, or there are no receives.
     Wildcard(WildcardStream<'a, 'm>),
 }
 
-/// Position of the stream in a bin.
 #[derive(Clone, Copy)]
 struct BinCursor {
     bin: usize,
@@ -65,7 +62,6 @@ impl BinCursor {
         is_found.then_some(id)
     }
 
-    /// Unlinks removed receives.
     #[inline(always)]
     fn unlink_removed(&mut self, index: &mut Index, receives: &mut Descriptors) {
         if !self.front.is_empty() {
@@ -73,24 +69,20 @@ impl BinCursor {
         }
     }
 
-    /// Starts at the oldest receive of a bin.
     #[inline(always)]
     fn start(&mut self, index: &Index, bin: usize) {
         *self = BinCursor { bin, at: index.head(bin), ..BinCursor::EMPTY };
     }
 }
 
-/// Stream without wildcard receives.
 pub(in crate::engines) struct ExactStream<'a, 'm> {
     index: &'a mut Index,
     receives: &'a mut Descriptors,
-    /// Envelope of the last message.
     envelope: &'m Envelope,
     cursor: BinCursor,
 }
 
 impl<'m> ExactStream<'_, 'm> {
-    /// Takes the oldest match.
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if envelope.source != self.envelope.source || envelope.tag != self.envelope.tag {
@@ -121,18 +113,15 @@ impl Drop for ExactStream<'_, '_> {
     }
 }
 
-/// Stream with wildcard receives.
 pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
-    /// Envelope of the last message.
     envelope: &'m Envelope,
     /// Bins of the classes with receives, in the order of `CLASSES`.
     cursors: [ClassCursor; CLASSES.len()],
     count: usize,
 }
 
-/// Bin of a class for the last envelope.
 #[derive(Clone, Copy)]
 struct ClassCursor {
     class: Class,
@@ -142,7 +131,6 @@ struct ClassCursor {
 }
 
 impl<'m> WildcardStream<'_, 'm> {
-    /// Takes the oldest match.
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if *envelope != *self.envelope {

@@ -98,7 +98,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.match_with_best_method(piece, out)
     }
 
-    /// Starts the worker threads, if necessary.
     fn start_workers(&mut self) -> Result<(), Refused> {
         if self.parallel.is_none() {
             // A `Box` aborts without memory.
@@ -238,7 +237,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         self.insert_unmatched(messages, outcomes);
     }
 
-    /// Queues messages without a match.
     fn insert_unmatched(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
         // Usually none: counted without a branch per message.
         let unmatched = outcomes.iter().filter(|found| found.is_none()).count();

@@ -15,13 +15,11 @@ use crate::linked::Place;
 use crate::maintenance::Queues;
 use crate::sync::PollLimit;
 
-/// See the [module](self).
 pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
     /// Tables of the engine during a block, else empty ones.
     tables: Optimistic<T>,
     messages: Vec<Message>,
     block: Block<R>,
-    /// Receives compared.
     examined: AtomicU64,
     /// Committed blocks, and their messages by `Resolution`.
     blocks: u64,
@@ -29,7 +27,6 @@ pub(super) struct BlockMatcher<T: Tally, R = FullProtocol> {
     poll_limit: PollLimit,
 }
 
-/// Access of one thread, with its count of receives compared.
 struct Search<'a, T: Tally> {
     tables: &'a Optimistic<T>,
     messages: &'a [Message],
@@ -66,7 +63,6 @@ impl<T: Tally> Receives for Search<'_, T> {
     }
 }
 
-/// A running block.
 pub(super) struct RunningBlock<'a, T: Tally> {
     pub(super) block_matcher: &'a BlockMatcher<T>,
     pub(super) first: usize,
@@ -149,29 +145,24 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
         Ok(())
     }
 
-    /// The receive at an index, before [`BlockMatcher::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn receive(&self, at: Place) -> RecvId {
         self.tables.receive(at).id
     }
 
-    /// How a message was settled, before [`BlockMatcher::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Resolution) {
         self.block.outcome(message)
     }
 
-    /// Number of committed blocks.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Their messages, by `Resolution`.
     pub(super) fn resolutions(&self) -> [u64; 5] {
         self.resolutions
     }
 
-    /// Bytes allocated; never decreases.
     pub(super) fn bytes(&self) -> u64 {
         self.block.bytes() + (self.messages.capacity() * size_of::<Message>()) as u64
     }

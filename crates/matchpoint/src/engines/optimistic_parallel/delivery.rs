@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::engine::{Deliver, Message, RecvId};
 
-/// Maximum number of messages in a piece.
 pub(super) const BATCH: usize = 1024;
 
 /// Value of the first panic of a delivery. Other deliveries continue, so that no thread waits forever.
@@ -16,7 +15,6 @@ pub(super) const BATCH: usize = 1024;
 pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Panicked {
-    /// Records a panic.
     fn record(&self, panic: Box<dyn Any + Send>) {
         let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
@@ -27,7 +25,6 @@ impl Panicked {
         }
     }
 
-    /// Panics if a delivery has panicked.
     pub(super) fn end(self) {
         if let Some(panic) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             resume_unwind(panic);
@@ -51,7 +48,6 @@ impl<'a> Delivery<'a> {
         self.deliver.is_some()
     }
 
-    /// Delivers a message.
     #[inline]
     pub(super) fn deliver_one(&self, number: usize, receive: RecvId) {
         self.deliver_all(number, &[Some(receive)]);
@@ -97,7 +93,6 @@ pub(super) struct Piece<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Matches messages in turn, and delivers each before the next.
     #[inline(always)]
     pub(super) fn in_turn(
         self,

@@ -1,36 +1,25 @@
 //! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
 //! threads.
 //!
-//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III. Costs and
+//! measurements: `docs/engines/optimistic_parallel.md`.
 //!
 //! ```text
-//! batch ─┬─▶ one thread matches, all deliver                                                       (ordered)
-//!        ├─▶ no wildcard receives: bins are partitioned; each thread matches and delivers          (shares)
-//!        ├─▶ with wildcard receives: blocks of up to 64: book, barrier, settle, deliver   (protocol, round)
+//! batch ─┬─▶ one thread matches, all deliver                                              (ordered.rs)
+//!        ├─▶ no wildcard receives: bins are partitioned; each thread matches and delivers (partitions.rs)
+//!        ├─▶ with wildcard receives: blocks of up to 64: book, barrier, settle, deliver   (protocol.rs, block.rs)
 //!        └─▶ one thread matches and delivers
-//! policy: the method that was fastest for recent batches of this size                              (pace)
+//! the fastest method for recent batches of this size is used                              (policy.rs)
 //! other calls ──▶ `optimistic`, in the calling thread
 //! ```
 //!
-//! The modules `workers`, `partitions` and `protocol` describe the threads, and prove that results equal those
-//! of one thread.
-//! All results equal those of `optimistic`.
+//! All results equal those of `optimistic`; `partitions.rs` and `protocol.rs` have the proofs.
 //!
 //! * A message is delivered before the end of matching only if no earlier message can be refused. Under
 //!   `no_unexpected`, or without memory for all messages, the caller matches one by one.
 //! * The calling thread matches a batch of one message, and a batch without posted receives. Consecutive
 //!   messages of one communicator are matched together.
 //! * A counting engine matches one by one, or in blocks if requested, so that counts are the same.
-//!
-//! With `n` bins, `q` entries and `t` threads, a message costs an arrival in `optimistic`, less after a
-//! message with the same envelope. The threads share deliveries. With partitioned bins they also share the
-//! matching, and partitioning costs the caller some nanoseconds per message. In a block, a message with a
-//! wildcard candidate is compared with earlier messages: O(64).
-//!
-//! Additional memory, from the first batch on: unexpected messages of a full batch, 27 KiB of tables, and
-//! worker stacks. From the first block on: 16 bytes per receive (peak number), and 64 per message of a block.
-//!
-//! Slower for single messages. No gain for few or cheap messages.
 
 mod batch;
 mod block;
@@ -133,16 +122,13 @@ struct Parameters {
     strategy: Strategy,
 }
 
-/// How batches are matched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Strategy {
-    /// With the fastest recent method.
     Fastest,
     /// Optimistically, as in the paper.
     Blocks,
     /// Partitioned without wildcard receives, else optimistically.
     Partitions,
-    /// One thread matches, all deliver.
     Pipeline,
 }
 
@@ -154,19 +140,16 @@ impl Parameters {
 
 const _: () = assert!(BATCH <= workers::PARTS, "a thread may be given all of them");
 
-/// State for several threads.
 struct ParallelState<T: Tally> {
     workers: WorkerPool,
     block_matcher: BlockMatcher<T>,
     table: PartitionTable,
     /// Of batches without wildcard receives.
     exact: BatchHistories,
-    /// Of other batches.
     wild: BatchHistories,
 }
 
 impl<T: Tally> ParallelState<T> {
-    /// History of similar batches.
     fn history(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut BatchHistory {
         let histories = if is_exact { &mut self.exact } else { &mut self.wild };
         &mut histories[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_requested())]
@@ -176,11 +159,9 @@ impl<T: Tally> ParallelState<T> {
 /// By the logarithm of the batch size, and by whether deliveries are requested.
 type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
-/// Policy and measurements of similar batches.
 #[derive(Clone, Copy)]
 struct BatchHistory {
     policy: BatchingPolicy,
-    /// Ratio of [`ordered::Balance`].
     ratio: f64,
 }
 
@@ -190,18 +171,14 @@ impl Default for BatchHistory {
     }
 }
 
-/// Matching method.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
-    /// One thread matches and delivers.
     SingleThread,
     /// One thread matches, all deliver.
     Pipelined,
-    /// All threads match.
     AllThreads,
 }
 
-/// Statistics.
 #[derive(Default)]
 struct MessageCounts {
     /// Messages matched with partitioned bins, and messages matched by one thread and delivered by all.
@@ -209,10 +186,8 @@ struct MessageCounts {
     ordered: u64,
 }
 
-/// See the [module](self).
 struct OptimisticParallel<T: Tally> {
     tables: Optimistic<T>,
-    /// `None` before the first batch.
     parallel: Option<Box<ParallelState<T>>>,
     parameters: Parameters,
     counts: MessageCounts,

@@ -27,7 +27,6 @@ use crate::event::{Event, script};
 use crate::linked::Place;
 use crate::sync::Ordering;
 
-/// Posted receives and an arriving batch.
 struct Scene {
     threads: usize,
     /// Maximum number of preemptions of a thread, except for waits; `None`: unlimited.
@@ -37,7 +36,6 @@ struct Scene {
     resolutions: &'static [Resolution],
 }
 
-/// Posts and messages of a script.
 fn parse_scene(script: &str) -> (Vec<Event>, Vec<Message>) {
     let mut posts = script::parse(script).expect("a script");
     match posts.pop() {
@@ -167,7 +165,6 @@ const UNEXPECTED: Scene = Scene {
     resolutions: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
 };
 
-/// Checks an incomplete protocol, with any resolutions.
 fn check_faulty<R: ProtocolSteps>(scene: Scene) {
     check::<R>(&Scene { resolutions: &[], ..scene });
 }

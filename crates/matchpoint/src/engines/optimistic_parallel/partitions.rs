@@ -35,7 +35,6 @@ const SLICES: usize = 1 << u8::BITS;
 /// Slices of small batches; as many messages per slice as in a full batch.
 const FEW_SLICES: usize = SLICES / 4;
 
-/// Size limit of a small batch.
 const FEW: usize = BATCH / 4;
 
 /// Maximum size of the largest partition, in quarters of the mean, plus two messages.
@@ -61,7 +60,6 @@ impl BinnedMessage {
     }
 }
 
-/// Partitions of a batch.
 pub(super) struct PartitionPlan {
     /// Messages and their slices, in order of arrival.
     in_arrival_order: [BinnedMessage; BATCH],
@@ -126,7 +124,6 @@ impl PartitionPlan {
     }
 }
 
-/// Results of a partition.
 #[derive(Clone, Copy, Default)]
 struct PartitionResult {
     taken: RemovedEntries,
@@ -142,7 +139,6 @@ struct ResultCell(UnsafeCell<PartitionResult>);
 // SAFETY: one per partition, and a partition is assigned to one thread at a time.
 unsafe impl Sync for ResultCell {}
 
-/// Buffers for partitioned batches.
 pub(super) struct PartitionTable {
     plan: PartitionPlan,
     results: Vec<ResultCell>,
@@ -158,13 +154,11 @@ impl PartitionTable {
         Ok(PartitionTable { plan: PartitionPlan::new(), results })
     }
 
-    /// Results of all threads.
     fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
         // SAFETY: `self` is borrowed mutably, so no other thread has a partition.
         self.results[..threads].iter().map(|report| report.0.with(|at| unsafe { *at }))
     }
 
-    /// Receives taken by each thread.
     pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = RemovedEntries> {
         self.done(threads).map(|done| done.taken)
     }
@@ -175,7 +169,6 @@ impl PartitionTable {
     }
 }
 
-/// A partitioned batch.
 struct PartitionedBatch<'a> {
     exact: ExactReceives<'a>,
     piece: Piece<'a>,

@@ -1,16 +1,14 @@
-//! Batching policy: selects the fastest method for batches of one size under the present load. Methods differ
-//! in time only.
+//! Batching policy: selects the fastest method for batches of one size under the present load.
 //!
-//! The policy uses trials. A trial runs the methods in turn, for three rounds, so that a disturbance does not
-//! affect one method alone. Each turn waits until all workers participate, skips two batches and times three.
-//! The method with the least median is used until the next trial.
+//! A trial runs the methods in turn, for three rounds, so that a disturbance does not affect one method
+//! alone. Each turn waits until all workers participate, skips two batches and times three. The method with
+//! the least median is used until the next trial.
 //!
 //! The cost of a trial is its time beyond the time of the chosen method. It is at most 1/50 of the time of
 //! all batches, and the whole trial at most 1/10. Time between batches does not count.
 
 use std::time::{Duration, Instant};
 
-/// Maximum number of methods.
 const METHODS: usize = 3;
 
 /// Maximum time that a turn waits for workers to wake or sleep.
@@ -22,10 +20,8 @@ const ROUNDS: usize = 3;
 /// Untimed batches at the start of a turn, which load cache lines written by other threads.
 const FIRST: usize = 2;
 
-/// Timed batches of a turn.
 const TIMED: usize = 3;
 
-/// Timed batches of a method.
 const SAMPLES: usize = ROUNDS * TIMED;
 
 /// Time of all batches ÷ cost of a trial, at least.
@@ -37,7 +33,6 @@ const WHOLE_SHARE: u64 = 10;
 /// Batches between two trials, at least.
 const LEAST: u64 = 64;
 
-/// Policy for similar batches.
 #[derive(Clone, Copy, Default)]
 pub(super) struct BatchingPolicy {
     best: usize,
@@ -53,7 +48,6 @@ struct Trial {
     turn_began: Instant,
     /// Batches of this turn since the workers are settled.
     batches: usize,
-    /// Timed batches of all methods.
     timed: usize,
     samples_ps: [[u64; SAMPLES]; METHODS],
 }
@@ -85,7 +79,6 @@ impl Trial {
     }
 }
 
-/// Method of a batch.
 pub(super) struct Choice {
     pub(super) method: usize,
     started: Option<Instant>,
@@ -200,7 +193,6 @@ mod tests {
         batches
     }
 
-    /// Batches of each method.
     const OF_EACH: u64 = (BATCHES / 2) as u64;
 
     #[test]
@@ -267,7 +259,6 @@ mod tests {
         (run_trial, in_trials.as_secs_f64() / all.as_secs_f64())
     }
 
-    /// Batches of a trial of three methods.
     const OF_THREE: usize = 3 * ROUNDS * (FIRST + TIMED);
 
     #[test]

@@ -99,10 +99,8 @@ pub(super) trait Receives {
     /// The next receive of the run.
     fn follower(&self, at: Place) -> Option<Place>;
 
-    /// Whether a receive has no wildcard.
     fn is_exact(&self, at: Place) -> bool;
 
-    /// Whether a receive matches a message.
     fn accepts(&self, at: Place, message: usize) -> bool;
 
     /// Reports the receive of a message, after its part is settled.
@@ -128,15 +126,12 @@ pub(super) trait ProtocolSteps: Send + Sync + 'static {
     }
 }
 
-/// The complete protocol.
 pub(super) struct FullProtocol;
 
 impl ProtocolSteps for FullProtocol {}
 
-/// How a message was settled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Resolution {
-    /// Without a candidate.
     NoCandidate,
     /// Took its candidate at once.
     NoConflict,
@@ -203,12 +198,10 @@ fn bit(message: usize) -> u64 {
     1 << message
 }
 
-/// Bits of all messages before this one.
 fn below(message: usize) -> u64 {
     if message < MESSAGES { bit(message) - 1 } else { u64::MAX }
 }
 
-/// Messages of set bits.
 fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (bits != 0).then_some(bits.trailing_zeros() as usize)?;
@@ -230,7 +223,6 @@ struct LastShift {
 }
 
 impl<R: ProtocolSteps> Block<R> {
-    /// Polling limit for `threads` threads.
     pub(super) fn poll_limit(threads: usize) -> PollLimit {
         PollLimit::of(threads, POLLS)
     }
@@ -306,7 +298,6 @@ impl<R: ProtocolSteps> Block<R> {
         }
     }
 
-    /// Bytes allocated; never decreases.
     pub(super) fn bytes(&self) -> u64 {
         (self.marks.capacity() * size_of::<ReceiveState>() + self.slots.capacity() * size_of::<Slot>()) as u64
     }

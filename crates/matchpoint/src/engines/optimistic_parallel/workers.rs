@@ -8,16 +8,15 @@
 //! ```
 //!
 //! Every worker has two words in separate cache lines. The caller writes a job and a range of parts to the
-//! *mailbox*. Only the worker writes its *status*. A worker polls one line, the caller assigns a job by a
-//! store, and no two workers write the same line. Measurements are in `docs/engines/optimistic_parallel.md`.
+//! *mailbox*; only the worker writes its *status*. So a worker polls one line, and no two workers write the
+//! same line. Measurements are in `docs/engines/optimistic_parallel.md`.
 //!
-//! Worker and caller claim parts in the word of the mailbox by compare-and-swap, half of the remaining parts
-//! at a time. A late worker finds no part and does not access the job. The caller runs its own parts, then
-//! claims the remaining parts of all workers. Therefore it waits only for parts that a worker runs.
+//! Worker and caller claim parts in the mailbox by compare-and-swap, half of the remaining parts at a time. A
+//! late worker finds no part and does not access the job. The caller runs its own parts, then claims the
+//! remaining parts of all workers. Therefore it waits only for parts that a worker runs.
 //!
-//! A job is borrowed from the caller, which returns when all parts are claimed and all claimed parts are
-//! done. A worker that falls asleep leaves its parts to the caller. So does a child of `fork`, which has no
-//! workers: the calling thread matches alone.
+//! A job is borrowed from the caller, which returns when all claimed parts are done. A worker that falls
+//! asleep leaves its parts to the caller. So does a child of `fork`, which has no workers.
 
 #![allow(unsafe_code)]
 
@@ -31,7 +30,6 @@ use std::time::{Duration, Instant};
 use crate::engine::Refused;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, UnsafeCell, wait_until};
 
-/// Name of the worker threads.
 const NAME: &str = "matchpoint-worker";
 
 /// Allocations of the standard library for a thread, which cannot be refused.
@@ -53,10 +51,8 @@ const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 /// Polls of the caller for a worker before it yields.
 const CALLER_POLLS: u32 = 1000;
 
-/// Bits of a part number.
 const PART_BITS: u32 = 11;
 
-/// Maximum number of parts in a mailbox.
 pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
 
 /// Work that is divided into parts.
@@ -91,7 +87,6 @@ impl UnclaimedParts {
         (self.0 >> PART_BITS) as usize & PARTS..self.0 as usize & PARTS
     }
 
-    /// Half of the parts, and the rest.
     fn split_half(self) -> Option<(Range<usize>, Self)> {
         let Range { start, end } = self.parts();
         let middle = start + end.checked_sub(start)?.div_ceil(2);
@@ -121,9 +116,7 @@ struct WorkerStatus {
 pub(super) struct PoolState<const RELEASES: bool = true> {
     mailboxes: Box<[Mailbox]>,
     statuses: Box<[WorkerStatus]>,
-    /// Workers that sleep or are about to.
     asleep: AtomicUsize,
-    /// Workers that have started.
     started: AtomicUsize,
     ended: AtomicBool,
     /// Worker threads by mailbox; set after all have started.
@@ -140,7 +133,6 @@ unsafe impl<const RELEASES: bool> Sync for PoolState<RELEASES> {}
 impl<const RELEASES: bool> PoolState<RELEASES> {
     const RELEASE: Ordering = if RELEASES { Ordering::Release } else { Ordering::Relaxed };
 
-    /// State for `workers` workers.
     pub(super) fn new(workers: usize) -> Self {
         let mailbox = |_| Mailbox { left: AtomicU64::new(0), job: UnsafeCell::new(None) };
         let status = |_| WorkerStatus { done: AtomicU64::new(0), asleep: AtomicBool::new(false) };
@@ -229,7 +221,6 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         self.statuses.get(at).is_some_and(|status| status.asleep.load(Ordering::Relaxed))
     }
 
-    /// Wakes a worker if it sleeps.
     fn wake(&self, at: usize) {
         if let Some(thread) =
             self.threads.get().and_then(|threads| threads.get(at)).filter(|_| self.is_asleep(at))
@@ -264,14 +255,12 @@ impl Mailbox {
     }
 }
 
-/// A vector with reserved memory.
 fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
     let mut reserved_vec = Vec::new();
     reserved_vec.try_reserve_exact(entries).map_err(|_| Refused::Memory)?;
     Ok(reserved_vec)
 }
 
-/// See the [module](self).
 pub(super) struct WorkerPool {
     pool: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
@@ -279,7 +268,6 @@ pub(super) struct WorkerPool {
     process: u32,
     /// Workers in the order of assignment.
     assigned: Vec<usize>,
-    /// Number of jobs.
     pub(super) jobs: u64,
 }
 
@@ -339,7 +327,6 @@ impl WorkerPool {
         1 + awake
     }
 
-    /// Whether all workers sleep or are about to.
     pub(super) fn is_asleep(&self) -> bool {
         self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
@@ -413,7 +400,6 @@ impl Drop for WorkerPool {
     }
 }
 
-/// Main loop of a worker.
 fn run_worker(pool: &PoolState, at: usize) {
     pool.started.fetch_add(1, Ordering::Relaxed);
     let (mut last_number, mut polls, mut linger) = (0, 0, LINGER);

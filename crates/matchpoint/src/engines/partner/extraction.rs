@@ -6,7 +6,6 @@ use super::queue::{QueueEntry, SplitQueue};
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// Parameters of the selection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct SelectionRule {
     pub metric: Metric,
@@ -44,7 +43,6 @@ impl SelectionRule {
     }
 }
 
-/// Buffers, reused by later extractions.
 #[derive(Default)]
 pub(super) struct Buffers {
     sources: Vec<SourceCount>,

@@ -11,7 +11,6 @@ const ADDRESSES: u32 = 1 << 16;
 
 /// Maps an effort counter to a log.
 pub trait HasLog: Effort {
-    /// Type of the log.
     type Log: Log;
 }
 
@@ -25,13 +24,10 @@ impl HasLog for Attempts {
 
 /// Counter of engine events. `()` counts nothing.
 pub trait Log: Default + Send + 'static {
-    /// The table of partners was searched.
     fn count_lookup(&mut self) {}
 
-    /// An extraction added `partners` partners.
     fn count_extraction(&mut self, _partners: usize) {}
 
-    /// An entry of this source was queued.
     fn count_queued(&mut self, _: Rank) {}
 
     /// Names with units, and values. `peers_bytes` is the memory for sources, `communicators` the number of

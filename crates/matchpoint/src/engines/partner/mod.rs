@@ -1,10 +1,7 @@
 //! `partner`: a queue for each source with many entries, and one for all others.
 //!
 //! After Ghazimirsaeed, Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections,
-//! equations and algorithms below are of that paper.
-//!
-//! Between `list` (one queue for all sources) and `rank_array` (one per source, used or not). Most processes
-//! receive from few sources, so few queues suffice, in O(√processes) memory.
+//! equations and algorithms below are of that paper. Costs and measurements: `docs/engines/partner.md`.
 //!
 //! * `mode=dynamic` (§4.3): all sources start in the shared queue. When its last level exceeds `threshold`
 //!   entries, every source with more entries than the *edge point* (`metric`, §4.1) becomes a partner, and a
@@ -14,23 +11,12 @@
 //!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
 //!   (Algorithm 2).
 //!
-//! PRQ and UMQ are split separately. `queue.rs` describes levels and the proof of order. Any-source receives
+//! PRQ and UMQ are split separately; `queue.rs` describes levels and the proof of order. Any-source receives
 //! are in a separate queue (PRQ_ANY). An arrival compares ages (the paper's sequence numbers) and takes the
 //! older match. An any-source receive searches the shared queue and the queues of all partners.
 //!
-//! With *n* entries in the shared queue, *p* in the partner's queue and *a* any-source receives, post and
-//! arrive cost O(n + a) for other sources. For a partner they cost O(n before it became one + p + a)
-//! (Equations 12 to 16): at worst as `list`, at best as `rank_array`. An any-source receive costs O(partners
-//! + messages) (Equation 17, without partners of other contexts). Extraction is O(level × log). After an
-//! extraction without partners, the next one waits for as many entries as the level had: O(log) per entry.
-//! Cancel, retract and readdress compare all entries. Memory: 48 bytes per entry in the shared queue, 64 in a
-//! partner's queue, 32 per partner, and 4·√processes per queue for the table, allocated for the first
-//! partner.
-//!
-//! Slow with short queues (one more lookup), and with many entries of one source: its queue is linked, so a
-//! search behind a thousand entries takes three to nine times as long as in `list`. `rank_array` is faster
-//! where memory does not matter, or where more sources matter than the bound allows. Searches pass entries
-//! that were queued before their source became a partner.
+//! After an extraction without partners, the next one waits for as many entries as the level had: O(log) per
+//! entry.
 
 mod contexts;
 mod extraction;
@@ -60,7 +46,6 @@ pub struct Partner<E: HasLog = ()> {
     posted: SplitQueue<Receive>,
     unexpected: SplitQueue<Message>,
     contexts: Contexts,
-    /// Age of the next entry of either queue.
     clock: u64,
     rule: SelectionRule,
     /// The paper's t; `None` without extraction.
@@ -71,16 +56,13 @@ pub struct Partner<E: HasLog = ()> {
     effort: E,
 }
 
-/// Parameters of a new engine.
 struct Configuration {
     rule: SelectionRule,
-    /// The paper's t; `None` without extraction.
     threshold: Option<usize>,
     posted: Partners,
     unexpected: Partners,
 }
 
-/// Searches the table of partners.
 #[inline]
 fn look_up(
     partners: &Partners,
@@ -143,7 +125,6 @@ impl<E: HasLog> Partner<E> {
         self.unexpected.take(found.at).id
     }
 
-    /// Takes the match of a message.
     fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
         if self.posted.len() == 0 {
             return None;

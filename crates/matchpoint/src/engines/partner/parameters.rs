@@ -140,7 +140,6 @@ fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
     Ok(metric)
 }
 
-/// The process of the profile.
 fn selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
     let process: String = arguments.get("process")?;
     match process.as_str() {

@@ -5,10 +5,8 @@ use crate::engine::Refused;
 use crate::envelope::Rank;
 use crate::linked::{LinkedQueue, NIL};
 
-/// A source with a separate queue.
 pub(super) struct Partner {
     source: Rank,
-    /// Number of its context.
     number: u64,
     /// Entries of this age and younger are in its queue, older ones in the shared queue.
     pub since: u64,
@@ -28,7 +26,6 @@ fn entry_index(key: u64, entries: usize) -> usize {
     ((place + begin) % entries) as usize
 }
 
-/// Partners of one table entry.
 #[inline]
 fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
@@ -42,11 +39,9 @@ enum Table {
     /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the number of partners per
     /// entry is unlimited, and the table grows with them.
     RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
-    /// All partners are known from the start.
     Perfect(Displacement),
 }
 
-/// See the [module's documentation](self).
 pub(super) struct Partners {
     all: Vec<Partner>,
     table: Table,
@@ -196,7 +191,6 @@ impl Partners {
         Ok(())
     }
 
-    /// Links every partner into its table entry.
     fn link(&mut self) {
         let Table::RoundRobin { entries, .. } = &mut self.table else { return };
         entries.fill(NIL);

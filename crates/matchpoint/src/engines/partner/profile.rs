@@ -147,9 +147,7 @@ impl Profile {
 struct Reader {
     profile: Profile,
     selection: ProcessSelection,
-    /// Process of the last `process` line.
     last: Option<u64>,
-    /// Whether its sources are read.
     is_read: bool,
 }
 
@@ -266,7 +264,6 @@ fn without_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
 }
 
-/// Start of a line, for messages.
 fn excerpt(line: &str) -> String {
     line.chars().take(40).collect()
 }

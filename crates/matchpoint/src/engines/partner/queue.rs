@@ -32,7 +32,6 @@ use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
 use crate::linked::{Aged, LinkedQueue, Place, Slab};
 
-/// An entry.
 pub(super) trait QueueEntry: Copy {
     fn context(&self) -> ContextId;
     /// The source, if known.
@@ -62,18 +61,14 @@ impl QueueEntry for Message {
     }
 }
 
-/// Position of a search result.
 #[derive(Clone, Copy)]
 pub(super) enum SearchPosition {
     /// Index in the shared queue.
     Shared(usize),
-    /// In the queue of a partner.
     Partner(u32, Place),
-    /// Among the any-source receives.
     FromAny(Place),
 }
 
-/// Search result.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub at: SearchPosition,
@@ -91,11 +86,9 @@ pub(crate) enum EntryPosition {
     Slab(Place),
 }
 
-/// See the [module](self).
 pub(super) struct SplitQueue<T> {
     /// The paper's npqs, one after the other.
     shared: VecDeque<Aged<T>>,
-    /// Entries of all other queues.
     slab: Slab<Aged<T>, 1>,
     /// PRQ_ANY; always empty in the unexpected queue.
     from_any: LinkedQueue,
