@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use matchpoint::concurrent::KINDS;
-use matchpoint::engines::{Spec, register, known_specs};
+use matchpoint::engines::{Spec, known_specs, register};
 use serde_json::{Value, json};
 
 use crate::cli::Engines;

@@ -39,47 +39,29 @@ use crate::hints::Hints;
 /// An engine for concurrent calls. Methods correspond to those of [`Engine`]; see the [module](self).
 pub trait Concurrent: Send + Sync {
     /// As [`Engine::post_exact`].
-    ///
-    /// # Errors
-    /// As there.
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
     /// As [`Engine::post_selector`].
-    ///
-    /// # Errors
-    /// As there.
     fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
     /// As [`Engine::arrive`].
-    ///
-    /// # Errors
-    /// As there.
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
     /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
-    ///
-    /// # Errors
-    /// As there.
     #[inline]
     fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.post_selector(receive.id, &receive.selector)
     }
 
     /// [`arrive`](Concurrent::arrive) with the fields of a message.
-    ///
-    /// # Errors
-    /// As there.
     #[inline]
     fn arrive_message(&self, message: Message) -> Result<Option<RecvId>, Refused> {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 
     /// As [`Engine::arrive_batch`]. Default: [`arrive`](Concurrent::arrive) of each message in turn.
-    ///
-    /// # Errors
-    /// As there.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
@@ -88,9 +70,6 @@ pub trait Concurrent: Send + Sync {
     /// the call may wait for the end of the batch. After a panic of `deliver` this call panics, and other
     /// threads can still use the engine. The engine inside determines which later messages of the batch have
     /// arrived.
-    ///
-    /// # Errors
-    /// As there.
     fn deliver_batch(
         &self,
         messages: &[Message],
@@ -115,15 +94,9 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::readdress`]: the message gets its source and its match at one moment, without an outer
     /// lock. [`Unchanged`](Readdressed::Unchanged) may be returned before the call that took the message
     /// returns in another thread.
-    ///
-    /// # Errors
-    /// As there.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
-    ///
-    /// # Errors
-    /// As there.
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
     /// As [`Engine::close`].

@@ -379,9 +379,6 @@ pub trait Engine: Send {
 /// Calls with structs, passed as scalars: nothing passes through memory.
 impl dyn Engine + '_ {
     /// Calls [`post_exact`](Engine::post_exact) or [`post_selector`](Engine::post_selector).
-    ///
-    /// # Errors
-    /// As these.
     #[inline(always)]
     pub fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         let Receive { id, selector } = receive;
@@ -392,9 +389,6 @@ impl dyn Engine + '_ {
     }
 
     /// [`arrive`](Engine::arrive) with the fields of a message.
-    ///
-    /// # Errors
-    /// As there.
     #[inline(always)]
     pub fn arrive_message(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)

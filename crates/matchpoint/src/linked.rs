@@ -134,7 +134,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.slots[at as usize].links[which].next
     }
 
-    /// An entry, and the next one in the queue of its first links.
     #[inline]
     pub(crate) fn get_and_next(&self, at: Place) -> (&T, Place) {
         let slot = &self.slots[at as usize];

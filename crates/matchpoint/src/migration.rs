@@ -27,7 +27,6 @@ pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, 
     all.map(|()| taken)
 }
 
-/// Removes the first `taken` entries of `from` from `into`, after [`migrate_entries`] has copied them.
 #[cold]
 pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
     let mut left = taken;

@@ -197,7 +197,7 @@ pub struct Offload {
 /// Interface of the network: passes messages to the matcher.
 pub struct Wire {
     messages: Sender<Message>,
-    message_count:u64,
+    message_count: u64,
 }
 
 impl Wire {
@@ -260,7 +260,7 @@ impl Offload {
             process: process::id(),
             poll_limit,
         };
-        Ok((offload, Wire { messages, message_count:0 }))
+        Ok((offload, Wire { messages, message_count: 0 }))
     }
 
     /// Passes a receive.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{fs, str};
 
-use matchpoint::engines::partner::profile::{Profile, ProcessSelection};
+use matchpoint::engines::partner::profile::{ProcessSelection, Profile};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
 use tempfile::tempdir;
 

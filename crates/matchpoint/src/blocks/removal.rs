@@ -84,7 +84,6 @@ impl<T: Copy, K> Blocks<T, K> {
         self.drop_block(at + 1);
     }
 
-    /// Appends the entries of `from` to `to` and removes the gaps of `to`.
     fn join<S>(&mut self, scheme: &S, to: u32, from: u32)
     where
         K: Keys<T, S>,

@@ -153,7 +153,6 @@ impl Sharded {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// Moves the entries of a spread context to a separate engine with `hints`.
     fn stop_spreading(
         &self,
         all: &mut AllLocks<'_>,
@@ -207,7 +206,6 @@ impl Sharded {
         Ok(())
     }
 
-    /// Sets hints in every shard, or restores the old ones if a shard refuses.
     fn set_hints_everywhere(
         &self,
         all: &mut AllLocks<'_>,

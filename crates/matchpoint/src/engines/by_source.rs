@@ -46,7 +46,6 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
     /// The queues of a source, created on first use.
     fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
 
-    /// The message that an any-source receive takes. Adds the messages compared to `examined`.
     fn search_all(
         &self,
         messages: &Messages<L>,
@@ -137,7 +136,6 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         found
     }
 
-    /// Takes the receive that matches. One lookup of the source finds the receive and its queue.
     #[inline]
     fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let Communicator { sources, any_source, .. } = self.communicators.find(envelope.context)?;

@@ -262,7 +262,8 @@ pub fn variants() -> impl Iterator<Item = Variant> {
     let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
     REGISTRY.iter().flat_map(move |spec| {
         let default = Variant { name: spec.name.to_owned(), is_tight: false };
-        let other = spec.variants.iter().map(move |given| Variant { name: with(spec, given), is_tight: false });
+        let other =
+            spec.variants.iter().map(move |given| Variant { name: with(spec, given), is_tight: false });
         let tight = spec.tight.iter().map(move |given| Variant { name: with(spec, given), is_tight: true });
         std::iter::once(default).chain(other).chain(tight)
     })

@@ -96,7 +96,6 @@ fn run_length(first: &Event, others: &[Event]) -> usize {
     others.iter().take_while(continues).count()
 }
 
-/// Parses a line of a run; `from` and `to` are the ids in `word`.
 fn parse_run(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
     const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
     let [mut first, mut last] =

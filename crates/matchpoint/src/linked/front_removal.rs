@@ -24,7 +24,6 @@ impl FrontRemoval {
         self.tail == NIL
     }
 
-    /// Removes an entry from the slab: the oldest, or the one after the last removed.
     #[inline]
     pub(crate) fn take<T: Copy, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
         if self.is_empty() {

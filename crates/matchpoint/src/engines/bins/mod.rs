@@ -131,7 +131,6 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
         found
     }
 
-    /// The oldest receive that matches, and whether it is in the list of wildcards.
     #[inline]
     fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
         let mut examined = 0;

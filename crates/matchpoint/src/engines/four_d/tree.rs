@@ -54,7 +54,6 @@ impl Dimension {
     }
 }
 
-/// A value per rank, in arrays of length D, allocated on first use.
 pub(super) struct Tree<P> {
     dimension: Dimension,
     /// Nodes of the three upper levels, D branches each.

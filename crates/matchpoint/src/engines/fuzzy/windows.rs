@@ -28,7 +28,6 @@ pub(crate) struct Masked {
     mask: u32,
 }
 
-/// Splits a word into pieces of the window's width and combines them with `join`.
 #[cold]
 fn fold_pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
     let mut folded = 0;

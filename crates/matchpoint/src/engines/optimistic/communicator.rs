@@ -142,7 +142,6 @@ impl UnexpectedIndexes {
         self.all.unlink(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// Moves a message to the bins of its new source, in the order of ages.
     pub(super) fn set_envelope(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
         self.unlink(messages, at);
         let hashes = Hashes::of(&named);

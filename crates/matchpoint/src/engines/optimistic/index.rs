@@ -145,7 +145,6 @@ impl<const W: usize> Index<W> {
 }
 
 impl Index {
-    /// Unlinks entries removed from the front of a bin; `head` is now the oldest entry.
     #[inline]
     pub(super) fn unlink_front<T: Copy, const L: usize>(
         &mut self,

@@ -21,7 +21,6 @@ impl Runs {
         if self.last.as_ref() == Some(selector) { self.run } else { self.run + 1 }
     }
 
-    /// Counts a posted receive of [its run](Runs::next_run). Returns the length of the run.
     #[inline]
     pub(super) fn count_posted(&mut self, selector: &Selector, run: u64) -> u32 {
         self.length = if run == self.run { self.length.saturating_add(1) } else { 1 };

@@ -12,10 +12,8 @@ use crate::linked::Place;
 pub(in crate::engines) trait Tally: Effort {
     const COUNTS_EACH_MESSAGE: bool = false;
 
-    /// A message is about to be searched for among the receives of its communicator.
     fn count_arrival(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
-    /// A receive was added to the index of its class, at position `length` of its run.
     fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
     fn count_match(&mut self, _: &Descriptors, _: Place) {}

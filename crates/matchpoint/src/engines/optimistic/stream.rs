@@ -179,7 +179,6 @@ impl Drop for WildcardStream<'_, '_> {
 }
 
 impl ClassCursor {
-    /// Takes the next receive if it matches, and advances. `None` at the end.
     #[inline(always)]
     fn step(
         &mut self,

@@ -163,7 +163,6 @@ mod tests {
     /// Batches of a trial of two methods with settled workers.
     const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
 
-    /// Runs a trial of two methods with batches of ten messages. Returns the number of batches.
     fn run_trial(
         policy: &mut BatchingPolicy,
         now: &mut Instant,

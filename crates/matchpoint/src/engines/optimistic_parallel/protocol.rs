@@ -227,7 +227,6 @@ impl<R: ProtocolSteps> Block<R> {
         PollLimit::of(threads, POLLS)
     }
 
-    /// Starts a block of `messages` messages in `parts` parts, for receives with indices below `places`.
     pub(super) fn begin(
         &mut self,
         messages: usize,
@@ -385,7 +384,6 @@ impl<R: ProtocolSteps> Block<R> {
         accepted.fold(0, |others, other| others | bit(other))
     }
 
-    /// The receive `steps` steps after the candidate, if the run is long enough.
     fn shifted(
         candidate: Place,
         steps: u32,

@@ -112,7 +112,6 @@ fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> 
     configure_from_profile(rule, processes, Path::new(&profile), selection)
 }
 
-/// Returns an error if one of `keys` is given, which have an effect with `what` only.
 fn check_only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Result<(), NameError> {
     match keys.iter().find(|key| arguments.is_given(key)) {
         Some(key) => Err(NameError::new(
@@ -148,7 +147,6 @@ fn selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
     }
 }
 
-/// Configuration of the static approach, from the counts of a process in the profile.
 fn configure_from_profile(
     rule: SelectionRule,
     processes: Option<u64>,

@@ -38,7 +38,10 @@ fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> 
 enum Table {
     /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the number of partners per
     /// entry is unlimited, and the table grows with them.
-    RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
+    RoundRobin {
+        entries: Vec<u32>,
+        per_entry: Option<u32>,
+    },
     Perfect(Displacement),
 }
 
