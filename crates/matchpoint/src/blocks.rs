@@ -1,4 +1,4 @@
-//! A queue in blocks of 64 slots, whose keys a vector kernel compares.
+//! A queue in blocks of 64 slots; a vector kernel compares their keys.
 //!
 //! ```text
 //! order    [ 2 | 0 | 3 ]                   numbers of blocks, oldest first
@@ -38,7 +38,6 @@ const NONE: u32 = u32::MAX;
 const SPARSE: u32 = LANES as u32 / 2;
 
 pub(crate) trait Keys<T, S>: Default {
-    /// Writes the key of `entry` to slot `lane`.
     fn set(&mut self, scheme: &S, lane: usize, entry: &T);
 }
 

@@ -27,7 +27,6 @@ impl<C> Communicators<C> {
         self.sorted.get_mut(self.recent).map(|(_, kept)| kept)
     }
 
-    /// Like [`find`](Self::find), without a change of state.
     #[inline]
     pub(crate) fn get(&self, context: ContextId) -> Option<&C> {
         let recent = self.sorted.get(self.recent).filter(|&&(recent, _)| recent == context);

@@ -24,7 +24,6 @@ impl Rank {
 #[repr(transparent)]
 pub struct Pair(pub u64);
 
-/// Source bits of a [`Pair`].
 const SOURCE: u64 = 0xFFFF_FFFF;
 
 impl Pair {

@@ -8,7 +8,6 @@ use crate::envelope::Envelope;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 
-/// Bits of each hash value.
 pub(crate) const BITS: u32 = 21;
 
 impl Hashes {

@@ -16,7 +16,6 @@ pub(crate) use self::front_removal::FrontRemoval;
 pub(crate) use self::shared::{RemovedEntries, SharedSlab};
 use crate::engine::Refused;
 
-/// Index of an entry in its [`Slab`].
 pub(crate) type Place = u32;
 
 /// No entry: the end of a queue.
@@ -65,7 +64,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.len as usize
     }
 
-    /// Upper bound of the indices of entries.
     #[inline]
     pub(crate) fn places(&self) -> usize {
         self.slots.len()
@@ -84,7 +82,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.slots.try_reserve(more.saturating_sub(vacant)).map_err(|_| Refused::Memory)
     }
 
-    /// Stores a value without linking it.
     #[inline]
     pub(crate) fn insert(&mut self, value: T) -> Result<Place, Refused> {
         let links = [Links { prev: NIL, next: NIL }; L];
@@ -111,7 +108,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         Ok(at)
     }
 
-    /// Frees the slot of an unlinked entry.
     #[inline]
     pub(crate) fn remove(&mut self, at: Place) -> T {
         let slot = &mut self.slots[at as usize];
@@ -128,7 +124,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.len = 0;
     }
 
-    /// The entry after `at` in the queue of links `which`.
     #[inline]
     pub(crate) fn next(&self, at: Place, which: usize) -> Place {
         self.slots[at as usize].links[which].next

@@ -14,7 +14,6 @@ pub(crate) trait Queues {
 
     /// Age (unique, smaller is older) and position of every receive, in any order.
     fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
-    /// Age and position of every message, in any order.
     fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
     fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
         self.posted().filter(move |&(_, at)| self.receive(at).selector.context() == context)
@@ -30,7 +29,6 @@ pub(crate) trait Queues {
     }
     fn take_posted(&mut self, at: Self::Posted);
     fn take_unexpected(&mut self, at: Self::Unexpected);
-    /// Removes a message and returns its id.
     #[inline]
     fn take_message(&mut self, at: Self::Unexpected) -> MsgId {
         let id = self.message_id(at);

@@ -41,7 +41,6 @@ pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u6
     });
 }
 
-/// Calls `each` for receives, then for messages, oldest first, until it fails.
 pub(crate) fn visit_entries(
     from: &dyn Engine,
     each: &mut dyn FnMut(Entry) -> Result<(), Refused>,

@@ -9,7 +9,7 @@
 //! The application posts receives and polls for completions. The matcher processes commands and messages in
 //! the order in which it takes them; each ring keeps its order.
 //!
-//! The thread stands in for the cores of a network card with separate memory (García et al. 2024, §IV). The
+//! The thread models the cores of a network card with separate memory (García et al. 2024, §IV). The
 //! matcher stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands
 //! and messages. Then the application falls back (§III-B, §IV-E): its thread runs the same engine in `post`
 //! and `poll`.
@@ -185,7 +185,6 @@ pub struct Offload {
     shared: Arc<Shared>,
     commands: Sender<Receive>,
     completions: Receiver<Completion>,
-    /// Completions taken from their ring but not polled.
     taken: VecDeque<Completion>,
     posted: u64,
     thread: Option<JoinHandle<()>>,

@@ -76,7 +76,6 @@ impl<T, const RELEASES: bool> Ring<T, RELEASES> {
 }
 
 impl<T, const RELEASES: bool> Sender<T, RELEASES> {
-    /// Appends a value, or returns it if all slots are full.
     #[inline]
     pub(crate) fn put(&mut self, value: T) -> Result<(), T> {
         if self.put.wrapping_sub(self.seen) == self.ring.places.len() {
@@ -94,7 +93,6 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
         Ok(())
     }
 
-    /// Whether at least `more` slots are free.
     pub(crate) fn has_room(&mut self, more: usize) -> bool {
         let room = |sender: &Self| sender.ring.places.len() - sender.put.wrapping_sub(sender.seen);
         if room(self) < more {

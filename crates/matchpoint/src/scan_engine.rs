@@ -13,9 +13,7 @@ use crate::scan::{Kernel, Lanes};
 pub(crate) trait Scheme: Copy + Send + 'static {
     type Posted: Keys<Receive, Self> + Send;
     type Unexpected: Keys<Message, Self> + Send;
-    /// Key of an arriving message.
     type Key: Copy;
-    /// Key of a receive or probe.
     type Query: Copy;
 
     fn key(&self, envelope: &Envelope) -> Self::Key;

@@ -48,7 +48,6 @@ impl PollLimit {
 #[cfg(not(all(test, loom)))]
 const YIELDS: u32 = 64;
 
-/// Sleep between polls.
 #[cfg(not(all(test, loom)))]
 const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
 

@@ -21,7 +21,6 @@ pub(crate) struct Found {
     pub(super) at: u32,
 }
 
-/// Search of [`Blocks::find`] in the blocks, for any instruction set.
 struct OldestSearch<'a, T, K, W, E> {
     order: &'a [u32],
     blocks: &'a [Block<K>],

@@ -8,7 +8,6 @@ use crate::effort::Attempts;
 use crate::engine::Queue;
 use crate::scan::{InstructionSet, Kernel, Lanes};
 
-/// A value with its low byte as the key.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Number(u32);
 

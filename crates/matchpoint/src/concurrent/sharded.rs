@@ -11,7 +11,7 @@
 //!
 //! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
 //! unknown source arrives. Then the call takes all locks and moves the entries of the context, in order, to a
-//! new engine at its home shard, until the context is closed. Timestamps keep the order of queued messages;
+//! new engine at its home shard. The engine exists until the context is closed. Timestamps keep the order of queued messages;
 //! receives of different sources have no order. After a failed allocation nothing has changed.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
@@ -97,7 +97,6 @@ impl Sharded {
         }
     }
 
-    /// Slot of `context` in the table of spread contexts.
     fn spread(&self, context: ContextId) -> &AtomicU64 {
         &self.spread[hash_to_slot(u64::from(context.0), SPREAD)]
     }

@@ -36,14 +36,12 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
 
     fn new(shape: Self::Shape) -> Self;
 
-    /// Order of messages for any-source receives.
     fn order(_: Self::Shape) -> Order {
         Order::Total
     }
 
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
-    /// The queues of a source, created on first use.
     fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
 
     fn search_all(

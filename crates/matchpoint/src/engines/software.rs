@@ -27,7 +27,6 @@ pub(super) const FULL: Parameter = Parameter {
     meaning: "what becomes of receives that the table has no room for: refuse (the caller changes engines), software (matched by hybrid, with all that is queued, until nothing is queued)",
 };
 
-/// An engine with a table of receives of fixed size.
 pub(super) trait Tables: Engine {
     fn hints_on(&self, context: ContextId) -> Hints;
 
@@ -111,7 +110,6 @@ impl<E: Tables> WithFallback<E> {
         }
     }
 
-    /// Moves all entries to software and posts the receive there.
     #[cold]
     fn fall_back(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.peaks = self.peaks();

@@ -10,7 +10,7 @@
 //!
 //! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Structure and costs are
 //! those of [`bins`](super::bins), except for the hash and the order of comparison.
-//! [`Selector::exact`](crate::Selector::exact) stands for the full mask.
+//! [`Selector::exact`](crate::Selector::exact) represents the full mask.
 
 use super::bins::{Bins, Scheme};
 use super::{Arguments, Built, Parameter, Spec};
@@ -44,7 +44,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Layout of UCX's tag in an MPI library.
 #[derive(Clone, Copy)]
 enum Tags {
     /// From the top: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).

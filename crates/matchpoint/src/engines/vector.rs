@@ -25,7 +25,6 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-/// Parameter of this engine and [`fuzzy`](super::fuzzy).
 pub(super) const ISA: Parameter = Parameter {
     key: "isa",
     default: "auto",
@@ -56,7 +55,6 @@ fn fold_halves(word: u64) -> u32 {
     (word ^ word >> 32) as u32
 }
 
-/// Source and tag of a search, with masks.
 #[derive(Clone, Copy)]
 pub(crate) struct MaskedPair {
     source: u32,

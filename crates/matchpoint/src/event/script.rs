@@ -9,7 +9,7 @@
 //! probe 0/*/*
 //! matched_probe 0/3/*
 //! cancel r1 0/3/7               receive 1, with the selector that it was posted with
-//! retract m4 0/3/7              message 4, with its envelope as it is now
+//! retract m4 0/3/7              message 4, with its current envelope
 //! readdress m1 0/?/7 3          message 1: its source is 3
 //! set_hints 0 no_any_tag,no_unexpected
 //! set_hints 0                   back to MPI's full semantics

@@ -34,7 +34,6 @@ impl FrontRemoval {
 }
 
 impl LinkedQueue<0> {
-    /// Unlinks the removed entries. `head` is the entry after the last removed.
     #[inline]
     pub(crate) fn unlink_front<T, const L: usize>(
         &mut self,

@@ -9,7 +9,6 @@ use std::marker::PhantomData;
 
 use super::{Aged, LinkedQueue, Links, NIL, Place, Slab, Slot, VACANT};
 
-/// A slab and its queues, borrowed. See the [module](self).
 pub(crate) struct SharedSlab<'a, T> {
     slots: *mut [Slot<Aged<T>, 1>],
     queues: *mut [LinkedQueue],
@@ -26,7 +25,6 @@ pub(crate) struct RemovedEntries {
     first: Place,
     last: Place,
     count: u32,
-    /// Queues that became empty.
     pub(crate) emptied: u32,
     pub(crate) examined: u64,
 }

@@ -44,7 +44,6 @@ fn load<K: Copy>(_: Avx512, keys: &[K; LANES], vector: usize) -> __m512i {
     unsafe { _mm512_loadu_si512(keys.as_ptr().cast::<u8>().add(vector * 64).cast()) }
 }
 
-/// Joins the bits of four vectors of words.
 #[inline(always)]
 fn words([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48

@@ -37,7 +37,6 @@ impl Search for Compare<'_> {
     }
 }
 
-/// Bits of the lanes for which `holds` is true.
 fn lanes_where(holds: impl Fn(usize) -> bool) -> u64 {
     (0..LANES).filter(|&lane| holds(lane)).map(|lane| 1 << lane).sum()
 }

@@ -60,7 +60,6 @@ pub(super) struct Tree<P> {
     branches: Vec<u32>,
     /// Arrays of the lowest level, D leaves each.
     leaves: Vec<P>,
-    /// Sources with more than four digits.
     large_sources: Peers<P>,
 }
 
@@ -137,7 +136,6 @@ impl<P: Default> Tree<P> {
     }
 }
 
-/// Appends an array of `length` and returns its number.
 fn extend<T: Default>(arrays: &mut Vec<T>, length: usize) -> Result<u32, Refused> {
     arrays.try_reserve(length).map_err(|_| Refused::Memory)?;
     let number = arrays.len() / length;

@@ -15,7 +15,6 @@ pub(crate) struct Windows {
     tag: Window,
 }
 
-/// Number and mask of the bits of a window.
 #[derive(Clone, Copy)]
 struct Window {
     bits: u32,

@@ -37,7 +37,6 @@ impl<T: Tally> Optimistic<T> {
         &self.receives.get(at).value.receive.selector
     }
 
-    /// Upper bound of the indices of receives.
     pub(in crate::engines) fn places(&self) -> usize {
         self.receives.places()
     }

@@ -32,7 +32,6 @@ impl Class {
         }
     }
 
-    /// The key of an envelope with these hashes.
     #[inline]
     pub(super) fn key(self, hashes: Hashes) -> u32 {
         match self {

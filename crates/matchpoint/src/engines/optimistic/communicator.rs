@@ -11,7 +11,6 @@ use crate::hashes::Hashes;
 use crate::hints::Hints;
 use crate::linked::{Aged, Place, Slab};
 
-/// An unexpected message and its hash values.
 #[derive(Clone, Copy)]
 pub(super) struct UnexpectedEntry {
     pub(super) message: Message,
@@ -55,7 +54,6 @@ impl PostedIndexes {
         &mut self.0[class as usize]
     }
 
-    /// The index of a class, with allocated bins.
     #[inline]
     pub(super) fn prepare(&mut self, class: Class, bins: u32) -> Result<&mut Index, Refused> {
         let index = self.of_mut(class);
@@ -153,7 +151,6 @@ impl UnexpectedIndexes {
         self.all.insert(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// The oldest message that matches, from the index of the selector's class.
     #[inline]
     pub(super) fn find(&self, messages: &Messages, selector: &Selector, examined: &mut u64) -> Option<Place> {
         let class = Class::of(selector);

@@ -58,7 +58,6 @@ impl ExactReceives<'_> {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// Whether a communicator has posted receives, all without wildcards.
     pub(in crate::engines) fn is_exact(&self, context: ContextId) -> bool {
         let wild = [Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
         self.communicators.get(context).is_some_and(|Communicator { posted, .. }| {
@@ -67,7 +66,6 @@ impl<T: Tally> Optimistic<T> {
         })
     }
 
-    /// The receives of a communicator, if [all are exact](Optimistic::is_exact).
     pub(in crate::engines) fn share(&mut self, context: ContextId) -> Option<ExactReceives<'_>> {
         let is_exact = self.is_exact(context);
         let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;

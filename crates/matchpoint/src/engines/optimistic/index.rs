@@ -75,7 +75,6 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Inserts an entry in the order of ages.
     pub(super) fn insert<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,

@@ -37,7 +37,6 @@ struct ByClass {
 pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
-    /// Arrivals in open communicators.
     arrivals: u64,
     /// Sum of receives in the bins of arrivals, taken ones included.
     depth: u64,

@@ -38,7 +38,6 @@ struct BinCursor {
 impl BinCursor {
     const EMPTY: BinCursor = BinCursor { bin: 0, at: NIL, front: FrontRemoval::EMPTY, has_mismatch: false };
 
-    /// Takes the receive at `at` if it matches, and advances.
     #[inline(always)]
     fn step(
         &mut self,

@@ -60,7 +60,6 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         matched
     }
 
-    /// The first messages that may be matched together.
     fn joint_prefix<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         let messages = &messages[..messages.len().min(BATCH)];
         if self.parameters.strategy == Strategy::Blocks {

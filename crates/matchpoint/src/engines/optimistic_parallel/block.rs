@@ -77,7 +77,6 @@ impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
 }
 
 impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
-    /// Creates an idle state with empty `tables`.
     pub(super) fn new(tables: Optimistic<T>, threads: usize) -> Self {
         BlockMatcher {
             tables,

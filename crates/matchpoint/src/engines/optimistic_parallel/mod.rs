@@ -174,7 +174,6 @@ impl Default for BatchHistory {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
     SingleThread,
-    /// One thread matches, all deliver.
     Pipelined,
     AllThreads,
 }

@@ -32,7 +32,6 @@ struct Scene {
     /// Maximum number of preemptions of a thread, except for waits; `None`: unlimited.
     preemptions: Option<usize>,
     script: &'static str,
-    /// Expected resolutions, if they are deterministic.
     resolutions: &'static [Resolution],
 }
 

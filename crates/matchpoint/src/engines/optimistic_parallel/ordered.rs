@@ -21,7 +21,6 @@ use super::delivery::{Delivery, Piece};
 use super::protocol::MESSAGES;
 use super::workers::{Job, WorkerPool};
 
-/// Outcomes of a batch, in the result vector of the engine's caller.
 pub(super) struct Ordered<'a> {
     outcomes: *mut Option<RecvId>,
     /// Index of the first message in the batch.
@@ -64,7 +63,6 @@ impl Job for Ordered<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct Balance {
     pub(super) ratio: f64,
-    /// Measure the ratio in this batch.
     pub(super) is_timed: bool,
 }
 

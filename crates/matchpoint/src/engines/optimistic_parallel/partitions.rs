@@ -10,7 +10,7 @@
 //! caller   frees the receives' slots; queues unmatched messages
 //! ```
 //!
-//! *Correctness*: a receive without a wildcard matches one envelope, whose messages are all in one bin, and
+//! *Correctness*: a receive without a wildcard matches one envelope; its messages are all in one bin, and
 //! reach one thread in order. That thread does the same as serial matching. Unexpected messages remain
 //! unexpected, because receives are only removed.
 
@@ -127,7 +127,6 @@ impl PartitionPlan {
 #[derive(Clone, Copy, Default)]
 struct PartitionResult {
     taken: RemovedEntries,
-    /// Written outcomes, and unmatched messages.
     written: usize,
     unmatched: usize,
 }

@@ -91,7 +91,6 @@ impl Choice {
 }
 
 impl BatchingPolicy {
-    /// Selects one of the first `methods` methods for the next batch.
     pub(super) fn start(&mut self, methods: usize) -> Choice {
         if methods < 2 {
             return Choice { method: 0, started: None };

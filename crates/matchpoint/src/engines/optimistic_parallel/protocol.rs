@@ -93,17 +93,14 @@ pub(super) const MESSAGES: usize = u64::BITS as usize;
 
 /// Receives of a block, unchanged until its end.
 pub(super) trait Receives {
-    /// The oldest receive that matches a message and `is_free`.
     fn oldest(&self, message: usize, is_free: impl Fn(Place) -> bool) -> Option<Place>;
 
-    /// The next receive of the run.
     fn follower(&self, at: Place) -> Option<Place>;
 
     fn is_exact(&self, at: Place) -> bool;
 
     fn accepts(&self, at: Place, message: usize) -> bool;
 
-    /// Reports the receive of a message, after its part is settled.
     fn report_match(&self, message: usize, at: Place);
 }
 
@@ -120,7 +117,6 @@ pub(super) trait ProtocolSteps: Send + Sync + 'static {
     /// Memory order of the stores to `booked` and `settled`.
     const RELEASE: Ordering = Ordering::Release;
 
-    /// Distance from the candidate in its run.
     fn shift(rivals: u64, _message: usize) -> u32 {
         rivals.count_ones()
     }
@@ -164,12 +160,10 @@ struct Slot {
     outcome: AtomicU64,
 }
 
-/// State of a block, shared by threads.
 pub(super) struct Block<R = FullProtocol> {
     marks: Vec<ReceiveState>,
     slots: Vec<Slot>,
     messages: usize,
-    /// Messages per part.
     part: usize,
     claimed: AtomicUsize,
     booked: AtomicU64,
@@ -285,7 +279,6 @@ impl<R: ProtocolSteps> Block<R> {
         ((at != NIL).then_some(at), RESOLUTIONS[(outcome >> Place::BITS) as usize])
     }
 
-    /// Resets the state of the receives; outcomes remain.
     pub(super) fn end(&mut self) {
         for message in 0..self.messages {
             if let Some(at) = self.candidate(message) {
@@ -375,7 +368,6 @@ impl<R: ProtocolSteps> Block<R> {
         (receives.oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
     }
 
-    /// Earlier messages that match the candidate without booking it.
     fn others(&self, message: usize, candidate: Place, rivals: u64, receives: &impl Receives) -> u64 {
         if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
@@ -409,7 +401,6 @@ mod tests {
     /// Receives that match all messages and form no run: all but the first message search again.
     struct Wanted<'a> {
         block: &'a Block,
-        /// Messages that took a receive, and the settled messages at that time.
         taken: RefCell<Vec<(usize, u64)>>,
     }
 

@@ -41,21 +41,18 @@ const LINGER: Duration = Duration::from_micros(50);
 /// A worker that slept for less than this doubles its polling time, up to this limit.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Polls between two reads of the clock.
 const POLLS: u32 = 32;
 
 /// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
 /// cache line from the worker. (Models need no polls.)
 const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
-/// Polls of the caller for a worker before it yields.
 const CALLER_POLLS: u32 = 1000;
 
 const PART_BITS: u32 = 11;
 
 pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
 
-/// Work that is divided into parts.
 pub(super) trait Job: Sync {
     /// Runs parts. Each part runs once, in any thread.
     fn take_parts(&self, parts: Range<usize>);
@@ -108,7 +105,6 @@ struct Mailbox {
 struct WorkerStatus {
     /// Last job of which this worker has finished parts.
     done: AtomicU64,
-    /// The worker sleeps or is about to.
     asleep: AtomicBool,
 }
 
@@ -212,7 +208,6 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         has_claimed
     }
 
-    /// Number of the last job assigned to a worker.
     pub(super) fn assigned(&self, at: usize) -> u64 {
         UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).number()
     }
@@ -266,7 +261,6 @@ pub(super) struct WorkerPool {
     workers: Vec<JoinHandle<()>>,
     /// Process of the workers; a child of `fork` has none.
     process: u32,
-    /// Workers in the order of assignment.
     assigned: Vec<usize>,
     pub(super) jobs: u64,
 }
@@ -363,7 +357,6 @@ pub(super) struct Assignments<'a> {
 }
 
 impl Assignments<'_> {
-    /// Assigns parts to the next worker.
     pub(super) fn assign(&mut self, parts: &Range<usize>) {
         // SAFETY: the last job is finished. This one is finished when `self` is dropped, before `job` ends.
         unsafe { self.pool.assign(self.assigned[self.given], self.number, self.job, parts) };

@@ -12,7 +12,6 @@ pub(super) enum Metric {
     },
 }
 
-/// Population of the metric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MetricScope {
     /// All processes of all communicators seen, with zeros for those without entries (Algorithm 1).

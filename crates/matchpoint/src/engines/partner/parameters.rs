@@ -176,7 +176,6 @@ fn configure_from_profile(
     })
 }
 
-/// Algorithm 1 on the whole run.
 fn partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
     let counted = |source: &Source| match queue {
         Queue::Posted => source.posted,

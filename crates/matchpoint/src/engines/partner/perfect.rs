@@ -19,7 +19,6 @@ pub(super) struct Displacement {
 /// Size that is always allowed: a million processes with ten contexts need 25 KB.
 const BYTES: usize = 1 << 16;
 
-/// Maximum size per key of a larger hash.
 const BYTES_PER_KEY: usize = 32;
 
 impl Displacement {
@@ -33,7 +32,7 @@ impl Displacement {
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
         rows.sort_unstable();
         let mut rows: Vec<&[(u64, u64, u32)]> = rows.chunk_by(|one, next| one.0 == next.0).collect();
-        // The fullest row first ("first fit decreasing"; the paper says "some amount").
+        // The fullest row first ("first fit decreasing"; in the paper "some amount").
         rows.sort_by_key(|row| std::cmp::Reverse(row.len()));
         let mut shifts = vec![0; m as usize];
         let mut slots: Vec<u32> = Vec::new();

@@ -34,7 +34,6 @@ use crate::linked::{Aged, LinkedQueue, Place, Slab};
 
 pub(super) trait QueueEntry: Copy {
     fn context(&self) -> ContextId;
-    /// The source, if known.
     fn source(&self) -> Option<Rank>;
 }
 
@@ -63,7 +62,6 @@ impl QueueEntry for Message {
 
 #[derive(Clone, Copy)]
 pub(super) enum SearchPosition {
-    /// Index in the shared queue.
     Shared(usize),
     Partner(u32, Place),
     FromAny(Place),
@@ -120,7 +118,6 @@ impl<T: QueueEntry> SplitQueue<T> {
         (self.shared.capacity() * size_of::<Aged<T>>()) as u64 + self.slab.bytes()
     }
 
-    /// Searches the shared queue from index `at`, among entries older than `until`.
     #[inline]
     fn search_shared(
         &self,
