@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_is_found_again() {
+    fn inserted_addresses_are_found() {
         for stride in [1, 64, 1 << 20, 0x1E37_79B9] {
             let mut peers = Peers::<u32>::default();
             for at in 0..1000 {

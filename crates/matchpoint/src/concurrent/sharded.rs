@@ -97,12 +97,12 @@ impl Sharded {
         }
     }
 
-    fn spread(&self, context: ContextId) -> &AtomicU64 {
+    fn spread_slot(&self, context: ContextId) -> &AtomicU64 {
         &self.spread[hash_to_slot(u64::from(context.0), SPREAD)]
     }
 
     fn is_spread(&self, context: ContextId) -> bool {
-        self.spread(context).load(Ordering::Relaxed) == u64::from(context.0) + 1
+        self.spread_slot(context).load(Ordering::Relaxed) == u64::from(context.0) + 1
     }
 
     fn home_shard(&self, context: ContextId) -> usize {
@@ -147,7 +147,7 @@ impl Sharded {
 
     fn set_spread(&self, _: &mut AllLocks<'_>, context: ContextId, is_spread: bool) {
         let value = if is_spread { u64::from(context.0) + 1 } else { 0 };
-        self.spread(context).store(value, Ordering::Relaxed);
+        self.spread_slot(context).store(value, Ordering::Relaxed);
         // Pairs with the acquire in `at`. All locks are held.
         self.epoch.fetch_add(1, Ordering::Release);
     }
@@ -341,7 +341,7 @@ impl Concurrent for Sharded {
             return self.set_hints_everywhere(&mut all, context, before, hints);
         }
         let is_idle = all[home].engine(context).queued_in(context) == (0, 0);
-        let is_vacant = self.spread(context).load(Ordering::Relaxed) == 0;
+        let is_vacant = self.spread_slot(context).load(Ordering::Relaxed) == 0;
         if !(hints.no_any_source && is_idle && is_vacant) {
             all[home].hints.reserve()?;
             all[home].engine(context).set_hints(context, hints)?;

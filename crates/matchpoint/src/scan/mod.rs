@@ -134,10 +134,10 @@ impl Kernel {
     /// The instruction set is unknown or unavailable.
     pub(crate) fn named(name: &str) -> Result<Self, Unavailable> {
         if name != "auto" {
-            return Kernel::demanded(name, "isa");
+            return Kernel::require(name, "isa");
         }
         match std::env::var_os(ENVIRONMENT) {
-            Some(name) if !name.is_empty() => Kernel::demanded(&name.to_string_lossy(), ENVIRONMENT),
+            Some(name) if !name.is_empty() => Kernel::require(&name.to_string_lossy(), ENVIRONMENT),
             _ => Ok(Kernel::fastest_here()),
         }
     }
@@ -151,7 +151,7 @@ impl Kernel {
         Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
 
-    fn demanded(name: &str, by: &str) -> Result<Self, Unavailable> {
+    fn require(name: &str, by: &str) -> Result<Self, Unavailable> {
         let set = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         set.and_then(Kernel::of).ok_or_else(|| {
             let known = if set.is_some() { "not available here" } else { "no instruction set" };

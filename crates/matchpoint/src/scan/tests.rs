@@ -41,7 +41,7 @@ fn lanes_where(holds: impl Fn(usize) -> bool) -> u64 {
     (0..LANES).filter(|&lane| holds(lane)).map(|lane| 1 << lane).sum()
 }
 
-fn obvious(of: &Compare<'_>) -> Answers {
+fn simple_loop(of: &Compare<'_>) -> Answers {
     let Compare { bytes, halfwords, words, masks, key } = *of;
     [
         lanes_where(|lane| bytes[lane] == key as u8),
@@ -63,7 +63,7 @@ fn kernels() -> Vec<Kernel> {
 }
 
 #[test]
-fn every_kernel_answers_as_the_obvious_loop() {
+fn kernels_equal_simple_loop() {
     const VALUES: [u32; 8] = [0, 1, 0x80, 0xFF, 0x8000, 0xFFFF, 0x8000_0000, u32::MAX];
     let (kernels, mut noise, mut hits) = (kernels(), Noise(7), 0);
     for round in 0..if cfg!(miri) { 1 } else { 50 } {
@@ -80,7 +80,7 @@ fn every_kernel_answers_as_the_obvious_loop() {
                 masks: at(&masks, offset),
                 key: VALUES[(round + offset) % 8],
             };
-            let expected = obvious(&compare);
+            let expected = simple_loop(&compare);
             hits += expected[0].count_ones();
             for kernel in &kernels {
                 assert_eq!(kernel.run(&mut compare), expected, "{kernel:?}, offset {offset}");
@@ -108,7 +108,7 @@ fn single_lane_is_found_anywhere() {
 }
 
 #[test]
-fn instruction_sets_are_asked_for_by_name() {
+fn instruction_sets_are_found_by_name() {
     for set in InstructionSet::ALL {
         match Kernel::named(set.name()) {
             Ok(kernel) => assert_eq!((kernel.set(), set.is_available()), (set, true)),

@@ -185,7 +185,7 @@ mod tests {
     use crate::engines;
     use crate::event::script;
 
-    fn counted(script: &str) -> Counted {
+    fn run_script(script: &str) -> Counted {
         let mut engine = Counted::new(engines::create_counting("list").unwrap());
         for event in script::parse(script).unwrap() {
             event.play(&mut engine);
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn hits_and_misses_are_kept_apart() {
         let engine =
-            counted("arrive m1 0/1/1\n arrive m2 0/1/2\n post r1 0/1/2\n post r2 0/1/3\n arrive m3 0/1/3");
+            run_script("arrive m1 0/1/1\n arrive m2 0/1/2\n post r1 0/1/2\n post r2 0/1/3\n arrive m3 0/1/3");
         let Counts { posted, unexpected, .. } = engine.counts();
         assert_eq!((unexpected.searches, unexpected.hits), (2, 1));
         assert_eq!((unexpected.attempts_hit, unexpected.attempts_miss), (2, 1));
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn probes_and_refusals_do_not_count() {
-        let engine = counted(
+        let engine = run_script(
             "arrive m1 0/1/1\n probe 0/*/1\n matched_probe 0/*/2\n set_hints 1 no_any_tag\n post r1 1/0/*",
         );
         assert_eq!(engine.counts().unexpected, QueueCounts::default());
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn batch_counts_each_message() {
-        let engine = counted("post r1 0/*/*\n arrive_batch m1=0/1/1 m2=0/1/1");
+        let engine = run_script("post r1 0/*/*\n arrive_batch m1=0/1/1 m2=0/1/1");
         assert_eq!((engine.counts().posted.searches, engine.counts().posted.length_sum), (2, 1));
     }
 

@@ -74,21 +74,21 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         ));
     }
     Ok(match bits {
-        32 => engine(Windows::new(rank, tag), kernel, counting),
-        16 => folded::<u16>(is_xor, kernel, counting),
-        8 => folded::<u8>(is_xor, kernel, counting),
+        32 => build_engine(Windows::new(rank, tag), kernel, counting),
+        16 => build_folded::<u16>(is_xor, kernel, counting),
+        8 => build_folded::<u8>(is_xor, kernel, counting),
         _ => return Err(arguments.invalid("bits", &bits.to_string())),
     })
 }
 
-fn folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+fn build_folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
     fn of<K: Width, F: Fold>(kernel: Kernel, counting: bool) -> Box<dyn Engine> {
-        engine(Folds::<K, F>::new(), kernel, counting)
+        build_engine(Folds::<K, F>::new(), kernel, counting)
     }
     if is_xor { of::<K, Xor>(kernel, counting) } else { of::<K, Sum>(kernel, counting) }
 }
 
-fn engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+fn build_engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
     if counting {
         Box::new(ScanEngine::<S, Attempts>::new(scheme, kernel))
     } else {

@@ -263,7 +263,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let running = RunningBlock { block_matcher, first: block.first, delivery: piece.delivery };
             workers.run(&running, |assignments| {
                 (1..parts).for_each(|part| assignments.assign(&(part..part + 1)));
-                running.take_parts(0..1);
+                running.run_parts(0..1);
             });
             block_matcher.commit(&mut self.tables, out)?;
         }

@@ -52,7 +52,7 @@ impl<T: Tally> Receives for Search<'_, T> {
         self.tables.selector(at).exact().is_some()
     }
 
-    fn accepts(&self, at: Place, message: usize) -> bool {
+    fn matches(&self, at: Place, message: usize) -> bool {
         self.tables.selector(at).matches(&self.messages[message].envelope)
     }
 
@@ -71,8 +71,8 @@ pub(super) struct RunningBlock<'a, T: Tally> {
 
 impl<T: Tally + Sync> Job for RunningBlock<'_, T> {
     /// Ignores `parts`: threads claim parts in the block itself.
-    fn take_parts(&self, _: Range<usize>) {
-        self.block_matcher.work(self.first, self.delivery);
+    fn run_parts(&self, _: Range<usize>) {
+        self.block_matcher.run_all_parts(self.first, self.delivery);
     }
 }
 
@@ -108,10 +108,10 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
     }
 
     /// Runs parts of the block until none is left. `first` is the index of its first message in the batch.
-    pub(super) fn work(&self, first: usize, delivery: Delivery<'_>) {
+    pub(super) fn run_all_parts(&self, first: usize, delivery: Delivery<'_>) {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
-        self.block.work(&search);
+        self.block.run_all_parts(&search);
         // Read by the caller after the job.
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
     }

@@ -43,7 +43,7 @@ fn parse_scene(script: &str) -> (Vec<Event>, Vec<Message>) {
     }
 }
 
-fn waiting(engine: &dyn Engine) -> Vec<Entry> {
+fn queued_entries(engine: &dyn Engine) -> Vec<Entry> {
     let mut entries = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| entries.push(entry));
@@ -57,7 +57,7 @@ fn check<R: ProtocolSteps>(scene: &Scene) {
     posts.iter().for_each(|post| drop(post.play(&mut *right)));
     let mut expected = Vec::new();
     right.arrive_batch(&messages, &mut expected).expect("nothing is refused");
-    let left = waiting(&*right);
+    let left = queued_entries(&*right);
 
     let (threads, resolutions) = (scene.threads, scene.resolutions);
     let mut builder = Builder::new();
@@ -73,10 +73,10 @@ fn check<R: ProtocolSteps>(scene: &Scene) {
         let round = Arc::new(round);
         let worker = |_| {
             let round = Arc::clone(&round);
-            loom::thread::spawn(move || round.work(0, Delivery::new(None, &Panicked::default())))
+            loom::thread::spawn(move || round.run_all_parts(0, Delivery::new(None, &Panicked::default())))
         };
         let workers: Vec<_> = (1..threads).map(worker).collect();
-        round.work(0, Delivery::new(None, &Panicked::default()));
+        round.run_all_parts(0, Delivery::new(None, &Panicked::default()));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
         let settled: Vec<(Option<Place>, Resolution)> =
             (0..messages.len()).map(|at| round.outcome(at)).collect();
@@ -90,7 +90,7 @@ fn check<R: ProtocolSteps>(scene: &Scene) {
             assert_eq!(settled.iter().map(|&(_, resolution)| resolution).collect::<Vec<_>>(), resolutions);
         }
         round.commit(&mut tables, &mut out).expect("nothing is refused");
-        assert_eq!((out, waiting(&tables)), (expected.clone(), left.clone()));
+        assert_eq!((out, queued_entries(&tables)), (expected.clone(), left.clone()));
     });
     assert!(orders.load(Ordering::Relaxed) > 100, "the model checker has tried few orders: {orders:?}");
 }
@@ -307,7 +307,7 @@ impl CellJob {
 }
 
 impl Job for CellJob {
-    fn take_parts(&self, parts: Range<usize>) {
+    fn run_parts(&self, parts: Range<usize>) {
         for part in parts {
             // SAFETY: as above.
             self.0[part].with_mut(|at| unsafe { (*at).1 += (*at).0 });
@@ -343,7 +343,7 @@ fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions:
                 unsafe { pool.assign(at, number, &cells, &parts) };
             }
             cells.set_input(workers * parts);
-            cells.take_parts(workers * parts..workers * parts + 1);
+            cells.run_parts(workers * parts..workers * parts + 1);
             pool.finish(number, &cells, 0..workers);
             for (part, cell) in cells.0.iter().enumerate() {
                 // SAFETY: all parts are done; loom checks this.
@@ -400,7 +400,7 @@ fn pipelined_messages_are_delivered_once() {
                 unsafe { pool.assign(0, 1, &ordered, &(0..4)) };
             }
         }
-        ordered.take_parts(4..6);
+        ordered.run_parts(4..6);
         pool.finish(1, &ordered, 0..1);
         let times: Vec<usize> = delivered.iter().map(|times| times.load(Ordering::Relaxed)).collect();
         assert_eq!(times, [1, 1, 0, 1, 1, 1]);

@@ -52,7 +52,7 @@ impl<'a> Ordered<'a> {
 }
 
 impl Job for Ordered<'_> {
-    fn take_parts(&self, messages: Range<usize>) {
+    fn run_parts(&self, messages: Range<usize>) {
         // SAFETY: these outcomes were written before the assignment, and are not written again.
         let outcomes = unsafe { slice::from_raw_parts(self.outcomes.add(messages.start), messages.len()) };
         self.delivery.deliver_all(self.first + messages.start, outcomes);
@@ -93,7 +93,7 @@ pub(super) fn run<'a>(
             next = end;
         }
         let delivered = now();
-        ordered.take_parts(remaining.clone());
+        ordered.run_parts(remaining.clone());
         let each = |from: Option<Instant>, to: Option<Instant>, messages: usize| {
             Some((to? - from?).as_secs_f64() / messages.max(1) as f64)
         };

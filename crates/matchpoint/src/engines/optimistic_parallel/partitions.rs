@@ -196,7 +196,7 @@ pub(super) fn run(
     let partitions = PartitionedBatch { exact, piece, outcomes: spare.as_mut_ptr().cast(), table };
     workers.run(&partitions, |assignments| {
         (1..threads).for_each(|partition| assignments.assign(&(partition..partition + 1)));
-        partitions.take_parts(0..1);
+        partitions.run_parts(0..1);
     });
     let (written, unmatched) = table
         .done(threads)
@@ -209,7 +209,7 @@ pub(super) fn run(
 }
 
 impl Job for PartitionedBatch<'_> {
-    fn take_parts(&self, partitions: Range<usize>) {
+    fn run_parts(&self, partitions: Range<usize>) {
         for partition in partitions {
             self.match_partition(partition);
         }

@@ -110,11 +110,18 @@ impl BatchingPolicy {
     /// slept if it needs none.
     pub(super) fn stop(&mut self, choice: &Choice, methods: usize, messages: usize, is_settled: bool) {
         if let Some(started) = choice.started {
-            self.learn(started, Instant::now(), methods, messages, is_settled);
+            self.record_time(started, Instant::now(), methods, messages, is_settled);
         }
     }
 
-    fn learn(&mut self, started: Instant, ended: Instant, methods: usize, messages: usize, is_settled: bool) {
+    fn record_time(
+        &mut self,
+        started: Instant,
+        ended: Instant,
+        methods: usize,
+        messages: usize,
+        is_settled: bool,
+    ) {
         let Some(trial) = &mut self.trial else { return };
         let method = trial.method(methods);
         trial.took[method] += ended - started;
@@ -131,11 +138,11 @@ impl BatchingPolicy {
         }
         if trial.timed == SAMPLES * methods {
             let trial = *trial;
-            self.decide(&trial, methods, messages);
+            self.end_trial(&trial, methods, messages);
         }
     }
 
-    fn decide(&mut self, trial: &Trial, methods: usize, messages: usize) {
+    fn end_trial(&mut self, trial: &Trial, methods: usize, messages: usize) {
         let medians = trial.samples_ps.map(|mut samples| {
             samples.sort_unstable();
             samples[SAMPLES / 2]
@@ -168,11 +175,11 @@ mod tests {
         took: [Duration; 2],
         is_settled: impl Fn(usize) -> bool,
     ) -> usize {
-        disturbed(policy, now, |method, _| took[method], is_settled)
+        run_disturbed_trial(policy, now, |method, _| took[method], is_settled)
     }
 
     /// As `run_trial`; the time also depends on the number of earlier batches.
-    fn disturbed(
+    fn run_disturbed_trial(
         policy: &mut BatchingPolicy,
         now: &mut Instant,
         took: impl Fn(usize, usize) -> Duration,
@@ -185,7 +192,7 @@ mod tests {
         trial.turn_began = *now;
         while let Some(trial) = policy.trial {
             let ended = *now + took(trial.method(2), batches);
-            policy.learn(*now, ended, 2, 10, is_settled(batches));
+            policy.record_time(*now, ended, 2, 10, is_settled(batches));
             (*now, batches) = (ended, batches + 1);
         }
         batches
@@ -194,7 +201,7 @@ mod tests {
     const OF_EACH: u64 = (BATCHES / 2) as u64;
 
     #[test]
-    fn faster_way_runs_for_fifty_trial_costs() {
+    fn faster_method_runs_for_fifty_costs() {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
             assert_eq!(run_trial(&mut policy, &mut now, took, |_| true), BATCHES);
@@ -216,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn way_is_timed_after_workers_settle() {
+    fn method_is_timed_after_workers_settle() {
         let (mut policy, mut now) = (BatchingPolicy::default(), Instant::now());
         let batches = run_trial(&mut policy, &mut now, [20 * US, 4 * US], |batch| batch >= 10);
         assert_eq!(batches, 10 + BATCHES);
@@ -232,7 +239,7 @@ mod tests {
             let took = |method, batch| {
                 [4 * US, 6 * US][method] + if batch / 4 == first / 4 { 50 * US } else { Duration::ZERO }
             };
-            disturbed(&mut policy, &mut now, took, |_| true);
+            run_disturbed_trial(&mut policy, &mut now, took, |_| true);
             assert_eq!(policy.best, 0, "interrupted in batch {first}");
         }
     }
@@ -247,7 +254,7 @@ mod tests {
             let is_trial = policy.trial.is_some();
             let ended = now + Duration::from_micros(took(choice.method, batch));
             if choice.is_timed() {
-                policy.learn(now, ended, 3, 10, true);
+                policy.record_time(now, ended, 3, 10, true);
             }
             run_trial += usize::from(is_trial);
             in_trials += if is_trial { ended - now } else { Duration::ZERO };

@@ -99,7 +99,7 @@ pub(super) trait Receives {
 
     fn is_exact(&self, at: Place) -> bool;
 
-    fn accepts(&self, at: Place, message: usize) -> bool;
+    fn matches(&self, at: Place, message: usize) -> bool;
 
     fn report_match(&self, message: usize, at: Place);
 }
@@ -252,7 +252,7 @@ impl<R: ProtocolSteps> Block<R> {
     }
 
     /// Claims and runs parts until none is left. Called by any number of threads.
-    pub(super) fn work(&self, receives: &impl Receives) {
+    pub(super) fn run_all_parts(&self, receives: &impl Receives) {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
             if R::HAS_BARRIER {
@@ -353,7 +353,7 @@ impl<R: ProtocolSteps> Block<R> {
         let others = self.others(message, candidate, rivals, receives);
         if others == 0 {
             let steps = R::shift(rivals, message);
-            if let Some(at) = Self::shifted(candidate, steps, receives, last) {
+            if let Some(at) = Self::receive_after(candidate, steps, receives, last) {
                 return (Some(at), if steps == 0 { Resolution::NoConflict } else { Resolution::FastPath });
             }
         } else if rivals == 0 {
@@ -372,11 +372,11 @@ impl<R: ProtocolSteps> Block<R> {
         if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
         }
-        let accepted = messages(below(message) & !rivals).filter(|&other| receives.accepts(candidate, other));
+        let accepted = messages(below(message) & !rivals).filter(|&other| receives.matches(candidate, other));
         accepted.fold(0, |others, other| others | bit(other))
     }
 
-    fn shifted(
+    fn receive_after(
         candidate: Place,
         steps: u32,
         receives: &impl Receives,
@@ -417,7 +417,7 @@ mod tests {
             false
         }
 
-        fn accepts(&self, _: Place, _: usize) -> bool {
+        fn matches(&self, _: Place, _: usize) -> bool {
             true
         }
 
@@ -431,7 +431,7 @@ mod tests {
         let mut block = Block::<FullProtocol>::default();
         block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("there is memory");
         let wanted = Wanted { block: &block, taken: RefCell::default() };
-        block.work(&wanted);
+        block.run_all_parts(&wanted);
         let halves = [(0, 0b111), (1, 0b111), (2, 0b111), (3, 0b111_111), (4, 0b111_111), (5, 0b111_111)];
         assert_eq!(*wanted.taken.borrow(), halves);
     }

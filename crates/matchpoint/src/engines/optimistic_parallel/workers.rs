@@ -55,7 +55,7 @@ pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
 
 pub(super) trait Job: Sync {
     /// Runs parts. Each part runs once, in any thread.
-    fn take_parts(&self, parts: Range<usize>);
+    fn run_parts(&self, parts: Range<usize>);
 }
 
 /// Job numbers fit next to the parts. They repeat after 2^41 jobs, that is after weeks.
@@ -175,7 +175,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
         while std::mem::take(&mut has_claimed) {
             for at in given.clone().filter(|&at| !is_done(at)) {
                 if let Some(parts) = self.mailboxes[at].claim(number, 0) {
-                    job.take_parts(parts);
+                    job.run_parts(parts);
                     has_claimed = true;
                 }
             }
@@ -197,7 +197,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
             // SAFETY: the claimed part belongs to this job, which is not finished before the store of `done`.
             if let Some(job) = mailbox.job.with(|job| unsafe { *job }) {
                 // SAFETY: valid until then by the contract of `assign`.
-                unsafe { (*job).take_parts(parts) };
+                unsafe { (*job).run_parts(parts) };
             }
             has_claimed = true;
         }
@@ -447,7 +447,7 @@ mod tests {
     }
 
     impl Job for Failing {
-        fn take_parts(&self, parts: Range<usize>) {
+        fn run_parts(&self, parts: Range<usize>) {
             if parts.start > 0 {
                 resume_unwind(Box::new("this one fails"));
             }

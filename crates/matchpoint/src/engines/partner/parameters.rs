@@ -73,10 +73,10 @@ pub(in crate::engines) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    Ok(if counting { boxed::<Attempts>(arguments)? } else { boxed::<()>(arguments)? })
+    Ok(if counting { build_engine::<Attempts>(arguments)? } else { build_engine::<()>(arguments)? })
 }
 
-fn boxed<E: HasLog>(arguments: &Arguments<'_>) -> Built {
+fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {
     Ok(Box::new(Partner::<E>::new(configuration(arguments)?)))
 }
 
