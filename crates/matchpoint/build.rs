@@ -1,4 +1,4 @@
-//! Says whether this compiler has the AVX-512 intrinsics: they are stable since Rust 1.89, and Debian 13 ships 1.85.
+//! Detects the AVX-512 intrinsics, stable since Rust 1.89 (Debian 13: 1.85).
 //! Older compilers build everything but that kernel.
 
 use std::process::Command;

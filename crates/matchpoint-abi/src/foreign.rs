@@ -280,7 +280,7 @@ fn words(selector: &Selector) -> (u64, u64, u64) {
 }
 
 impl Engine for Foreign {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let (call, (pair, tag, ignore)) = (there(self.table().post, "mp_post"), words(selector));
         // SAFETY: an engine of this library; so below.
         let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair, tag, ignore) });
@@ -293,7 +293,7 @@ impl Engine for Foreign {
 
     fn post_exact(&mut self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
         let Some(call) = self.table().post_exact else {
-            return self.post_open(id, &Selector::of(pair, tag.0, 0));
+            return self.post_selector(id, &Selector::of(pair, tag.0, 0));
         };
         // SAFETY: as above.
         let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
@@ -350,9 +350,9 @@ impl Engine for Foreign {
         // SAFETY: as above.
         let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id, pair, tag, source.0) });
         match status {
-            MP_NAMED => Ok(Readdressed::Named),
+            MP_NAMED => Ok(Readdressed::SourceSet),
             MP_MATCHED => Ok(Readdressed::Matched(RecvId(id))),
-            MP_NONE => Ok(Readdressed::NotNameless),
+            MP_NONE => Ok(Readdressed::Unchanged),
             status => Err(refused("mp_readdress", status)),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct Floor {
 }
 
 impl Engine for Floor {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.last = receive.id.0;
         Ok(None)
@@ -46,7 +46,7 @@ impl Engine for Floor {
     }
 
     fn readdress(&mut self, _: &Message, _: Rank) -> Result<Readdressed, Refused> {
-        Ok(Readdressed::NotNameless)
+        Ok(Readdressed::Unchanged)
     }
 
     fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {

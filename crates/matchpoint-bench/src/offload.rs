@@ -219,7 +219,7 @@ fn there(
     }
     let posted = started.elapsed();
     // So that no message is unexpected, as in this thread.
-    offload.settle(wire.handed_in());
+    offload.wait_processed(wire.message_count());
     // Told before the messages come: what came of both might have no room in the ring.
     if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {
         return Err(full_after(id as usize, "receives"));
@@ -229,7 +229,7 @@ fn there(
             std::hint::spin_loop();
         }
     }
-    offload.settle(wire.handed_in());
+    offload.wait_processed(wire.message_count());
     let started = Instant::now();
     for number in 0..messages {
         let id = number as u64;

@@ -44,9 +44,9 @@ pub(crate) fn found(id: Option<u64>) -> Outcome {
 /// The outcome of [`readdress`](matchpoint::Engine::readdress).
 pub(crate) fn readdressed(answer: Result<Readdressed, Refused>) -> Outcome {
     match answer {
-        Ok(Readdressed::Named) => outcome(MP_NAMED, 0),
+        Ok(Readdressed::SourceSet) => outcome(MP_NAMED, 0),
         Ok(Readdressed::Matched(receive)) => outcome(MP_MATCHED, receive.0),
-        Ok(Readdressed::NotNameless) => outcome(MP_NONE, 0),
+        Ok(Readdressed::Unchanged) => outcome(MP_NONE, 0),
         Err(why) => refused(why),
     }
 }

@@ -93,7 +93,7 @@ impl Kind for Shared {
     unsafe fn post(handle: &Handle<Self>, receive: u64, pair: u64, tag: u64, ignore: u64) -> Outcome {
         call(handle, |_, engine| {
             let selector = Selector::of(Pair(pair), tag, ignore);
-            matched(engine.post_open(RecvId(receive), &selector), |MsgId(id)| id)
+            matched(engine.post_selector(RecvId(receive), &selector), |MsgId(id)| id)
         })
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use matchpoint::concurrent::KINDS;
-use matchpoint::engines::{Spec, extend, known};
+use matchpoint::engines::{Spec, known_specs, register};
 use serde_json::{Value, json};
 
 use crate::cli::Engines;
@@ -14,7 +14,7 @@ use crate::wrap::wrap;
 
 /// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.
 pub fn make_known() {
-    extend(matchpoint_gpu::engines::SPECS);
+    register(matchpoint_gpu::engines::SPECS);
     matchpoint_gpu::engine::listen(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
@@ -57,7 +57,7 @@ impl Listed {
         let is_named = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
         let bare = |kind: &'static str| kind.split(':').next().unwrap_or(kind);
         Listed {
-            engines: known().filter(|spec| is_named(spec.name)).collect(),
+            engines: known_specs().filter(|spec| is_named(spec.name)).collect(),
             around: KINDS.into_iter().filter(|(kind, _)| is_named(bare(kind))).collect(),
         }
     }
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn no_summary_is_about_the_one_before() {
         make_known();
-        for spec in known() {
+        for spec in known_specs() {
             assert!(!spec.summary.contains("the same"), "{}", spec.name);
         }
     }

@@ -170,7 +170,7 @@ fn allocating(name: &str, pattern: Pattern, calls: u64) -> u64 {
 
 fn main() {
     let mut wrong = Vec::new();
-    for Variant { name, .. } in engines::variants().filter(|variant| !variant.tight) {
+    for Variant { name, .. } in engines::variants().filter(|variant| !variant.is_tight) {
         let calls = if name.contains(':') { VARIED } else { CALLS };
         let known = KNOWN.contains(&name.as_str());
         let mut mended = known;

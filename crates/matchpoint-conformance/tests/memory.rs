@@ -260,9 +260,9 @@ fn found_by_its_source_without_memory() {
         let nameless = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
         let event = Event::Readdress(Message::new(MsgId(at), nameless), Rank(2));
         match starved(&mut *engine, &event, 0) {
-            Outcome::Readdressed(Ok(Readdressed::Named)) => named += 1,
+            Outcome::Readdressed(Ok(Readdressed::SourceSet)) => named += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
-                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::Named)));
+                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::SourceSet)));
             }
             outcome => panic!("{at}: {outcome:?}"),
         }
@@ -459,7 +459,7 @@ fn main() {
     }
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
-    let roomy = engines::variants().filter(|variant| !variant.tight).map(|variant| variant.name);
+    let roomy = engines::variants().filter(|variant| !variant.is_tight).map(|variant| variant.name);
     // `.ci/deep` has more streams.
     let streams = if std::env::var_os("MATCHPOINT_TEST_LONG").is_some() { 4 } else { 1 };
     for ref name in roomy.chain([profiled, "locked:engine=hybrid"].map(str::to_owned)) {

@@ -259,7 +259,7 @@ impl Matching {
             true => self.short.readdress(id, addr),
             false => match self.engine.readdress(&nameless, source)? {
                 Readdressed::Matched(receive) => Some(receive.0),
-                Readdressed::Named | Readdressed::NotNameless => None,
+                Readdressed::SourceSet | Readdressed::Unchanged => None,
             },
         };
         if let Some(receive) = receive {

@@ -3,7 +3,7 @@
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused,
-    Selector, Tag, Wild, take_over,
+    Selector, Tag, Wild, migrate_entries,
 };
 use matchpoint_process::report::{self, Endpoint, State};
 use matchpoint_process::settings::variable;
@@ -158,7 +158,7 @@ impl Core {
         call: impl Fn(&mut dyn Engine) -> Result<T, Refused>,
     ) -> Result<T, OutOfMemory> {
         let mut hybrid = engines::create("hybrid").expect("the registry has `hybrid`");
-        take_over(&mut *hybrid, &*self.engine).map_err(|_| OutOfMemory)?;
+        migrate_entries(&mut *hybrid, &*self.engine).map_err(|_| OutOfMemory)?;
         let result = call(&mut *hybrid).map_err(|_| OutOfMemory)?;
         self.engine = hybrid;
         self.fell_back = true;

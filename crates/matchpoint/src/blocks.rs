@@ -1,28 +1,23 @@
-//! A queue in blocks of 64 places: keys side by side for a kernel to compare, entries elsewhere, holes where entries
-//! were taken.
+//! A queue in blocks of 64 slots; a vector kernel compares their keys.
 //!
 //! ```text
 //! order    [ 2 | 0 | 3 ]                   numbers of blocks, oldest first
-//! blocks   [ keys of 64 entries, live ]    `live` has a bit for each place that holds an entry: a hole's key may stay
-//! entries  [ 64 of block 0 | 64 of … ]     as it was, no value of a key is set aside for holes
+//! blocks   [ keys of 64 entries, live ]    `live` has a bit for each slot with an entry; free slots keep old keys
+//! entries  [ 64 of block 0 | 64 of … ]
 //! ```
 //!
-//! The newest entry lies apart until another is pushed. A vector load waits for stores into what it reads, some 5 ns: if
-//! a receive is posted and at once served, as in a ping-pong behind other receives, its key was never written.
+//! The newest entry is stored separately until the next push: a vector load waits about 5 ns for recent
+//! stores into the same bytes. A receive that matches at once never writes its key.
 //!
-//! A removal leaves a hole. Two blocks beside each other hold more than 32 entries between them: a removal that would
-//! break this merges them, and a block at the end that is full of holes is squeezed before another is begun. That moves
-//! at most 32 entries, and no more than one per push in the long run, since at least 32 pushes lie between the beginnings
-//! of two blocks; so however long entries live, at least every fourth key compared is an entry's.
+//! Two adjacent blocks hold more than 32 entries together: a removal that breaks this invariant merges them.
+//! A sparse last block is compacted before a new block is used. Compaction moves amortized at most one entry
+//! per push. Therefore at least every fourth compared key belongs to an entry.
 //!
-//! A push is O(1) in the long run. `order` is a vector whose beginning is skipped: a push that finds it full moves it to
-//! the beginning if half or more is skipped (then no more numbers than blocks left it at the front since the last time), and
-//! otherwise to twice the memory; four bytes for each block, once in many pushes. A block that is taken out of the middle
-//! has four bytes moved for each block on its shorter side: no more blocks than the search before it read the keys of (64
-//! bytes or more each), and one. A ring, whose pushes never move anything but to grow, is searched in two parts, and short
-//! queues lie in both most of the time: that took 3 to 13 % more instructions for a post and an arrival.
+//! A push is O(1) amortized. `front` entries of `order` are unused. If `order` is full and at least half of
+//! it is unused, the numbers move to its beginning; otherwise the memory doubles. A ring buffer avoids these
+//! moves, but a search then has two parts: 3 to 13 % more instructions per post and arrival.
 
-mod mend;
+mod removal;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -30,46 +25,41 @@ mod tests;
 use crate::engine::Refused;
 use crate::scan::LANES;
 
-pub(crate) use self::search::{Found, Wanted};
+pub(crate) use self::search::{Found, Pattern};
 
-/// Where an entry lies: 64 × the block's number + the place in it.
+/// Position of an entry: 64 × block number + slot.
 pub(crate) type Place = u32;
 
-/// The place of the newest entry.
 const NEWEST: Place = u32::MAX;
 
-/// No block.
 const NONE: u32 = u32::MAX;
 
-/// Two neighbours with as many entries or fewer become one.
+/// Two adjacent blocks with at most so many entries are merged.
 const SPARSE: u32 = LANES as u32 / 2;
 
-/// The keys of a block's entries.
 pub(crate) trait Keys<T, S>: Default {
-    /// Writes those of `entry`, which lies in place `lane`.
     fn set(&mut self, scheme: &S, lane: usize, entry: &T);
 }
 
-/// Aligned, so that a load of 64 keys of a byte touches one cache line.
+/// Aligned: a load of 64 one-byte keys touches one cache line.
 #[repr(align(64))]
 struct Block<K> {
     keys: K,
     live: u64,
-    /// Bits set in `live`: a count of them takes a dozen instructions where the target promises no `popcnt`.
+    /// Number of set bits in `live`. Counting takes a dozen instructions without `popcnt`.
     count: u32,
-    /// The next vacant block, if this is one.
+    /// The next free block, if this block is free.
     vacant: u32,
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Blocks<T, K> {
-    /// From `front` on; what is before it has been taken.
+    /// Used from `front` on.
     order: Vec<u32>,
     front: usize,
     blocks: Vec<Block<K>>,
     entries: Vec<T>,
     vacant: u32,
-    /// Entries in blocks.
+    /// Entries in blocks, without `newest`.
     stored: usize,
     newest: Option<T>,
 }
@@ -96,13 +86,11 @@ fn bit(place: Place) -> u64 {
     1 << (place % LANES as u32)
 }
 
-/// The places before `lane`.
 fn before(lane: u32) -> u64 {
     (1 << lane) - 1
 }
 
-/// The numbers of the bits that are set, in order.
-pub(crate) fn each(mut bits: u64) -> impl Iterator<Item = u32> {
+pub(crate) fn set_bits(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lane = (bits != 0).then(|| bits.trailing_zeros())?;
         bits &= bits - 1;
@@ -111,13 +99,11 @@ pub(crate) fn each(mut bits: u64) -> impl Iterator<Item = u32> {
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Number of entries.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.stored + usize::from(self.newest.is_some())
     }
 
-    /// The entry at a place.
     #[inline]
     pub(crate) fn get(&self, place: Place) -> &T {
         match &self.newest {
@@ -126,16 +112,15 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Ages (positions in the queue, holes counted) and places, oldest first.
+    /// Ages (positions in the queue, free slots counted) and positions, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
         let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
-            each(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
+            set_bits(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
         });
         stored.chain(self.newest.iter().map(|_| (u64::MAX, NEWEST)))
     }
 
-    /// Bytes allocated. Never fewer than before.
     pub(crate) fn bytes(&self) -> u64 {
         (self.order.capacity() * size_of::<u32>()
             + self.blocks.capacity() * size_of::<Block<K>>()
@@ -169,7 +154,6 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(())
     }
 
-    /// Appends an entry to the last block.
     #[inline]
     fn store<S>(&mut self, scheme: &S, entry: T) -> Result<(), Refused>
     where
@@ -177,7 +161,7 @@ impl<T: Copy, K> Blocks<T, K> {
     {
         let mut tail = self.order.last().copied().unwrap_or(NONE);
         if tail == NONE || self.blocks[tail as usize].live >> (LANES - 1) != 0 {
-            tail = self.room(scheme, tail, entry)?;
+            tail = self.make_space(scheme, tail, entry)?;
         }
         let block = &mut self.blocks[tail as usize];
         let lane = u64::BITS - block.live.leading_zeros();
@@ -189,14 +173,14 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(())
     }
 
-    /// A last block that has room at its end: `tail` without its holes, or a new one.
+    /// Returns a last block with a free slot at its end: the compacted `tail` or a new block.
     #[cold]
-    fn room<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
+    fn make_space<S>(&mut self, scheme: &S, tail: u32, filler: T) -> Result<u32, Refused>
     where
         K: Keys<T, S>,
     {
         if tail != NONE && self.blocks[tail as usize].count <= SPARSE {
-            self.gather(scheme, tail, 0, tail);
+            self.move_entries(scheme, tail, 0, tail);
             return Ok(tail);
         }
         if self.order.len() == self.order.capacity() && self.front >= self.order.len() / 2 {
@@ -224,12 +208,12 @@ impl<T: Copy, K> Blocks<T, K> {
         self.blocks.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.entries.try_reserve(LANES).map_err(|_| Refused::Memory)?;
         self.blocks.push(Block { keys: K::default(), live: 0, count: 0, vacant: NONE });
-        // The value that is to be pushed fills what is not used yet.
+        // Any value fills the unused slots.
         self.entries.resize(self.entries.len() + LANES, filler);
         Ok(block)
     }
 
-    /// Replaces the entry at a place, which keeps its age.
+    /// Replaces an entry; the new entry keeps the age.
     pub(crate) fn replace<S>(&mut self, scheme: &S, place: Place, entry: T)
     where
         K: Keys<T, S>,

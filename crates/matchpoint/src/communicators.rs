@@ -1,13 +1,13 @@
-//! What an engine keeps for each communicator, found by its context. Contexts open with their first entry: peers may
-//! finish creating a communicator first.
+//! State of an engine for each communicator, found by context id.
+//!
+//! The first entry opens a context, because peers may finish the creation of a communicator first.
 
 use crate::engine::Refused;
 use crate::envelope::ContextId;
 
-/// The communicators heard of and not closed.
 pub(crate) struct Communicators<C> {
     sorted: Vec<(ContextId, C)>,
-    /// Where the last search ended: mostly where the next one will.
+    /// Index of the last result; most searches find it again.
     recent: usize,
 }
 
@@ -18,7 +18,7 @@ impl<C> Default for Communicators<C> {
 }
 
 impl<C> Communicators<C> {
-    /// O(1) if it is the one of the last call, else O(log communicators).
+    /// O(1) for the communicator of the last call, else O(log communicators).
     #[inline]
     pub(crate) fn find(&mut self, context: ContextId) -> Option<&mut C> {
         if self.sorted.get(self.recent).is_none_or(|&(recent, _)| recent != context) {
@@ -27,7 +27,6 @@ impl<C> Communicators<C> {
         self.sorted.get_mut(self.recent).map(|(_, kept)| kept)
     }
 
-    /// The same, for those who may change nothing.
     #[inline]
     pub(crate) fn get(&self, context: ContextId) -> Option<&C> {
         let recent = self.sorted.get(self.recent).filter(|&&(recent, _)| recent == context);
@@ -35,7 +34,7 @@ impl<C> Communicators<C> {
         found.map(|(_, kept)| kept)
     }
 
-    /// The same, opened with what `make` gives if it was not open.
+    /// Like [`find`](Self::find); opens the communicator with `make` if it is not open.
     #[inline]
     pub(crate) fn find_or_open(
         &mut self,
@@ -60,23 +59,20 @@ impl<C> Communicators<C> {
         self.sorted.binary_search_by_key(&context, |&(of, _)| of)
     }
 
-    /// All of them.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut C> {
         self.sorted.iter_mut().map(|(_, kept)| kept)
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.sorted.len()
     }
 
-    /// Gives up what is kept for `context`.
     pub(crate) fn close(&mut self, context: ContextId) -> Option<C> {
         let at = self.bisect(context).ok()?;
         Some(self.sorted.remove(at).1)
     }
 
-    /// Bytes allocated, those that `inner` says each of them holds beside included.
+    /// Bytes allocated, and `inner` bytes of each communicator.
     pub(crate) fn bytes(&self, inner: impl Fn(&C) -> u64) -> u64 {
         let held: u64 = self.sorted.iter().map(|(_, kept)| inner(kept)).sum();
         held + (self.sorted.capacity() * size_of::<(ContextId, C)>()) as u64

@@ -1,12 +1,11 @@
-//! Engines that several threads call at once, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
+//! Engines for concurrent calls of several threads, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
 //!
-//! The law is linearizability to the [contract](crate::engine) of one thread. Every call takes effect at one moment between its
-//! beginning and its end. All calls return what they would return one after the other in the order of these moments. The order of
-//! overlapping calls is not specified.
+//! Calls are linearizable to the [contract](crate::engine) of one thread: each takes effect at one moment
+//! between its beginning and its end. The order of overlapping calls is not specified.
 //!
-//! One rule is weaker. In a context without receives from any source, entries of different sources have no order, because nothing
-//! depends on it. There [`Concurrent::visit`] and the lists of [`Drained`] are in order source by source. Elsewhere they follow the
-//! contract, context by context.
+//! One rule is weaker. In a context without any-source receives, entries of different sources have no order,
+//! because nothing depends on it. There [`Concurrent::visit`] and the lists of [`Drained`] are in order
+//! source by source.
 //!
 //! Some calls abort the process without memory, because they cannot refuse:
 //!
@@ -17,10 +16,11 @@
 //! | an arrival with which `sharded` stops spreading a context | a list of its locks, and an engine |
 //! | `substitute` | a text |
 //!
-//! The messages of a batch arrive one by one, in their order. Each arrives before it is delivered. Calls of other threads may take
-//! effect between them.
+//! The messages of a batch arrive in order, each before its delivery. Calls of other threads may take effect
+//! between them.
 //!
-//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the name of the engine inside.
+//! Engine names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`. All text after `engine=` is the
+//! name of the engine inside.
 
 mod locked;
 mod sharded;
@@ -28,101 +28,75 @@ mod sharded;
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
 use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+    arrive_each,
 };
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
 
-/// An engine that several threads may call at once. Calls mean what those of the same names mean of an [`Engine`]; the law
-/// is in the [module's documentation](self).
+/// An engine for concurrent calls. Methods correspond to those of [`Engine`]; see the [module](self).
 pub trait Concurrent: Send + Sync {
     /// As [`Engine::post_exact`].
-    ///
-    /// # Errors
-    /// As there.
     fn post_exact(&self, id: RecvId, pair: Pair, tag: Tag) -> Result<Option<MsgId>, Refused> {
-        self.post_open(id, &Selector::of(pair, tag.0, 0))
+        self.post_selector(id, &Selector::of(pair, tag.0, 0))
     }
 
-    /// As [`Engine::post_open`].
-    ///
-    /// # Errors
-    /// As there.
-    fn post_open(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
+    /// As [`Engine::post_selector`].
+    fn post_selector(&self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused>;
 
     /// As [`Engine::arrive`].
-    ///
-    /// # Errors
-    /// As there.
     fn arrive(&self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused>;
 
-    /// [`post_open`](Concurrent::post_open) with the words of a receive.
-    ///
-    /// # Errors
-    /// As there.
+    /// [`post_selector`](Concurrent::post_selector) with the fields of a receive.
     #[inline]
     fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.post_open(receive.id, &receive.selector)
+        self.post_selector(receive.id, &receive.selector)
     }
 
-    /// [`arrive`](Concurrent::arrive) with the words of a message.
-    ///
-    /// # Errors
-    /// As there.
+    /// [`arrive`](Concurrent::arrive) with the fields of a message.
     #[inline]
     fn arrive_message(&self, message: Message) -> Result<Option<RecvId>, Refused> {
         self.arrive(message.id, message.envelope.pair(), message.envelope.tag)
     }
 
-    /// As [`Engine::arrive_batch`]: [`arrive`](Concurrent::arrive) of each message in turn, which is all it is unless the engine
-    /// knows better.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`Engine::arrive_batch`]. Default: [`arrive`](Concurrent::arrive) of each message in turn.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        one_by_one(messages, out, |_, _| (), |message| self.arrive_message(message))
+        arrive_each(messages, out, |_, _| (), |message| self.arrive_message(message))
     }
 
-    /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: the call may wait
-    /// for the batch that it is part of. If `deliver` panics, this call panics, and all threads can still use the engine. The
-    /// engine inside decides which later messages of the batch have arrived.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`Engine::deliver_batch`]. `deliver` must neither call this engine nor wait for a thread that does:
+    /// the call may wait for the end of the batch. After a panic of `deliver` this call panics, and other
+    /// threads can still use the engine. The engine inside determines which later messages of the batch have
+    /// arrived.
     fn deliver_batch(
         &self,
         messages: &[Message],
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        one_by_one(messages, out, deliver, |message| self.arrive_message(message))
+        arrive_each(messages, out, deliver, |message| self.arrive_message(message))
     }
 
-    /// As [`Engine::probe`]. By the time it returns, another thread may have received the message.
+    /// As [`Engine::probe`]. Another thread may take the message before this call returns.
     fn probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// As [`Engine::matched_probe`]: one thread gets the message.
+    /// As [`Engine::matched_probe`]: only one thread gets the message.
     fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
 
-    /// As [`Engine::cancel`]: with the receive as it was posted.
+    /// As [`Engine::cancel`].
     fn cancel(&self, receive: &Receive) -> bool;
 
-    /// As [`Engine::retract`]: with the message as it is queued.
+    /// As [`Engine::retract`].
     fn retract(&self, message: &Message) -> bool;
 
-    /// As [`Engine::readdress`]: the message is named, and matched if it is wanted, at one moment. No lock is needed around it;
-    /// [`NotNameless`](Readdressed::NotNameless) may come before the thread whose call took the message is answered.
-    ///
-    /// # Errors
-    /// As there.
+    /// As [`Engine::readdress`]: the message gets its source and its match at one moment, without an outer
+    /// lock. [`Unchanged`](Readdressed::Unchanged) may be returned before the call that took the message
+    /// returns in another thread.
     fn readdress(&self, message: &Message, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
-    ///
-    /// # Errors
-    /// As there.
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
     /// As [`Engine::close`].
@@ -131,23 +105,23 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::fail_source`].
     fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
 
-    /// As [`Engine::visit`], all of it at one moment. `each` must not call this engine.
+    /// As [`Engine::visit`], at one moment. `each` must not call this engine.
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
 
-    /// As [`Engine::posted_len`]: exact while no other thread calls.
+    /// As [`Engine::posted_len`]; exact without concurrent calls.
     fn posted_len(&self) -> usize;
 
-    /// As [`Engine::unexpected_len`]: exact while no other thread calls.
+    /// As [`Engine::unexpected_len`]; exact without concurrent calls.
     fn unexpected_len(&self) -> usize;
 
-    /// As [`Engine::substitute`], of the first of the engines inside that has one.
+    /// As [`Engine::substitute`]: the first substitute of the engines inside.
     fn substitute(&self) -> Option<String>;
 
     /// As [`Engine::footprint`], locks included.
     fn footprint(&self) -> Footprint;
 }
 
-/// The names that [`create`] takes, each with a line on what it is.
+/// Engine names for [`create`], with a description.
 pub const KINDS: [(&str, &str); 2] = [
     ("locked:engine=NAME", "one engine, one lock"),
     (
@@ -156,10 +130,10 @@ pub const KINDS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Makes the concurrent engine called `name`.
+/// Creates the concurrent engine called `name`.
 ///
 /// # Errors
-/// The name is neither `locked:…` nor `sharded:…`, or the name inside is not an engine's.
+/// The name has neither form, or the name inside is unknown.
 pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = match rest.split_once("engine=") {
@@ -200,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_engine_is_the_name_inside() {
+    fn text_after_engine_is_inner_name() {
         for name in [
             "locked",
             "locked:engine=bins:n=3",

@@ -1,14 +1,15 @@
-//! Search effort: entries examined, MPI_T's *match attempts*. A generic parameter of every engine, so that not
-//! counting costs nothing.
+//! Search effort: entries examined, MPI_T's *match attempts*.
+//!
+//! A generic parameter of every engine: engines without counters have no cost.
 
 use crate::entry::Queue;
 
-/// Told by an engine what it examines. `()` does not listen; [`Attempts`] adds up.
+/// Counts the entries that an engine examines. `()` discards the counts; [`Attempts`] adds them.
 pub trait Effort: Default + Send + 'static {
-    /// `entries` of `queue` were compared with what is searched for.
+    /// Adds `entries` of `queue` that were compared.
     fn examined(&mut self, queue: Queue, entries: u64);
 
-    /// The sum so far.
+    /// The counts so far.
     fn attempts(&self) -> Attempts {
         Attempts::default()
     }
@@ -19,7 +20,7 @@ impl Effort for () {
     fn examined(&mut self, _: Queue, _: u64) {}
 }
 
-/// Entries examined in each queue, by posts, arrivals and probes alike.
+/// Entries examined in each queue by posts, arrivals and probes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attempts {
     /// MPICH's `posted_recvq_match_attempts`.

@@ -1,86 +1,86 @@
-//! Receives and messages: what engines are given, what waits in their queues, and why an engine refuses one.
+//! Receives and messages, their ids and queues, and the errors of an engine.
 
 use crate::envelope::{ContextId, Envelope, Selector};
 
-/// Names a receive. Chosen by the caller, who never lets two receives that are queued at once share an id.
+/// Id of a receive, chosen by the caller. Two queued receives never have the same id.
 ///
-/// A caller that keeps receives in a table and reuses its places puts a generation beside the place
-/// ([`RecvId::new`]), so that a stale [`Engine::cancel`](crate::Engine::cancel) finds nothing instead of the place's next owner.
+/// A caller that reuses slots of a table adds a generation ([`RecvId::new`]). A stale
+/// [`Engine::cancel`](crate::Engine::cancel) then finds nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RecvId(pub u64);
 
-/// Names a message. Chosen by the caller, who never lets two messages that are queued at once share an id.
+/// Id of a message, chosen by the caller. Two queued messages never have the same id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MsgId(pub u64);
 
 impl RecvId {
-    /// The id of the `generation`th owner of place `index` in the caller's table.
+    /// The id of slot `index` in the caller's table, used for the `generation`th time.
     pub fn new(index: u32, generation: u32) -> Self {
         RecvId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The place in the caller's table.
+    /// The slot in the caller's table.
     pub fn index(self) -> u32 {
         self.0 as u32
     }
 }
 
 impl MsgId {
-    /// The id of the `generation`th owner of place `index` in the caller's table.
+    /// The id of slot `index` in the caller's table, used for the `generation`th time.
     pub fn new(index: u32, generation: u32) -> Self {
         MsgId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// The place in the caller's table.
+    /// The slot in the caller's table.
     pub fn index(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// A receive, as it is posted.
+/// A receive and its id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Receive {
-    /// Its name.
+    /// The id.
     pub id: RecvId,
-    /// What it asks for.
+    /// The fields that a message must have.
     pub selector: Selector,
 }
 
 impl Receive {
-    /// A receive of that name that asks for `selector`.
+    /// A receive with this id and selector.
     #[inline]
     pub fn new(id: RecvId, selector: Selector) -> Self {
         Receive { id, selector }
     }
 }
 
-/// A message, as it arrives.
+/// A message and its id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Message {
-    /// Its name.
+    /// The id.
     pub id: MsgId,
-    /// What it says of itself.
+    /// The envelope.
     pub envelope: Envelope,
 }
 
 impl Message {
-    /// A message of that name with that envelope.
+    /// A message with this id and envelope.
     #[inline]
     pub fn new(id: MsgId, envelope: Envelope) -> Self {
         Message { id, envelope }
     }
 }
 
-/// Why an engine would not take a receive, a message or a hint. The engine is as it was before the call.
+/// Error of an engine, which is unchanged by the refused call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It breaks an assertion made by [`Engine::set_hints`](crate::Engine::set_hints).
+    /// The call breaks an assertion of [`Engine::set_hints`](crate::Engine::set_hints).
     Hint,
-    /// A table of fixed size is full: the caller falls back to another engine.
+    /// A table of fixed size is full; the caller uses another engine.
     Full,
-    /// Memory cannot be had.
+    /// An allocation failed.
     Memory,
 }
 
@@ -99,13 +99,13 @@ impl std::error::Error for Refused {}
 /// One of the two queues.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Queue {
-    /// Receives that wait for a message (the PRQ).
+    /// Posted receives without a message (PRQ).
     Posted,
-    /// Messages that wait for a receive (the UMQ).
+    /// Unexpected messages (UMQ).
     Unexpected,
 }
 
-/// What waits in a queue.
+/// An entry of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     /// In [`Queue::Posted`].
@@ -115,7 +115,7 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// The context that it is in.
+    /// The context of the entry.
     pub fn context(&self) -> ContextId {
         match self {
             Entry::Receive(receive) => receive.selector.context(),

@@ -1,30 +1,29 @@
-//! The rule: when does a message match a receive? (MPI-4.1 §3.2.3, §3.2.4, §3.5)
+//! Envelopes, selectors and the matching rule (MPI-4.1 §3.2.3, §3.2.4, §3.5).
 
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Display};
 
-/// What keeps the messages of one communicator apart from those of another (MPI-4.1 §3.2.3).
+/// Number of a communicator's context (MPI-4.1 §3.2.3).
 ///
-/// An id is local to one process, and may be reused once [`Engine::close`](crate::Engine::close) has been called.
+/// Local to a process; reusable after [`Engine::close`](crate::Engine::close).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ContextId(pub u32);
 
-/// The sender of a message: a rank in the communicator. A caller with addresses of 64 bits gives each a number.
+/// Sender of a message: a rank in the communicator. A caller with 64-bit addresses numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// The source of a message whose sender will be learned later (libfabric's `FI_ADDR_UNSPEC`): until
-    /// [`Engine::readdress`](crate::Engine::readdress) names it, only receives from any source match.
+    /// Unknown source (libfabric's `FI_ADDR_UNSPEC`). Until [`Engine::readdress`](crate::Engine::readdress)
+    /// sets the source, only any-source receives match.
     pub const UNKNOWN: Rank = Rank(u32::MAX);
 }
 
-/// Context and source of a message, or of a receive from one source, in one word.
+/// Context and source in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(transparent)]
 pub struct Pair(pub u64);
 
-/// The bits of a [`Pair`] that hold the source.
 const SOURCE: u64 = 0xFFFF_FFFF;
 
 impl Pair {
@@ -51,18 +50,18 @@ impl Pair {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Tag(pub u64);
 
-/// A 64-bit tag of which the bits set in `ignore` do not count (libfabric's and Portals' ignore mask).
+/// A 64-bit tag with an ignore mask (libfabric, Portals).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TagMask {
-    /// The value that the bits which count must have.
+    /// Value of the compared bits.
     pub value: Tag,
-    /// One in every bit that does not count.
+    /// Bits that are not compared.
     pub ignore: u64,
 }
 
-/// A field that a receive may leave open.
+/// A field with a wildcard.
 pub trait Field: Copy {
-    /// What [`Wild::Masked`] holds: [`Infallible`] for a field that knows no mask.
+    /// Content of [`Wild::Masked`]; [`Infallible`] for a field without masks.
     type Mask: Copy + Debug + PartialEq;
 }
 
@@ -74,55 +73,55 @@ impl Field for Tag {
     type Mask = TagMask;
 }
 
-/// What a receive asks of one field of the envelope.
+/// Selection of one field of the envelope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wild<T: Field> {
-    /// Left open: `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
+    /// Wildcard: `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
     Any,
-    /// Just this value.
+    /// This value.
     Is(T),
-    /// This value, in the bits that count.
+    /// This value in the compared bits.
     Masked(T::Mask),
 }
 
-/// What a message says of itself. Always fully specified, but for [`Rank::UNKNOWN`].
+/// Context, source and tag of a message.
 ///
-/// The tag separates context and source: next to each other the compiler would load both at once after it stored each, and the
-/// processor would wait.
+/// The tag is between context and source. Next to each other, the compiler loads both with one load right
+/// after two stores, which delays the processor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(C)]
 pub struct Envelope {
     /// The communicator's context.
     pub context: ContextId,
-    /// Its tag.
+    /// The tag.
     pub tag: Tag,
-    /// Who sent it.
+    /// The source, or [`Rank::UNKNOWN`].
     pub source: Rank,
 }
 
 impl Envelope {
-    /// An envelope of its three fields.
+    /// An envelope of three fields.
     pub fn new(context: ContextId, source: Rank, tag: Tag) -> Self {
         Envelope { context, source, tag }
     }
 
-    /// An envelope of the two words that an engine gets.
+    /// An envelope of a pair and a tag.
     #[inline(always)]
     pub fn of(pair: Pair, tag: Tag) -> Self {
         Envelope { context: pair.context(), source: pair.source(), tag }
     }
 
-    /// Its context and source.
+    /// Context and source.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair::new(self.context, self.source)
     }
 }
 
-/// What a receive (or a probe) asks for.
+/// Context, source and tag of a receive or probe, with wildcards.
 ///
-/// Its form makes the rule two comparisons, with any wildcard; [`Selector::source`] and [`Selector::tag`] return the
-/// fields as [`Wild`]s.
+/// With this representation, a match is two comparisons for every wildcard. [`Selector::source`] and
+/// [`Selector::tag`] return the fields as [`Wild`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// Zero in the bits of `ignore`.
@@ -130,12 +129,12 @@ pub struct Selector {
     ignore: u64,
     /// Ones in the bits of `any`.
     pair: u64,
-    /// [`SOURCE`] if it accepts any source, else 0.
+    /// [`SOURCE`] for any source, else 0.
     any: u64,
 }
 
 impl Selector {
-    /// A selector of its three fields. `Is(Rank::UNKNOWN)` is any source, as `FI_ADDR_UNSPEC` is in a receive.
+    /// A selector of three fields. `Is(Rank::UNKNOWN)` is any source, like `FI_ADDR_UNSPEC` in a receive.
     #[inline]
     pub fn new(context: ContextId, source: Wild<Rank>, tag: Wild<Tag>) -> Self {
         let source = match source {
@@ -150,7 +149,7 @@ impl Selector {
         Selector::of(Pair::new(context, source), tag, ignore)
     }
 
-    /// A selector of three words. A source of [`Rank::UNKNOWN`] is any source. Bits of `ignore` do not count in the tag.
+    /// A selector of three words. A source of [`Rank::UNKNOWN`] is any source. `ignore` masks tag bits.
     #[inline(always)]
     pub fn of(pair: Pair, tag: u64, ignore: u64) -> Self {
         let any = if pair.source() == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -163,37 +162,37 @@ impl Selector {
         Selector::of(envelope.pair(), envelope.tag.0, 0)
     }
 
-    /// The context: it cannot be left open.
+    /// The context, which has no wildcard.
     #[inline]
     pub fn context(&self) -> ContextId {
         self.pair().context()
     }
 
-    /// The context and the source. [`Rank::UNKNOWN`]: any source.
+    /// Context and source; [`Rank::UNKNOWN`] for any source.
     #[inline(always)]
     pub fn pair(&self) -> Pair {
         Pair(self.pair)
     }
 
-    /// The tag, with zeros in the bits that do not count, and these bits.
+    /// The tag, with zeros in the ignored bits, and the ignore mask.
     #[inline(always)]
     pub fn tag_and_ignored(&self) -> (u64, u64) {
         (self.tag, self.ignore)
     }
 
-    /// True if the receive names its source and the whole tag.
+    /// True without wildcards.
     #[inline(always)]
     pub fn is_exact(&self) -> bool {
         self.any | self.ignore == 0
     }
 
-    /// What it asks of the source.
+    /// The source or its wildcard.
     #[inline]
     pub fn source(&self) -> Wild<Rank> {
         if self.any != 0 { Wild::Any } else { Wild::Is(self.pair().source()) }
     }
 
-    /// What it asks of the tag: a mask that ignores nothing reads back as `Is`, one that ignores all as `Any`.
+    /// The tag or its wildcard. A mask of 0 is returned as `Is`, a mask of all bits as `Any`.
     #[inline]
     pub fn tag(&self) -> Wild<Tag> {
         match self.ignore {
@@ -203,21 +202,21 @@ impl Selector {
         }
     }
 
-    /// The one envelope it accepts, if it has no wildcard.
+    /// The only envelope that matches, if the selector has no wildcard.
     #[inline]
     pub fn exact(&self) -> Option<Envelope> {
         self.is_exact().then_some(Envelope::of(self.pair(), Tag(self.tag)))
     }
 
-    /// **The rule**: contexts are equal, and source and tag are each equal or left open.
+    /// **The matching rule**: contexts are equal, and source and tag are each equal or a wildcard.
     #[inline]
     pub fn matches(&self, envelope: &Envelope) -> bool {
         (self.tag ^ envelope.tag.0) & !self.ignore == 0 && self.pair == envelope.pair().0 | self.any
     }
 
-    /// The rule, for a selector without wildcards and a message of its context.
+    /// The matching rule for a selector without wildcards and a message of its context.
     #[inline]
-    pub(crate) fn names(&self, envelope: &Envelope) -> bool {
+    pub(crate) fn matches_exact(&self, envelope: &Envelope) -> bool {
         debug_assert!(self.exact().is_some_and(|exact| exact.context == envelope.context));
         self.tag == envelope.tag.0 && self.pair as u32 == envelope.source.0
     }
@@ -229,7 +228,7 @@ impl Debug for Selector {
     }
 }
 
-/// `context/source/tag`, `*` for what is left open, `value~ignore` for a masked tag (both hexadecimal).
+/// `context/source/tag`, `*` for a wildcard, `value~ignore` for a masked tag (both hexadecimal).
 impl Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.context().0)?;
@@ -245,7 +244,7 @@ impl Display for Selector {
     }
 }
 
-/// `context/source/tag`, `?` for a source not known yet.
+/// `context/source/tag`, `?` for an unknown source.
 impl Display for Envelope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.source {
@@ -261,43 +260,43 @@ mod tests {
 
     const ENVELOPE: Envelope = Envelope { context: ContextId(1), source: Rank(2), tag: Tag(3) };
 
-    fn asks(context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> Selector {
+    fn selector_of(context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> Selector {
         Selector::new(ContextId(context), source, tag)
     }
 
     #[test]
-    fn each_field_is_equal_or_left_open() {
+    fn fields_match_if_equal_or_wildcard() {
         for (selector, expected) in [
-            (asks(1, Wild::Is(Rank(2)), Wild::Is(Tag(3))), true),
-            (asks(1, Wild::Any, Wild::Is(Tag(3))), true),
-            (asks(1, Wild::Is(Rank(2)), Wild::Any), true),
-            (asks(1, Wild::Any, Wild::Any), true),
-            (asks(0, Wild::Any, Wild::Any), false),
-            (asks(1, Wild::Is(Rank(0)), Wild::Any), false),
-            (asks(1, Wild::Any, Wild::Is(Tag(2))), false),
-            (asks(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xF0 })), true),
-            (asks(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xE0 })), false),
+            (selector_of(1, Wild::Is(Rank(2)), Wild::Is(Tag(3))), true),
+            (selector_of(1, Wild::Any, Wild::Is(Tag(3))), true),
+            (selector_of(1, Wild::Is(Rank(2)), Wild::Any), true),
+            (selector_of(1, Wild::Any, Wild::Any), true),
+            (selector_of(0, Wild::Any, Wild::Any), false),
+            (selector_of(1, Wild::Is(Rank(0)), Wild::Any), false),
+            (selector_of(1, Wild::Any, Wild::Is(Tag(2))), false),
+            (selector_of(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xF0 })), true),
+            (selector_of(1, Wild::Any, Wild::Masked(TagMask { value: Tag(0xF3), ignore: 0xE0 })), false),
         ] {
             assert_eq!(selector.matches(&ENVELOPE), expected, "{selector}");
         }
     }
 
     #[test]
-    fn only_any_source_matches_an_unknown_source() {
+    fn unknown_source_matches_any_source_only() {
         let unknown = Envelope { source: Rank::UNKNOWN, ..ENVELOPE };
-        assert!(asks(1, Wild::Any, Wild::Any).matches(&unknown));
-        assert!(!asks(1, Wild::Is(Rank(2)), Wild::Any).matches(&unknown));
-        assert_eq!(asks(1, Wild::Is(Rank::UNKNOWN), Wild::Any).source(), Wild::Any);
+        assert!(selector_of(1, Wild::Any, Wild::Any).matches(&unknown));
+        assert!(!selector_of(1, Wild::Is(Rank(2)), Wild::Any).matches(&unknown));
+        assert_eq!(selector_of(1, Wild::Is(Rank::UNKNOWN), Wild::Any).source(), Wild::Any);
     }
 
     #[test]
-    fn masks_read_back_as_the_plainest_form() {
+    fn trivial_masks_become_exact_or_any() {
         let mask = |ignore| Wild::Masked(TagMask { value: Tag(7), ignore });
-        assert_eq!(asks(1, Wild::Any, mask(0)).tag(), Wild::Is(Tag(7)));
-        assert_eq!(asks(1, Wild::Any, mask(u64::MAX)).tag(), Wild::Any);
+        assert_eq!(selector_of(1, Wild::Any, mask(0)).tag(), Wild::Is(Tag(7)));
+        assert_eq!(selector_of(1, Wild::Any, mask(u64::MAX)).tag(), Wild::Any);
         assert_eq!(
-            asks(1, Wild::Any, mask(3)),
-            asks(1, Wild::Any, Wild::Masked(TagMask { value: Tag(4), ignore: 3 }))
+            selector_of(1, Wild::Any, mask(3)),
+            selector_of(1, Wild::Any, Wild::Masked(TagMask { value: Tag(4), ignore: 3 }))
         );
     }
 }

@@ -1,6 +1,6 @@
-//! One call on an engine, written down: what traces become, laws generate, and fuzzers decode.
+//! Recorded calls of an engine, from traces, test generators and fuzzers.
 //!
-//! A list of events has a text form, one event a line (the [`script`]), so that a bug becomes a test by being saved:
+//! [`script`] defines a text form, one event per line:
 //!
 //! ```
 //! use matchpoint::event::{Outcome, script};
@@ -23,10 +23,10 @@ use crate::engine::{Drained, Engine, Message, MsgId, Readdressed, Receive, RecvI
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::hints::Hints;
 
-/// One call of a method of [`Engine`] that may change what is queued, or asks what is.
+/// A call of a method of [`Engine`] that changes or searches a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// [`Engine::post_exact`] or [`Engine::post_open`].
+    /// [`Engine::post_exact`] or [`Engine::post_selector`].
     Post(Receive),
     /// [`Engine::arrive`].
     Arrive(Message),
@@ -50,7 +50,7 @@ pub enum Event {
     ArriveBatch(Vec<Message>),
 }
 
-/// What a call returned.
+/// Result of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Of [`Event::Post`].
@@ -67,11 +67,10 @@ pub enum Outcome {
     Hinted(Result<(), Refused>),
     /// Of [`Event::Close`] and [`Event::FailSource`].
     Drained(Drained),
-    /// Of [`Event::ArriveBatch`]: one outcome for each message before the one refused, if one was.
+    /// Of [`Event::ArriveBatch`]: one result for each message before the refused one, if any.
     ArrivedBatch(Vec<Option<RecvId>>, Result<(), Refused>),
 }
 
-/// What a call returns, of an [`Engine`] or of a [`Concurrent`] one.
 macro_rules! outcome {
     ($event:expr, $engine:expr) => {
         match *$event {
@@ -103,8 +102,8 @@ impl Event {
         outcome!(self, engine)
     }
 
-    /// Makes the call on an engine that other threads may be calling, too.
-    pub fn play_among_others(&self, engine: &dyn Concurrent) -> Outcome {
+    /// Makes the call on an engine that several threads use.
+    pub fn play_concurrently(&self, engine: &dyn Concurrent) -> Outcome {
         outcome!(self, engine)
     }
 }

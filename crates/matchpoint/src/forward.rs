@@ -1,11 +1,10 @@
-//! Calls of the contract that an engine passes on, to the engine inside it or to a function. Each signature is written once, in
-//! this table.
+//! Macro for methods that forward a call of the contract, with each signature in one table.
 
-/// Methods of an `impl Engine` or an `impl Concurrent`, those that are named:
+/// Implements the named methods of an `impl Engine` or `impl Concurrent`:
 ///
 /// | first word | a method calls |
 /// |---|---|
-/// | `inside` | the engine that `self.call` passes to its closure, or `self.read` if the method changes nothing |
+/// | `inside` | the engine that `self.call`, or `self.read` without changes, passes to its closure |
 /// | `concurrent` | the engine that `self.call` passes to its closure, from `&self` |
 /// | `functions [PATH]` | the function of that name in the module |
 macro_rules! forwarded {
@@ -15,8 +14,8 @@ macro_rules! forwarded {
         $($crate::forward::forwarded!(@ (change $path) (read $path) $method);)*
     };
 
-    (@ $change:tt $read:tt post_open) => {
-        $crate::forward::forwarded!($change post_open(
+    (@ $change:tt $read:tt post_selector) => {
+        $crate::forward::forwarded!($change post_selector(
             id: $crate::RecvId,
             selector: &$crate::Selector
         ) -> Result<Option<$crate::MsgId>, $crate::Refused>);

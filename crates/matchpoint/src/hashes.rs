@@ -2,17 +2,16 @@
 
 use crate::envelope::Envelope;
 
-/// The three hash values that an index of receives may need: of (source, tag), of the source, of the tag.
+/// Hash values of (source, tag), of the source and of the tag, for indexes of receives.
 ///
-/// The context is left out: each communicator has indexes of its own.
+/// Without the context, because each communicator has separate indexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Hashes(u64);
 
-/// Bits of each hash value.
 pub(crate) const BITS: u32 = 21;
 
 impl Hashes {
-    /// The hash values of `envelope`, in any context. Two multiplications.
+    /// Hashes `envelope` without its context. Two multiplications.
     #[inline]
     pub(crate) fn of(envelope: &Envelope) -> Self {
         // Multiply-shift (Dietzfelbinger et al. 1997): the upper bits of a sum of products by odd constants.
@@ -27,19 +26,16 @@ impl Hashes {
         (self.0 >> (place * BITS)) as u32 & ((1 << BITS) - 1)
     }
 
-    /// Of (source, tag), 21 bits.
     #[inline]
     pub(crate) fn source_and_tag(self) -> u32 {
         self.value(0)
     }
 
-    /// Of the source, 21 bits.
     #[inline]
     pub(crate) fn source(self) -> u32 {
         self.value(1)
     }
 
-    /// Of the tag, 21 bits.
     #[inline]
     pub(crate) fn tag(self) -> u32 {
         self.value(2)

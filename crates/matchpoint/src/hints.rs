@@ -1,39 +1,39 @@
-//! What the application promises about a communicator, and the order it may then rely on.
+//! Assertions about a communicator, and the resulting order.
 
 use crate::entry::Refused;
 use crate::envelope::{ContextId, Selector, Wild};
 
-/// Assertions on one context, by the names of MPI-4.1's info keys (§7.4.4), and one of ours. All false: MPI's
-/// full semantics.
+/// Assertions on a context: MPI-4.1's info keys (§7.4.4) and an additional one. All false: MPI's full
+/// semantics.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Hints {
-    /// `mpi_assert_no_any_source`: no receive or probe will leave the source open.
+    /// `mpi_assert_no_any_source`: no receive or probe uses any source.
     pub no_any_source: bool,
-    /// `mpi_assert_no_any_tag`: no receive or probe will leave the tag, or part of it, open.
+    /// `mpi_assert_no_any_tag`: no receive or probe uses any tag or an ignore mask.
     pub no_any_tag: bool,
-    /// `mpi_assert_exact_length`: buffers have just the length of the message. Does not affect matching.
+    /// `mpi_assert_exact_length`: buffers have the exact length of the message. Does not affect matching.
     pub exact_length: bool,
     /// `mpi_assert_allow_overtaking`: messages may match in any order ([`Order::None`]).
     pub allow_overtaking: bool,
-    /// Ours: every receive is posted before its message arrives. One that would have to wait is refused.
+    /// Not in MPI: every receive is posted before its message arrives. An unexpected message is refused.
     pub no_unexpected: bool,
 }
 
-/// Which of several messages or receives that match is taken. The laws that apply follow from it.
+/// Order in which messages and receives match. It determines the rules that apply.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Order {
-    /// The earliest, over all sources. What an engine gives unless the user relaxed it.
+    /// The oldest match of all sources. Default of engines.
     #[default]
     Total,
-    /// Receives in the order they were posted; of the unexpected messages the earliest *of its source*, from
-    /// whichever source (MPI's minimum, §3.5). Those whose source is not known yet count as being of one.
+    /// Receives in posted order. Of the unexpected messages, the oldest of any one source (MPI's minimum,
+    /// §3.5). Messages with unknown source count as one source.
     PerSource,
-    /// Any that matches ([`Hints::allow_overtaking`]).
+    /// Any match ([`Hints::allow_overtaking`]).
     None,
 }
 
 impl Hints {
-    /// All assertions of either.
+    /// Assertions of `self` or `other`.
     #[must_use]
     pub fn and(self, other: Hints) -> Hints {
         Hints {
@@ -45,15 +45,14 @@ impl Hints {
         }
     }
 
-    /// Whether a call can break them.
     fn can_refuse(self) -> bool {
         self.no_any_source || self.no_any_tag || self.no_unexpected
     }
 
-    /// Whether a receive or probe with `selector` keeps these assertions.
+    /// Checks a receive or probe.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if it does not.
+    /// [`Refused::Hint`] if it breaks an assertion.
     #[inline]
     pub fn admit(&self, selector: &Selector) -> Result<(), Refused> {
         let any_source = self.no_any_source && selector.source() == Wild::Any;
@@ -62,7 +61,7 @@ impl Hints {
     }
 }
 
-/// The assertions of the contexts that have any, by context: mostly none has, so a table that is empty costs one test.
+/// Assertions by context. Most programs have none: the test of an empty table is one comparison.
 #[derive(Clone, Debug, Default)]
 pub struct HintTable(Vec<(ContextId, Hints)>);
 
@@ -82,19 +81,19 @@ impl HintTable {
         self.0.binary_search_by_key(&context, |&(of, _)| of)
     }
 
-    /// Whether a receive or probe keeps the assertions on its context.
+    /// Checks a receive or probe against the assertions on its context.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if it does not.
+    /// [`Refused::Hint`] if it breaks one.
     #[inline]
     pub fn admit(&self, selector: &Selector) -> Result<(), Refused> {
         if self.0.is_empty() { Ok(()) } else { self.find(selector.context()).admit(selector) }
     }
 
-    /// Whether a message may wait in `context`.
+    /// Checks whether messages may be queued in `context`.
     ///
     /// # Errors
-    /// [`Refused::Hint`] where `no_unexpected` was asserted.
+    /// [`Refused::Hint`] under `no_unexpected`.
     #[inline]
     pub fn admit_unexpected(&self, context: ContextId) -> Result<(), Refused> {
         if self.get(context).no_unexpected { Err(Refused::Hint) } else { Ok(()) }
@@ -108,7 +107,7 @@ impl HintTable {
     /// Replaces the assertions on `context`.
     ///
     /// # Errors
-    /// [`Refused::Memory`]: they are as they were.
+    /// [`Refused::Memory`]; nothing has changed.
     pub fn set(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         match self.place(context) {
             _ if hints == Hints::default() => self.forget(context),
@@ -121,7 +120,7 @@ impl HintTable {
         Ok(())
     }
 
-    /// Has room for the assertions on one context more, so that the next [`set`](HintTable::set) succeeds.
+    /// Reserves memory for one more context, so that the next [`set`](HintTable::set) succeeds.
     ///
     /// # Errors
     /// [`Refused::Memory`].
@@ -129,12 +128,12 @@ impl HintTable {
         self.0.try_reserve(1).map_err(|_| Refused::Memory)
     }
 
-    /// The contexts that have assertions, in order, and those.
+    /// Contexts with assertions, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (ContextId, Hints)> {
         self.0.iter().copied()
     }
 
-    /// Back to MPI's full semantics on `context`.
+    /// Removes the assertions on `context`.
     pub fn forget(&mut self, context: ContextId) {
         if let Ok(at) = self.place(context) {
             self.0.remove(at);

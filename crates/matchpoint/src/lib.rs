@@ -1,4 +1,4 @@
-//! Message matching in MPI: the rule, the contract that every engine keeps, and the engines.
+//! Message matching in MPI: the contract of an engine, and the engines.
 //!
 //! ```
 //! use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines};
@@ -14,10 +14,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
+//! Read [`engines::list`] first: the simplest engine, which defines the expected results of all others.
 
 mod blocks;
-mod chains;
 mod communicators;
 pub mod concurrent;
 pub mod effort;
@@ -30,14 +29,15 @@ pub mod footprint;
 mod forward;
 mod hashes;
 pub mod hints;
+mod linked;
+mod maintenance;
+pub mod migration;
 pub mod offload;
 mod peers;
 mod ring;
 pub mod scan;
-mod scanning;
+mod scan_engine;
 mod sync;
-pub mod takeover;
-mod upkeep;
 pub mod wrap;
 
 pub use concurrent::Concurrent;
@@ -49,5 +49,5 @@ pub use envelope::{ContextId, Envelope, Pair, Rank, Selector, Tag, TagMask, Wild
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;
 pub use hints::{Hints, Order};
+pub use migration::migrate_entries;
 pub use scan::InstructionSet;
-pub use takeover::take_over;

@@ -1,22 +1,21 @@
-//! Matching off the application's thread: an engine that works in a thread of its own, behind rings.
+//! Offloaded matching: an engine in a separate thread, connected by rings.
 //!
 //! ```text
 //! application ──▶ commands ──▶ ┌─────────┐ ──▶ completions ──▶ application
-//! the wire    ──▶ messages ──▶ │ matcher │
-//!                              └─────────┘  an engine, and no more memory than its budget
+//! network     ──▶ messages ──▶ │ matcher │
+//!                              └─────────┘  an engine with a memory budget
 //! ```
 //!
-//! The application posts and goes on; what its receives came to it learns when it polls. The matcher takes commands and
-//! messages as they come, one after the other: that is the order in which they happened, within each ring that in which they
-//! were put in. It stands for the cores of a network card (García et al. 2024, §IV), which have a memory of their own: when
-//! the engine holds more than `budget_kib` the matcher stops, and the application falls back (§III-B, §IV-E): the same engine
-//! goes on where it was, in the application's thread, as it posts and polls. It looks after so many commands and messages as it
-//! takes without letting go of the engine: 32.
+//! The application posts receives and polls for completions. The matcher processes commands and messages in
+//! the order in which it takes them; each ring keeps its order.
 //!
-//! An application uses it as an [`Offload`]. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
+//! The thread models the cores of a network card with separate memory (García et al. 2024, §IV). The
+//! matcher stops when the engine holds more than `budget_kib`, checked after each batch of up to 32 commands
+//! and messages. Then the application falls back (§III-B, §IV-E): its thread runs the same engine in `post`
+//! and `poll`.
 //!
-//! A post costs the application 1 store into a ring, a completion 1 load, and a cache line that comes from another core for
-//! each few of them; whatever the engine costs.
+//! The engine name is `offload:budget_kib=4608,ring=1024,engine=NAME`. A post costs the application one store
+//! into a ring, a completion one load, whatever the cost of the engine.
 
 use std::collections::VecDeque;
 use std::process;
@@ -29,30 +28,29 @@ use crate::engine::{Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
 
 use crate::ring::{Receiver, Sender, ring};
-use crate::sync::{Patience, wait_until};
+use crate::sync::{PollLimit, wait_until};
 
-/// Memory of the matcher, unless another budget is named: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB
-/// (§IV-E).
+/// Default memory budget: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB (§IV-E).
 pub const BUDGET_KIB: u64 = 4608;
 
-/// Places of each ring, unless another number is named.
+/// Default number of slots of a ring.
 pub const RING: usize = 1024;
 
-/// So often the matcher looks for work before it naps: some ten microseconds.
-const LOOKS: u32 = 500;
+/// Polls without work before the matcher sleeps, about ten microseconds.
+const POLLS: u32 = 500;
 
-/// So long it naps. Nobody wakes it, so that a post need not look whether it sleeps.
-const NAP: Duration = Duration::from_micros(50);
+/// Sleep between polls. No thread wakes the matcher, so a post need not check whether it sleeps.
+const SLEEP: Duration = Duration::from_micros(50);
 
-/// Commands and messages taken between two looks at whether someone waits for the engine.
-const TURNS: usize = 32;
+/// Commands and messages per batch; the application can take the engine between batches.
+const BATCH: usize = 32;
 
-/// How it is made.
+/// Parameters of an [`Offload`].
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Bytes that the engine and the rings may hold.
+    /// Limit of the memory of engine and rings.
     pub budget_bytes: u64,
-    /// Places of each ring.
+    /// Slots of each ring.
     pub ring: usize,
 }
 
@@ -62,41 +60,38 @@ impl Default for Settings {
     }
 }
 
-/// What came of something that was handed in.
+/// Result of a posted receive or an arrived message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// A receive has its message.
+    /// The receive took the message.
     Matched(RecvId, MsgId),
-    /// A receive was not taken.
+    /// The engine refused the receive.
     ReceiveRefused(RecvId, Refused),
-    /// A message was not taken: it came off the wire, and the application decides what becomes of it.
+    /// The engine refused the message, which the application must handle.
     MessageRefused(MsgId, Refused),
 }
 
-/// The rings are full: poll, then try again.
+/// The rings are full: poll, then retry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy;
 
-/// What takes commands: run by the matcher's thread, or, after the fall-back, by the application's.
+/// Processes commands, in the matcher thread or, after the fallback, in the application.
 struct Matcher {
     engine: Box<dyn Engine>,
     commands: Receiver<Receive>,
     messages: Receiver<Message>,
     completions: Sender<Completion>,
-    /// Of rings.
     ring_bytes: u64,
     budget_bytes: u64,
 }
 
 struct Shared {
     matcher: Mutex<Matcher>,
-    /// Commands and messages done: written by who runs the matcher.
     done: AtomicU64,
-    /// The application waits for the engine: the matcher lets go of it between two turns.
+    /// The application waits for the engine; the matcher releases it between batches.
     is_wanted: AtomicBool,
-    /// The budget is exhausted: the application runs the matcher.
+    /// The budget is exhausted; the application runs the matcher.
     fell_back: AtomicBool,
-    /// The engine panicked in the matcher's thread.
     panicked: AtomicBool,
     ended: AtomicBool,
 }
@@ -106,11 +101,11 @@ impl Shared {
         self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For the application: the matcher lets go of it.
+    /// Locks the matcher for the application.
     ///
     /// # Panics
     /// The engine has panicked.
-    fn claim(&self) -> MutexGuard<'_, Matcher> {
+    fn lock_matcher(&self) -> MutexGuard<'_, Matcher> {
         self.is_wanted.store(true, Ordering::Relaxed);
         let matcher = self.matcher();
         self.is_wanted.store(false, Ordering::Relaxed);
@@ -120,34 +115,34 @@ impl Shared {
 }
 
 impl Matcher {
-    /// Takes at most so many commands and messages, as long as there is room for what comes of them. How many it took;
-    /// whether the budget still holds.
-    fn turn(&mut self, most: usize) -> (u64, bool) {
+    /// Processes at most `limit` commands and messages, while the completion ring has free slots. Returns
+    /// their number, and whether the memory is within the budget.
+    fn process_batch(&mut self, limit: usize) -> (u64, bool) {
         let mut done = 0;
-        for at in 0..most {
-            // In turns, so that neither waits for ever.
-            let turns: [fn(&mut Self) -> bool; 2] = [Self::command, Self::message];
-            let took = self.completions.has_room(1) && (turns[at % 2](self) || turns[(at + 1) % 2](self));
+        for at in 0..limit {
+            // Alternates between both rings.
+            let steps: [fn(&mut Self) -> bool; 2] = [Self::process_command, Self::process_message];
+            let took = self.completions.has_room(1) && (steps[at % 2](self) || steps[(at + 1) % 2](self));
             if !took {
                 break;
             }
             done += 1;
         }
-        // Some engines look at every communicator to tell.
+        // The memory of some engines takes O(communicators) to sum.
         let is_within = done == 0 || self.budget_bytes == u64::MAX || self.held_bytes() <= self.budget_bytes;
         if !is_within {
-            // It binds the matcher's thread, not the application.
+            // The budget limits the matcher thread only.
             self.budget_bytes = u64::MAX;
         }
         (done, is_within)
     }
 
-    /// Takes the receives that were handed in, as long as there is room for what comes of them. How many it took; whether
-    /// these were all.
+    /// Posts all receives of the ring, while the completion ring has free slots. Returns their number, and
+    /// whether the ring is empty.
     fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
-            if !self.command() {
+            if !self.process_command() {
                 return (done, true);
             }
             done += 1;
@@ -159,7 +154,7 @@ impl Matcher {
         self.engine.footprint().now_bytes() + self.ring_bytes
     }
 
-    fn command(&mut self) -> bool {
+    fn process_command(&mut self) -> bool {
         let Some(receive) = self.commands.take() else { return false };
         match self.engine.post(receive) {
             Ok(None) => {}
@@ -169,7 +164,7 @@ impl Matcher {
         true
     }
 
-    fn message(&mut self) -> bool {
+    fn process_message(&mut self) -> bool {
         let Some(message) = self.messages.take() else { return false };
         match self.engine.arrive_message(message) {
             Ok(None) => {}
@@ -185,60 +180,58 @@ impl Matcher {
     }
 }
 
-/// The application's side. See the [module's documentation](self).
+/// Interface of the application. See the [module](self).
 pub struct Offload {
     shared: Arc<Shared>,
     commands: Sender<Receive>,
     completions: Receiver<Completion>,
-    /// Taken out of their ring to make room, and not polled yet.
-    early: VecDeque<Completion>,
-    /// Receives handed in.
+    taken: VecDeque<Completion>,
     posted: u64,
     thread: Option<JoinHandle<()>>,
-    /// That started it: a child that it forks has no such thread.
+    /// Id of the process that started the thread; a forked child has no such thread.
     process: u32,
-    patience: Patience,
+    poll_limit: PollLimit,
 }
 
-/// Where messages come from: whoever has it hands them in.
+/// Interface of the network: passes messages to the matcher.
 pub struct Wire {
     messages: Sender<Message>,
-    handed_in: u64,
+    message_count: u64,
 }
 
 impl Wire {
-    /// A message arrives.
+    /// Passes an arriving message.
     ///
     /// # Errors
-    /// [`Busy`]: the matcher is behind.
+    /// [`Busy`]: the ring is full.
     #[inline]
     pub fn arrive(&mut self, message: Message) -> Result<(), Busy> {
         self.messages.put(message).map_err(|_| Busy)?;
-        self.handed_in += 1;
+        self.message_count += 1;
         Ok(())
     }
 
-    /// Messages handed in so far.
-    pub fn handed_in(&self) -> u64 {
-        self.handed_in
+    /// Messages passed so far.
+    pub fn message_count(&self) -> u64 {
+        self.message_count
     }
 }
 
 impl Offload {
-    /// Has `engine` work in a thread of its own.
+    /// Starts a thread for `engine`.
     ///
     /// # Errors
-    /// [`Refused::Memory`]: there is none, or there are no more threads to be had.
+    /// [`Refused::Memory`] without memory or threads.
     pub fn start(engine: Box<dyn Engine>, settings: Settings) -> Result<(Offload, Wire), Refused> {
-        let (commands, to_do) = ring(settings.ring)?;
-        let (messages, from_wire) = ring(settings.ring)?;
-        let (to_tell, completions) = ring(settings.ring)?;
-        let ring_bytes = commands.bytes() + messages.bytes() + to_tell.bytes();
+        let (commands, command_receiver) = ring(settings.ring)?;
+        let (messages, message_receiver) = ring(settings.ring)?;
+        let (completion_sender, completions) = ring(settings.ring)?;
+        let ring_bytes = commands.bytes() + messages.bytes() + completion_sender.bytes();
         let matcher = Matcher {
             engine,
-            commands: to_do,
-            messages: from_wire,
-            completions: to_tell,
+            commands: command_receiver,
+            messages: message_receiver,
+            completions: completion_sender,
             ring_bytes,
             budget_bytes: settings.budget_bytes,
         };
@@ -250,106 +243,105 @@ impl Offload {
             panicked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         });
-        let patience = Patience::of(2, LOOKS);
+        let poll_limit = PollLimit::of(2, POLLS);
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("matchpoint-offload".to_owned())
-            .spawn(move || work(&own, patience))
+            .spawn(move || run_matcher(&own, poll_limit))
             .map_err(|_| Refused::Memory)?;
         let offload = Offload {
             shared,
             commands,
             completions,
-            early: VecDeque::new(),
+            taken: VecDeque::new(),
             posted: 0,
             thread: Some(thread),
             process: process::id(),
-            patience,
+            poll_limit,
         };
-        Ok((offload, Wire { messages, handed_in: 0 }))
+        Ok((offload, Wire { messages, message_count: 0 }))
     }
 
-    /// Hands in a receive.
+    /// Passes a receive.
     ///
     /// # Errors
-    /// [`Busy`]: the matcher is behind, or completions are waiting.
+    /// [`Busy`]: the command ring is full.
     #[inline]
     pub fn post(&mut self, receive: Receive) -> Result<(), Busy> {
         if self.shared.fell_back.load(Ordering::Relaxed) {
-            self.work_here();
+            self.match_in_caller();
         }
         self.commands.put(receive).map_err(|_| Busy)?;
         self.posted += 1;
         Ok(())
     }
 
-    /// What came of something handed in before, if there is news.
+    /// Returns the next completion, if any.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion> {
-        if !self.early.is_empty() {
-            return self.early.pop_front();
+        if !self.taken.is_empty() {
+            return self.taken.pop_front();
         }
         self.completions.take().or_else(|| {
             if !self.shared.fell_back.load(Ordering::Relaxed) {
                 return None;
             }
-            self.work_here();
+            self.match_in_caller();
             self.completions.take()
         })
     }
 
-    /// Whether the budget was exhausted, and matching is done by whoever calls here.
+    /// True after the fallback: the calling thread does the matching.
     pub fn fell_back(&self) -> bool {
         self.shared.fell_back.load(Ordering::Acquire)
     }
 
-    /// Waits until all that was handed in is done: receives here, and so many messages. Completions have to be polled by
-    /// then, or there must be room for them.
-    pub fn settle(&mut self, messages: u64) {
+    /// Waits until all posted receives and `messages` messages are processed. The completion ring needs free
+    /// slots for their completions.
+    pub fn wait_processed(&mut self, messages: u64) {
         let all = self.posted + messages;
         loop {
             let shared = &self.shared;
-            wait_until(self.patience, || {
-                // Pairs with the release of who runs the matcher.
+            wait_until(self.poll_limit, || {
+                // Pairs with the release after each batch.
                 shared.done.load(Ordering::Acquire) >= all || shared.fell_back.load(Ordering::Acquire)
             });
             if self.shared.done.load(Ordering::Acquire) >= all {
                 return;
             }
-            self.work_here();
+            self.match_in_caller();
         }
     }
 
-    /// Calls `act` with the engine, once it has taken all receives that were handed in: so a receive is cancelled whether or not
-    /// the matcher came to it, and a probe sees what an earlier receive left. Messages that were handed in and not taken have
-    /// not arrived yet.
+    /// Calls `act` with the engine after all posted receives. So a cancel finds every receive, and a probe
+    /// sees the effect of earlier receives. Messages still in the ring have not arrived.
     ///
     /// # Panics
     /// The engine has panicked.
     pub fn with_engine<A>(&mut self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
         loop {
-            let mut matcher = self.shared.claim();
+            let mut matcher = self.shared.lock_matcher();
             let (done, is_all) = matcher.take_commands();
             self.shared.done.fetch_add(done, Ordering::Release);
             if is_all {
                 return act(&mut *matcher.engine);
             }
             drop(matcher);
-            self.early.extend(std::iter::from_fn(|| self.completions.take()));
+            self.taken.extend(std::iter::from_fn(|| self.completions.take()));
         }
     }
 
-    /// Bytes that the engine and the rings hold.
+    /// Bytes held by engine and rings.
     pub fn held_bytes(&self) -> u64 {
         self.shared.matcher().held_bytes()
     }
 
     #[cold]
-    fn work_here(&mut self) {
-        // As many as the rings have places: who hands in meanwhile does not keep this thread here.
-        let mut matcher = self.shared.claim();
+    fn match_in_caller(&mut self) {
+        // At most the slots of both rings: concurrent senders do not keep this thread here.
+        let mut matcher = self.shared.lock_matcher();
         let places = matcher.commands.places() + matcher.messages.places();
-        let (done, _) = matcher.turn(places);
+        let (done, _) = matcher.process_batch(places);
         drop(matcher);
         self.shared.done.fetch_add(done, Ordering::Release);
     }
@@ -359,56 +351,55 @@ impl Drop for Offload {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
-            // It ends, or has panicked: there is nothing left to do for it.
+            // The thread has ended or panicked; neither needs handling.
             let _ = thread.join();
         }
     }
 }
 
-/// Says so if the matcher's thread panics, so that nobody waits for it.
-struct Watch<'a>(&'a Shared);
+/// Records a panic of the matcher thread, so that no thread waits for it.
+struct PanicGuard<'a>(&'a Shared);
 
-impl Drop for Watch<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.panicked.store(true, Ordering::Relaxed);
-            // Who sees it comes upon that.
+            // Threads that read `fell_back` then find the panic.
             self.0.fell_back.store(true, Ordering::Release);
         }
     }
 }
 
-/// What the matcher's thread does.
-fn work(shared: &Shared, patience: Patience) {
-    let _watch = Watch(shared);
-    let mut looks = 0;
+fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
+    let _guard = PanicGuard(shared);
+    let mut polls = 0;
     while !shared.ended.load(Ordering::Acquire) {
         if shared.is_wanted.load(Ordering::Relaxed) {
             thread::yield_now();
         }
-        let (done, is_within) = shared.matcher().turn(TURNS);
+        let (done, is_within) = shared.matcher().process_batch(BATCH);
         if done > 0 {
-            // Pairs with the acquires in `settle`.
+            // Pairs with the acquires in `wait_processed`.
             shared.done.fetch_add(done, Ordering::Release);
-            looks = 0;
+            polls = 0;
         }
         if !is_within {
-            // The last that this thread does: who sees it has the matcher to itself.
+            // The last access of this thread: the application then has exclusive use of the matcher.
             shared.fell_back.store(true, Ordering::Release);
             return;
         }
         if done == 0 {
-            looks += 1;
-            if looks < patience.looks { std::hint::spin_loop() } else { thread::sleep(NAP) }
+            polls += 1;
+            if polls < poll_limit.polls { std::hint::spin_loop() } else { thread::sleep(SLEEP) }
         }
     }
 }
 
-/// Has the engine of a name `offload:budget_kib=…,ring=…,engine=NAME` work in a thread of its own: all that follows `engine=` is
-/// the name inside.
+/// Starts the engine with a name `offload:budget_kib=…,ring=…,engine=NAME`. All text after `engine=` is the
+/// name of the engine inside.
 ///
 /// # Errors
-/// It is not called so, or what is inside is no engine.
+/// The name has another form, or the name inside is unknown.
 pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));

@@ -1,24 +1,22 @@
-//! A table with one place for each source: an array for ranks, a hash table for addresses that no array could hold.
+//! A table with one entry per source: an array for ranks, a hash table for large addresses.
 
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// What is kept for each source heard of. Sources below a bound index an array, which is grown to the highest of them;
-/// the others are found by their hash.
+/// Values by source. Sources below a bound index an array, others are hashed.
 pub(crate) struct Peers<P> {
     dense: Vec<P>,
     sparse: Sparse<P>,
 }
 
-/// Sources by their hash: entries in the order in which they were first heard of, and a table of their numbers, open
-/// addressed and never more than half full. A sorted list took O(sources) to insert each.
+/// Hash table of sources: entries in insertion order, and an open-addressed table of their indices, at most
+/// half full. A sorted list took O(sources) per insertion.
 struct Sparse<P> {
     entries: Vec<(Rank, P)>,
-    /// A power of two of places, or none.
+    /// Length: 0 or a power of two.
     table: Vec<u32>,
 }
 
-/// In a place of the table: nothing.
 const EMPTY: u32 = u32::MAX;
 
 impl<P> Default for Peers<P> {
@@ -28,12 +26,12 @@ impl<P> Default for Peers<P> {
 }
 
 impl<P: Default> Sparse<P> {
-    /// The place of the table where `source` is, or would be: that of the upper bits of a product (multiply-shift), or
-    /// one behind it. There must be a table.
+    /// The slot of `source`: the upper bits of a product (multiply-shift), then linear probing. The table is
+    /// not empty.
     #[inline]
     fn place(&self, source: Rank) -> usize {
         let mask = self.table.len() - 1;
-        // 4 places or more, so that not all bits are shifted out.
+        // At least 4 slots, so that not all bits are shifted out.
         let shift = u64::BITS - self.table.len().trailing_zeros();
         let mut place = (u64::from(source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
         while self.table[place] != EMPTY && self.entries[self.table[place] as usize].0 != source {
@@ -65,7 +63,6 @@ impl<P: Default> Sparse<P> {
         Ok(at)
     }
 
-    /// Doubles the table.
     #[cold]
     fn grow(&mut self) -> Result<(), Refused> {
         let places = (2 * self.table.len()).max(4);
@@ -84,7 +81,7 @@ impl<P: Default> Sparse<P> {
 }
 
 impl<P: Default> Peers<P> {
-    /// The value of `source`. O(1), beyond the bound expected.
+    /// The value of `source`. O(1); expected O(1) above the bound.
     #[inline]
     pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
@@ -93,8 +90,8 @@ impl<P: Default> Peers<P> {
         self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// What is kept for `source`, from now on if not before. `bound` is the first source that is hashed: the same in
-    /// every call. O(1), expected and in the long run.
+    /// The value of `source`, inserted if missing. `bound` is the first hashed source, the same in every
+    /// call. O(1) expected and amortized.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if u64::from(source.0) >= bound {
@@ -108,22 +105,20 @@ impl<P: Default> Peers<P> {
         Ok(&mut self.dense[at])
     }
 
-    /// Those below the bound, in their order, none left out below the highest heard of.
+    /// Values below the bound, in ascending order of the source, with unused ones.
     pub(crate) fn dense(&self) -> impl Iterator<Item = &P> {
         self.dense.iter()
     }
 
-    /// Those beyond it, in the order in which they were first heard of.
+    /// Values above the bound, in insertion order.
     pub(crate) fn sparse(&self) -> impl Iterator<Item = (Rank, &P)> {
         self.sparse.entries.iter().map(|(source, peer)| (*source, peer))
     }
 
-    /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
         self.dense().chain(self.sparse().map(|(_, peer)| peer))
     }
 
-    /// Bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
         let Sparse { entries, table } = &self.sparse;
         (self.dense.capacity() * size_of::<P>()
@@ -157,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_is_found_again() {
+    fn inserted_addresses_are_found() {
         for stride in [1, 64, 1 << 20, 0x1E37_79B9] {
             let mut peers = Peers::<u32>::default();
             for at in 0..1000 {

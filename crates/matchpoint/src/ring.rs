@@ -1,13 +1,13 @@
-//! A ring between one thread that puts in and one that takes out: no lock, and no atomic operation but loads and stores.
+//! A ring buffer with one producer and one consumer. Lock-free: only atomic loads and stores.
 //!
 //! ```text
 //! taken ▼               ▼ put
-//! …  –  a  b  c  d  e  –  –  –  …     places are numbered on and on; a number's place is its remainder
+//! …  –  a  b  c  d  e  –  –  –  …     slots are numbered without wrap; the index is the remainder
 //! ```
 //!
-//! `put` is written by the one side, `taken` by the other. A place below `put` was filled before `put` said so (release,
-//! acquire), one below `taken` was emptied before `taken` said so. Each side keeps what it last saw of the other, and looks
-//! again only when that does not suffice: so the line of the other side mostly stays where it is.
+//! The producer writes `put`, the consumer `taken`. A slot below `put` is full, a slot below `taken` is empty
+//! again (release, acquire). Each side caches the counter of the other side, and reloads it only when
+//! necessary. So cache lines rarely move.
 
 #![allow(unsafe_code)]
 
@@ -16,58 +16,54 @@ use std::sync::Arc;
 use crate::engine::Refused;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 
-/// In cache lines of its own.
 #[repr(align(128))]
-struct Own<T>(T);
+struct CacheAligned<T>(T);
 
-/// Models leave out what it releases, to show that they would find it.
+/// `RELEASES` is false in models that must detect a missing release.
 struct Ring<T, const RELEASES: bool> {
     places: Box<[UnsafeCell<Option<T>>]>,
-    put: Own<AtomicUsize>,
-    taken: Own<AtomicUsize>,
+    put: CacheAligned<AtomicUsize>,
+    taken: CacheAligned<AtomicUsize>,
 }
 
-// SAFETY: a place is reached by one of the two sides at a time, as the counts say; there is one of each side, as neither can
-// be copied.
+// SAFETY: the counters give a slot to one side at a time. Neither side can be copied, so each exists once.
 unsafe impl<T: Send, const RELEASES: bool> Sync for Ring<T, RELEASES> {}
-// SAFETY: what it owns may go to other threads.
+// SAFETY: the ring owns values of `T: Send` only.
 unsafe impl<T: Send, const RELEASES: bool> Send for Ring<T, RELEASES> {}
 
-/// The side that puts in.
 pub(crate) struct Sender<T, const RELEASES: bool = true> {
     ring: Arc<Ring<T, RELEASES>>,
     put: usize,
-    /// What `taken` was when this side looked last.
+    /// Last loaded value of `taken`.
     seen: usize,
 }
 
-/// The side that takes out.
 pub(crate) struct Receiver<T, const RELEASES: bool = true> {
     ring: Arc<Ring<T, RELEASES>>,
     taken: usize,
-    /// What `put` was when this side looked last.
+    /// Last loaded value of `put`.
     seen: usize,
 }
 
-/// A ring of at least so many places.
+/// Allocates a ring with at least `places` slots.
 ///
 /// # Errors
 /// [`Refused::Memory`].
 pub(crate) fn ring<T: Send>(places: usize) -> Result<(Sender<T>, Receiver<T>), Refused> {
-    sides(places)
+    create_ends(places)
 }
 
-type Sides<T, const RELEASES: bool> = (Sender<T, RELEASES>, Receiver<T, RELEASES>);
+type Ends<T, const RELEASES: bool> = (Sender<T, RELEASES>, Receiver<T, RELEASES>);
 
-fn sides<T: Send, const RELEASES: bool>(places: usize) -> Result<Sides<T, RELEASES>, Refused> {
+fn create_ends<T: Send, const RELEASES: bool>(places: usize) -> Result<Ends<T, RELEASES>, Refused> {
     let count = places.max(1).next_power_of_two();
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| Refused::Memory)?;
     places.extend((0..count).map(|_| UnsafeCell::new(None)));
     let ring = Arc::new(Ring {
         places: places.into_boxed_slice(),
-        put: Own(AtomicUsize::new(0)),
-        taken: Own(AtomicUsize::new(0)),
+        put: CacheAligned(AtomicUsize::new(0)),
+        taken: CacheAligned(AtomicUsize::new(0)),
     });
     let other = Arc::clone(&ring);
     Ok((Sender { ring, put: 0, seen: 0 }, Receiver { ring: other, taken: 0, seen: 0 }))
@@ -80,7 +76,6 @@ impl<T, const RELEASES: bool> Ring<T, RELEASES> {
 }
 
 impl<T, const RELEASES: bool> Sender<T, RELEASES> {
-    /// Puts something in, or gives it back if all places are filled.
     #[inline]
     pub(crate) fn put(&mut self, value: T) -> Result<(), T> {
         if self.put.wrapping_sub(self.seen) == self.ring.places.len() {
@@ -90,7 +85,7 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
                 return Err(value);
             }
         }
-        // SAFETY: the other side has emptied it, as `taken` said, and looks at it again when `put` says so.
+        // SAFETY: `taken` shows the slot as empty; the consumer reads it after the store of `put`.
         self.ring.place(self.put).with_mut(|at| unsafe { *at = Some(value) });
         self.put = self.put.wrapping_add(1);
         // Pairs with the acquire in `take`.
@@ -98,7 +93,6 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
         Ok(())
     }
 
-    /// Whether there is room for so many. It may be more than is seen here.
     pub(crate) fn has_room(&mut self, more: usize) -> bool {
         let room = |sender: &Self| sender.ring.places.len() - sender.put.wrapping_sub(sender.seen);
         if room(self) < more {
@@ -108,19 +102,16 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
         room(self) >= more
     }
 
-    /// Bytes that the ring holds.
     pub(crate) fn bytes(&self) -> u64 {
         (size_of::<Ring<T, RELEASES>>() + self.ring.places.len() * size_of::<UnsafeCell<Option<T>>>()) as u64
     }
 }
 
 impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
-    /// As many as it has at most.
     pub(crate) fn places(&self) -> usize {
         self.ring.places.len()
     }
 
-    /// Takes out what was put in first of what is there.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {
         if self.taken == self.seen {
@@ -130,7 +121,7 @@ impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
                 return None;
             }
         }
-        // SAFETY: the other side has filled it, as `put` said, and looks at it again when `taken` says so.
+        // SAFETY: `put` shows the slot as full; the producer writes it after the store of `taken`.
         let value = self.ring.place(self.taken).with_mut(|at| unsafe { (*at).take() });
         self.taken = self.taken.wrapping_add(1);
         // Pairs with the acquire in `put`.
@@ -160,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn two_threads_hand_over_everything() {
+    fn two_threads_pass_all_values() {
         let count = if cfg!(miri) { 100 } else { 100_000 };
         let (mut sender, mut receiver) = ring(8).unwrap();
         std::thread::scope(|scope| {
@@ -185,20 +176,20 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
-    use crate::sync::{Patience, wait_until};
+    use crate::sync::{PollLimit, wait_until};
 
-    /// Three values through two places: places are used again, in every order in which the sides may run.
-    fn hand_over<const RELEASES: bool>() {
+    /// Three values through two slots: slots are reused, under every interleaving.
+    fn pass_values<const RELEASES: bool>() {
         loom::model(|| {
-            let (mut sender, mut receiver) = sides::<u32, RELEASES>(2).unwrap();
+            let (mut sender, mut receiver) = create_ends::<u32, RELEASES>(2).unwrap();
             let side = loom::thread::spawn(move || {
                 for number in 0..3 {
-                    wait_until(Patience { looks: 0 }, || sender.put(number).is_ok());
+                    wait_until(PollLimit { polls: 0 }, || sender.put(number).is_ok());
                 }
             });
             for number in 0..3 {
                 let mut value = None;
-                wait_until(Patience { looks: 0 }, || {
+                wait_until(PollLimit { polls: 0 }, || {
                     value = receiver.take();
                     value.is_some()
                 });
@@ -209,13 +200,13 @@ mod models {
     }
 
     #[test]
-    fn all_is_handed_over_in_order() {
-        hand_over::<true>();
+    fn values_arrive_in_order() {
+        pass_values::<true>();
     }
 
     #[test]
     #[should_panic(expected = "access")]
-    fn what_is_not_released_is_found() {
-        hand_over::<false>();
+    fn unreleased_value_is_detected() {
+        pass_values::<false>();
     }
 }

@@ -1,5 +1,5 @@
-//! Atomics and cells from the standard library or, in tests compiled with `--cfg loom`, from the model checker
-//! [loom](https://docs.rs/loom), which tries every order in which threads may run and every value that they may read.
+//! Atomics and cells of the standard library, or of the model checker [loom](https://docs.rs/loom) under
+//! `--cfg loom`. Loom tries every interleaving of the threads, and every value that they may read.
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell;
@@ -8,7 +8,7 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsiz
 #[cfg(not(all(test, loom)))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// What loom has a cell of its own for, so that it sees who looks into it while another writes.
+/// Loom's cell detects concurrent accesses.
 #[cfg(not(all(test, loom)))]
 #[derive(Default)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -30,50 +30,48 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// How long threads look for what another is about to do before they let go of their processor.
+/// Polls before a waiting thread yields its processor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// Looks.
-    pub(crate) looks: u32,
+pub(crate) struct PollLimit {
+    pub(crate) polls: u32,
 }
 
-impl Patience {
-    /// For so many threads: none where there are not as many processors, as the one that is waited for may need this one.
-    pub(crate) fn of(threads: usize, looks: u32) -> Self {
+impl PollLimit {
+    /// No polls if there are fewer processors than `threads`: the awaited thread may need this processor.
+    pub(crate) fn of(threads: usize, polls: u32) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Patience { looks: if threads <= processors { looks } else { 0 } }
+        PollLimit { polls: if threads <= processors { polls } else { 0 } }
     }
 }
 
-/// After so many offers of its processor a thread sleeps between two looks.
+/// Yields before a waiting thread sleeps between polls.
 #[cfg(not(all(test, loom)))]
-const OFFERS: u32 = 64;
+const YIELDS: u32 = 64;
 
-/// So long.
 #[cfg(not(all(test, loom)))]
-const NAP: std::time::Duration = std::time::Duration::from_micros(50);
+const SLEEP: std::time::Duration = std::time::Duration::from_micros(50);
 
-/// Returns once `holds` does, which another thread will see to. Looks for a while, then gives its processor to others
-/// between two looks, so that the one it waits for may be among them, and at last sleeps.
+/// Waits until `holds` returns true through another thread. Polls, then yields between polls, and finally
+/// sleeps.
 #[cfg(not(all(test, loom)))]
-pub(crate) fn wait_until(patience: Patience, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(poll_limit: PollLimit, mut holds: impl FnMut() -> bool) {
     let mut waited = 0;
     while !holds() {
-        if waited < patience.looks {
+        if waited < poll_limit.polls {
             std::hint::spin_loop();
-        } else if waited < patience.looks + OFFERS {
+        } else if waited < poll_limit.polls + YIELDS {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(NAP);
+            std::thread::sleep(SLEEP);
         }
         waited = waited.saturating_add(1);
     }
 }
 
-/// The same, told to the model checker. Who looks in vain changes nothing: what may follow is what may follow if it had not
-/// looked yet, which is tried as well. So this order is taken to its end, and not varied further.
+/// The version for the model checker. A failed poll changes nothing, so the interleavings after it equal
+/// those without it. Loom therefore skips the variations of this branch.
 #[cfg(all(test, loom))]
-pub(crate) fn wait_until(_: Patience, mut holds: impl FnMut() -> bool) {
+pub(crate) fn wait_until(_: PollLimit, mut holds: impl FnMut() -> bool) {
     while !holds() {
         loom::skip_branch();
         loom::thread::yield_now();

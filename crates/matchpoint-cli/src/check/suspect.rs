@@ -49,7 +49,8 @@ fn of_registry(named: &[String]) -> Result<Vec<Suspect>, Failure> {
         let called = name.clone();
         let make = move || engines::create(&called).unwrap_or_else(|error| panic!("{error}"));
         let bare = name.split(':').next();
-        let fixed_table = engines::known().any(|spec| Some(spec.name) == bare && !spec.tight.is_empty());
+        let fixed_table =
+            engines::known_specs().any(|spec| Some(spec.name) == bare && !spec.tight.is_empty());
         Ok(Suspect { title: name, make: Box::new(make), lacks: Vec::new(), fixed_table })
     };
     names.into_iter().map(suspect).collect()

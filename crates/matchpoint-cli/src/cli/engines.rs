@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use matchpoint::concurrent::KINDS;
-use matchpoint::engines::{self, known};
+use matchpoint::engines::{self, known_specs};
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint engines | less
@@ -27,7 +27,7 @@ pub struct Engines {
 fn listed_name(name: &str) -> Result<String, String> {
     let bare = name.split(':').next().unwrap_or(name);
     let is_around = KINDS.iter().any(|(kind, _)| kind.split(':').next() == Some(bare));
-    if is_around || known().any(|spec| spec.name == bare) {
+    if is_around || known_specs().any(|spec| spec.name == bare) {
         return Ok(bare.to_owned());
     }
     Err(engines::create(bare)

@@ -16,7 +16,7 @@ mod size;
 mod top;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use matchpoint::engines::{REGISTRY, Spec, known};
+use matchpoint::engines::{REGISTRY, Spec, known_specs};
 
 pub use analyze::Analyze;
 pub use bench::{Bench, TRACE};
@@ -139,7 +139,7 @@ fn engine_name(name: &str) -> Result<String, String> {
 fn engine_of_processor(name: &str) -> Result<String, String> {
     let bare = name.split(':').next().unwrap_or_default();
     let is_it = |spec: &Spec| spec.name == bare;
-    if known().any(is_it) && !REGISTRY.iter().any(is_it) {
+    if known_specs().any(is_it) && !REGISTRY.iter().any(is_it) {
         return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
     }
     engine_name(name)

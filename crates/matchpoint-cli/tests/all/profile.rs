@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{fs, str};
 
-use matchpoint::engines::partner::profile::{Profile, Wanted};
+use matchpoint::engines::partner::profile::{ProcessSelection, Profile};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
 use tempfile::tempdir;
 
@@ -21,7 +21,7 @@ fn profile(trace: &str, file: &Path) -> Profile {
     let output = matchpoint(&["profile", &trace, "-o", &file]);
     assert!(output.status.success() && output.stdout.is_empty());
     assert_eq!(str::from_utf8(&output.stderr).unwrap().trim_end(), format!("matchpoint: wrote {file}"));
-    Profile::read(Path::new(&file), Wanted::All).unwrap_or_else(|error| panic!("{error}"))
+    Profile::read(Path::new(&file), ProcessSelection::All).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn measured(trace: &str, engines: &[&str]) -> Measurements {

@@ -38,8 +38,8 @@ impl Judge {
         let waiting = self.unexpected.get(id.0).filter(nameless);
         let named = waiting.map(|message| Message::new(id, Envelope { source, ..message.envelope }));
         let found = match (named, result) {
-            (None, Ok(Readdressed::NotNameless)) => return Ok(()),
-            (Some(message), Ok(Readdressed::Named)) => Some((message, None)),
+            (None, Ok(Readdressed::Unchanged)) => return Ok(()),
+            (Some(message), Ok(Readdressed::SourceSet)) => Some((message, None)),
             (Some(message), Ok(Readdressed::Matched(receive))) => Some((message, Some(receive))),
             (Some(_), Err(why)) => {
                 return self.may_refuse(why, || format!("Readdressing m{} to {}", id.0, source.0));

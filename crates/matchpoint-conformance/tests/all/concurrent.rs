@@ -49,7 +49,7 @@ impl OneThread {
 }
 
 impl Engine for OneThread {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.calls += 1;
         self.receives.insert(receive.id, self.calls);
@@ -181,7 +181,7 @@ fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> 
             Answer::Seen(seen)
         }
         Asked::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
-        Asked::Event(event) => Answer::Outcome(event.play_among_others(engine)),
+        Asked::Event(event) => Answer::Outcome(event.play_concurrently(engine)),
     };
     vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
 }

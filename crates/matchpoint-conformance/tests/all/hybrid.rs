@@ -300,7 +300,7 @@ fn readdressed_messages_are_retracted_by_name() {
         (0..n).for_each(|id| assert_eq!(arrive(&mut *engine, id, Rank::UNKNOWN.0.into(), id), None));
         for id in 0..n {
             let named = engine.readdress(&message(id, Rank::UNKNOWN.0.into(), id), Rank((id % 9) as u32));
-            assert_eq!(named, Ok(Readdressed::Named), "{id} of {n}");
+            assert_eq!(named, Ok(Readdressed::SourceSet), "{id} of {n}");
         }
         (0..n).for_each(|id| assert!(engine.retract(&message(id, id % 9, id)), "{id} of {n}"));
         assert_eq!(engine.unexpected_len(), 0);
@@ -585,6 +585,6 @@ fn index_finds_last_readdressed_message() {
     let selector = Selector::new(WORLD, from(2), ANY_TAG);
     (0..20).for_each(|_| assert_eq!(engine.probe(&selector), None));
     assert_eq!(statistic(&*engine, "unexpected_indexes"), 1.0);
-    assert_eq!(engine.readdress(&message(999, unknown, 999), Rank(2)), Ok(Readdressed::Named));
+    assert_eq!(engine.readdress(&message(999, unknown, 999), Rank(2)), Ok(Readdressed::SourceSet));
     assert_eq!(engine.probe(&selector), Some(MsgId(999)));
 }

@@ -56,7 +56,7 @@ fn nameless_messages_keep_their_order_among_themselves() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
     // Named, it is the earliest of its source: it kept its age.
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 0/?/7 3\n post r1 0/*/7";
-    let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::Named)), posted(id)];
+    let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::SourceSet)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
     assert_eq!([1, 2].map(taking), [None, Some(Law::Post)]);
 }
@@ -71,7 +71,7 @@ fn late_source_takes_earliest_matching_receive() {
     };
     let matched = |id| Ok(Readdressed::Matched(RecvId(id)));
     assert_eq!([1, 2, 9].map(|id| saying(matched(id))), [None, Some(Law::Readdress), Some(Law::Readdress)]);
-    let others = [Ok(Readdressed::Named), Ok(Readdressed::NotNameless)];
+    let others = [Ok(Readdressed::SourceSet), Ok(Readdressed::Unchanged)];
     assert_eq!(others.map(saying), [Some(Law::Readdress); 2]);
     // Of a table that is not said to be of fixed size, and of memory where there is plenty.
     assert_eq!([Refused::Full, Refused::Memory].map(|why| saying(Err(why))), [Some(Law::Refusal); 2]);

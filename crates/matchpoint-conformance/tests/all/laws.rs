@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 /// The registry's engines in all variants, and one that needs a file.
 fn variants() -> impl Iterator<Item = Variant> {
-    let profiled = |name: &str| Variant { name: name.to_owned(), tight: false };
+    let profiled = |name: &str| Variant { name: name.to_owned(), is_tight: false };
     engines::variants().chain(PROFILED.map(profiled))
 }
 
@@ -31,9 +31,9 @@ fn create(name: &str) -> Box<dyn Engine> {
 fn every_engine_keeps_the_laws() {
     // Of engines whose names begin so; under Miri one engine takes long enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
-    for Variant { name, tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
+    for Variant { name, is_tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let streams = streams(20, 80);
-        let mut options = Options { streams, fixed_table: tight, ..Options::quick() };
+        let mut options = Options { streams, fixed_table: is_tight, ..Options::quick() };
         let mut matches = 150 * streams;
         if cfg!(miri) {
             // It takes some thousand times as long: each engine once, and who stops it sees how far it came.
@@ -68,7 +68,7 @@ fn every_engine_keeps_laws_in_long_queues() {
 
 #[test]
 fn full_table_breaks_law_unless_allowed() {
-    for Variant { name, .. } in variants().filter(|variant| variant.tight) {
+    for Variant { name, .. } in variants().filter(|variant| variant.is_tight) {
         let violation = check(&|| create(&name), &Options::quick()).expect_err(&name);
         assert_eq!(violation.broken.law, Law::Refusal, "{name}\n{violation}");
     }
@@ -76,9 +76,9 @@ fn full_table_breaks_law_unless_allowed() {
 
 #[test]
 fn counting_and_wrapping_change_nothing() {
-    for Variant { name, tight } in variants() {
+    for Variant { name, is_tight } in variants() {
         let streams = streams(1, 3);
-        let options = Options { streams, fixed_table: tight, ..Options::quick() };
+        let options = Options { streams, fixed_table: is_tight, ..Options::quick() };
         let counted = || Box::new(Counted::new(engines::create_counting(&name).unwrap())) as Box<dyn Engine>;
         check(&counted, &options).unwrap_or_else(|violation| panic!("{name}\n{violation}"));
     }
@@ -109,8 +109,8 @@ proptest! {
     fn any_seed_will_do(seed: u64, shape in 0..generate::SHAPES.len()) {
         let (name, shape) = generate::SHAPES[shape];
         let events = generate::stream(shape, Choices::Seed(seed), 300);
-        for Variant { name: engine, tight } in variants() {
-            let checked = check_events(&|| create(&engine), events.clone(), tight, || name.to_owned());
+        for Variant { name: engine, is_tight } in variants() {
+            let checked = check_events(&|| create(&engine), events.clone(), is_tight, || name.to_owned());
             prop_assert!(checked.is_ok(), "{}\n{}", engine, checked.unwrap_err());
         }
     }
@@ -118,8 +118,8 @@ proptest! {
     #[test]
     fn any_bytes_are_a_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let events = generate::decode(&bytes);
-        for Variant { name: engine, tight } in variants() {
-            let checked = check_events(&|| create(&engine), events.clone(), tight, || "bytes".to_owned());
+        for Variant { name: engine, is_tight } in variants() {
+            let checked = check_events(&|| create(&engine), events.clone(), is_tight, || "bytes".to_owned());
             prop_assert!(checked.is_ok(), "{}\n{}", engine, checked.unwrap_err());
         }
     }

@@ -32,13 +32,13 @@ impl Offloaded {
 
     fn answer(&mut self) -> Option<Completion> {
         let offload = self.offload.get_mut().unwrap();
-        offload.settle(self.wire.handed_in());
+        offload.wait_processed(self.wire.message_count());
         offload.poll()
     }
 }
 
 impl Engine for Offloaded {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         // The rings are empty between two calls.
         self.offload.get_mut().unwrap().post(Receive::new(id, *selector)).unwrap();
         match self.answer() {
@@ -220,7 +220,7 @@ fn budget_covers_engine_and_rings() {
     while !offload.fell_back() {
         let selector = Selector::new(ContextId(0), Wild::Is(Rank(posted)), Wild::Is(Tag(0)));
         offload.post(Receive::new(RecvId(posted.into()), selector)).unwrap();
-        offload.settle(wire.handed_in());
+        offload.wait_processed(wire.message_count());
         posted += 1;
         assert!(posted < 1_000_000, "so many receives do not fit");
     }
@@ -249,7 +249,7 @@ fn cancel_works_before_and_after_matcher() {
         for tag in 0..3 {
             let message = Message::new(MsgId(tag), Envelope::new(ContextId(0), Rank(0), Tag(tag)));
             while wire.arrive(message) == Err(Busy) {}
-            offload.settle(wire.handed_in());
+            offload.wait_processed(wire.message_count());
             while offload.post(receive(tag)) == Err(Busy) {}
             assert!(!offload.with_engine(|engine| engine.cancel(&receive(tag))), "it has its message");
         }
@@ -264,7 +264,7 @@ fn nobody_waits_for_an_engine_that_panicked() {
     let engine = Mutant::new(Some(Fault::PanicsOnTheThirdEqual));
     let (mut offload, _wire) = Offload::start(Box::new(engine), Settings::default()).unwrap();
     (0..3).for_each(|_| offload.post(receive(0)).unwrap());
-    let told = catch_unwind(AssertUnwindSafe(|| offload.settle(0))).expect_err("it panicked");
+    let told = catch_unwind(AssertUnwindSafe(|| offload.wait_processed(0))).expect_err("it panicked");
     assert_eq!(told.downcast_ref::<&str>(), Some(&"the engine panicked in the matcher's thread"));
     assert!(catch_unwind(AssertUnwindSafe(|| offload.poll())).is_err());
 }

@@ -10,7 +10,7 @@ const HERE: ContextId = ContextId(4);
 
 /// Engines that refuse what their table has no room for, and how much it has.
 fn tight() -> impl Iterator<Item = (String, u64)> {
-    engines::variants().filter(|variant| variant.tight).map(|variant| {
+    engines::variants().filter(|variant| variant.is_tight).map(|variant| {
         let capacity = variant.name.split(&[':', ','][..]).find_map(|word| word.strip_prefix("capacity="));
         let capacity = capacity.and_then(|capacity| capacity.parse().ok());
         let capacity = capacity.unwrap_or_else(|| panic!("{} has no capacity", variant.name));

@@ -18,7 +18,7 @@ struct SearchingFirst<const SAME: bool>(Box<dyn Engine>);
 const UNUSED: u64 = 0x7777 << 32;
 
 impl<const SAME: bool> Engine for SearchingFirst<SAME> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let (tag, ignore) = selector.tag_and_ignored();
         let pair = if SAME { selector.pair() } else { Pair(selector.pair().0 ^ UNUSED) };
         match self.0.matched_probe(&Selector::of(pair, tag, ignore)) {
@@ -60,8 +60,8 @@ impl<const SAME: bool> Engine for SearchingFirst<SAME> {
 }
 
 fn check_variants<const SAME: bool>() {
-    for Variant { name, tight } in engines::variants() {
-        let options = Options { streams: 3, fixed_table: tight, ..Options::quick() };
+    for Variant { name, is_tight } in engines::variants() {
+        let options = Options { streams: 3, fixed_table: is_tight, ..Options::quick() };
         let make =
             || -> Box<dyn Engine> { Box::new(SearchingFirst::<SAME>(engines::create(&name).unwrap())) };
         let report = check(&make, &options).unwrap_or_else(|violation| panic!("{name}\n{violation}"));
@@ -96,14 +96,14 @@ fn selectors(tag: Tag) -> [Selector; 4] {
 
 /// Calls a function with each engine, a selector that the engine accepts, and a number of entries that are posted or arrive first.
 fn each_case(mut case: impl FnMut(&mut dyn Engine, &Selector, u64, &str)) {
-    for Variant { name, tight } in engines::variants() {
+    for Variant { name, is_tight } in engines::variants() {
         for (selector, count) in
             selectors(TAG).iter().flat_map(|of| [0, 1, 2, 20, 300].map(|count| (of, count)))
         {
             let mut engine = engines::create(&name).unwrap();
             engine.set_hints(CONTEXT, engine.demands()).unwrap();
-            let is_refused = engine.post_open(RecvId(1), selector) == Err(Refused::Hint);
-            if !is_refused && (!tight || count == 0) {
+            let is_refused = engine.post_selector(RecvId(1), selector) == Err(Refused::Hint);
+            if !is_refused && (!is_tight || count == 0) {
                 engine.cancel(&Receive::new(RecvId(1), *selector));
                 case(&mut *engine, selector, count, &format!("{name}: {selector:?} after {count}"));
             }
@@ -162,7 +162,7 @@ fn message_named_after_probe_is_matched() {
         }
         let place = engine.place(selector.pair(), Tag(selector.tag_and_ignored().0));
         assert_eq!(engine.matched_probe(selector), None, "{case}");
-        assert_eq!(engine.readdress(&nameless, RANK), Ok(Readdressed::Named), "{case}");
+        assert_eq!(engine.readdress(&nameless, RANK), Ok(Readdressed::SourceSet), "{case}");
         assert_eq!(engine.queue_receive(RecvId(1), selector, place), Ok(Some(MsgId(1))), "{case}");
     });
 }

@@ -10,8 +10,8 @@ use matchpoint_conformance::{Calls, Law, Options, check};
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.0.post_open(id, selector)
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.0.post_selector(id, selector)
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {

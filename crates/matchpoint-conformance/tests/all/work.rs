@@ -264,7 +264,7 @@ fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
     // More contexts than an engine counts apart, with ids that programs have.
     let shape = generate::Shape { contexts: 200, upkeep: 1, ..shape };
-    for variant in engines::variants().filter(|variant| !variant.tight) {
+    for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
         let mut judge = Judge::new(engine.order(), false);
         for (number, event) in generate::stream(shape, Choices::Seed(3), 2000).iter().enumerate() {

@@ -9,8 +9,8 @@ use matchpoint::{Engine, Message, MsgId, Pair, RecvId, Refused, Selector, Tag};
 pub struct Alone(pub Box<dyn Concurrent>);
 
 impl Engine for Alone {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        self.0.post_open(id, selector)
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+        self.0.post_selector(id, selector)
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {

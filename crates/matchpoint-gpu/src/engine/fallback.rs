@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
     Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair,
-    Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, take_over,
+    Queue, Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, migrate_entries,
 };
 
 use super::KernelEngine;
@@ -185,13 +185,13 @@ fn taken_over<M: Machine + Send + Sync>(
     is_counting: bool,
 ) -> Result<Box<dyn Engine>, Refused> {
     let mut engine = made(name, is_counting).map_err(|_| Refused::Full)?;
-    take_over(&mut *engine, from)?;
+    migrate_entries(&mut *engine, from)?;
     from.hints.iter().try_for_each(|(context, hints)| engine.set_hints(context, hints))?;
     Ok(engine)
 }
 
 impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.admit(&receive.selector)?;
         self.call(|engine| engine.post(receive))

@@ -216,7 +216,7 @@ fn earlier_first(envelopes: &[Envelope], found: &mut [Option<usize>]) {
 }
 
 impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.admit(&receive.selector)?;
         if let Some(place) = self.find_unexpected(&receive.selector)? {
@@ -255,13 +255,13 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
             unexpected.id == message.id && is_nameless && source != Rank::UNKNOWN
         };
         let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| is_it(unexpected)) else {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         };
         let named = Envelope { source, ..waiting.envelope };
         let earliest = self.posted.iter().find(|(_, receive)| receive.selector.matches(&named));
         let Some((place, _)) = earliest else {
             waiting.envelope = named;
-            return Ok(Readdressed::Named);
+            return Ok(Readdressed::SourceSet);
         };
         self.unexpected.drain(|unexpected| unexpected.id == message.id).next();
         Ok(Readdressed::Matched(self.posted.take(place).id))

@@ -306,7 +306,7 @@ fn nothing_is_loaded_while_a_kernel_stays() {
 #[test]
 fn engine_matches_again_after_persistent_kernel() {
     played("engine_matches_again_after_persistent_kernel", |driver| {
-        matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
+        matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         assert!(matchpoint::engines::create("gpu_ordered").is_err());
@@ -404,7 +404,7 @@ fn a_card_without_memory_is_asked_again() {
 #[test]
 fn failed_card_gives_no_engine() {
     played("failed_card_gives_no_engine", |driver| {
-        matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
+        matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         matchpoint::engines::create("gpu_ordered").unwrap();
         driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);
         let error = matchpoint::engines::create("gpu_ordered").err().unwrap().to_string();

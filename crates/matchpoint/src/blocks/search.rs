@@ -1,59 +1,53 @@
-//! The search of a queue in blocks.
+//! Search of a queue in blocks.
 
 use super::{Block, Blocks, NEWEST, Place, before, place};
 use crate::effort::Effort;
 use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
 
-/// What is searched for.
-pub(crate) trait Wanted<T, K> {
-    /// What keys are compared with.
+/// The selector or envelope that a search compares with entries.
+pub(crate) trait Pattern<T, K> {
     type Key: Copy;
-    /// Its key.
     fn key(&self) -> Self::Key;
-    /// The places of entries that may match. Holes may be among them. `inline(always)` in every implementation.
-    fn hits<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
-    /// Whether an entry does match.
+    /// Bits of slots that may match, free slots included. Implementations are `inline(always)`.
+    fn candidates<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
     fn matches(&self, entry: &T) -> bool;
 }
 
-/// An entry that was found.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    /// Where it lies.
     pub(crate) place: Place,
-    /// Where its block is in the order, from the front.
+    /// Position of its block in the order, from the front.
     pub(super) at: u32,
 }
 
-/// The search of [`Blocks::find`] in the blocks, for any instruction set.
-struct First<'a, T, K, W, E> {
+struct OldestSearch<'a, T, K, W, E> {
     order: &'a [u32],
     blocks: &'a [Block<K>],
     entries: &'a [T],
-    wanted: &'a W,
-    /// Which queue it is, and who wants to know what is examined and what was hit in vain.
+    pattern: &'a W,
     which: Queue,
     effort: &'a mut E,
-    in_vain: &'a mut E,
+    false_hits: &'a mut E,
 }
 
-impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
+impl<T: Copy, K, W: Pattern<T, K>, E: Effort> Search for OldestSearch<'_, T, K, W, E> {
     type Found = Option<Found>;
 
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
-        // By value: what stays behind a reference is loaded again for every block.
-        let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
-        let key = wanted.key();
+        // By value: references would be loaded again for every block.
+        let OldestSearch { order, blocks, entries, pattern, which, ref mut effort, ref mut false_hits } =
+            *self;
+        let key = pattern.key();
         let mut at = 0;
         loop {
-            // A loop of its own for blocks without a hit, which nearly all are: what verifying needs stays out of its
-            // registers.
+            // Nearly all blocks have no hit. A separate loop leaves them the registers that verification
+            // needs.
             let (number, mut hits) = loop {
                 let &number = order.get(at as usize)?;
                 let block = &blocks[number as usize];
-                let hits = W::hits(lanes, &block.keys, key) & block.live;
+                let hits = W::candidates(lanes, &block.keys, key) & block.live;
                 if hits != 0 {
                     break (number, hits);
                 }
@@ -64,11 +58,11 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
             while hits != 0 {
                 let lane = hits.trailing_zeros();
                 let place = place(number, lane);
-                if wanted.matches(&entries[place as usize]) {
+                if pattern.matches(&entries[place as usize]) {
                     effort.examined(which, u64::from((live & before(lane)).count_ones()) + 1);
                     return Some(Found { place, at });
                 }
-                in_vain.examined(which, 1);
+                false_hits.examined(which, 1);
                 hits &= hits - 1;
             }
             effort.examined(which, u64::from(live.count_ones()));
@@ -78,21 +72,21 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
 }
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// The oldest entry that matches. An empty queue costs nothing, and the oldest of all is compared before a kernel
-    /// is called, which programs that receive in the order of arrival never need.
+    /// Finds the oldest entry that matches. Compares the oldest entry of all before it calls a kernel:
+    /// programs that receive in arrival order never need the kernel.
     #[inline]
-    pub(crate) fn find<W: Wanted<T, K>, E: Effort>(
+    pub(crate) fn find<W: Pattern<T, K>, E: Effort>(
         &self,
         kernel: Kernel,
         which: Queue,
-        wanted: &W,
+        pattern: &W,
         effort: &mut E,
-        in_vain: &mut E,
+        false_hits: &mut E,
     ) -> Option<Found> {
         if self.stored != 0 {
             let block = self.order[self.front];
             let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
-            if wanted.matches(&self.entries[oldest as usize]) {
+            if pattern.matches(&self.entries[oldest as usize]) {
                 effort.examined(which, 1);
                 return Some(Found { place: oldest, at: 0 });
             }
@@ -100,7 +94,15 @@ impl<T: Copy, K> Blocks<T, K> {
                 effort.examined(which, 1);
             } else {
                 let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
-                let found = kernel.run(&mut First { order, blocks, entries, wanted, which, effort, in_vain });
+                let found = kernel.run(&mut OldestSearch {
+                    order,
+                    blocks,
+                    entries,
+                    pattern,
+                    which,
+                    effort,
+                    false_hits,
+                });
                 if found.is_some() {
                     return found;
                 }
@@ -108,6 +110,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         let newest = self.newest.as_ref()?;
         effort.examined(which, 1);
-        wanted.matches(newest).then_some(Found { place: NEWEST, at: 0 })
+        pattern.matches(newest).then_some(Found { place: NEWEST, at: 0 })
     }
 }

@@ -1,4 +1,4 @@
-//! Queues in blocks against a plain vector, under every kernel that can run here.
+//! Compares queues in blocks with a vector, for every available kernel.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -8,7 +8,6 @@ use crate::effort::Attempts;
 use crate::engine::Queue;
 use crate::scan::{InstructionSet, Kernel, Lanes};
 
-/// A value whose key is its low byte.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Number(u32);
 
@@ -26,7 +25,7 @@ impl Keys<Number, ()> for Low {
     }
 }
 
-impl Wanted<Number, Low> for Number {
+impl Pattern<Number, Low> for Number {
     type Key = u8;
 
     #[inline(always)]
@@ -35,7 +34,7 @@ impl Wanted<Number, Low> for Number {
     }
 
     #[inline(always)]
-    fn hits<L: Lanes>(lanes: L, keys: &Low, key: u8) -> u64 {
+    fn candidates<L: Lanes>(lanes: L, keys: &Low, key: u8) -> u64 {
         lanes.equal_8(&keys.0, key)
     }
 
@@ -51,8 +50,7 @@ fn all(queue: &Numbers) -> Vec<Number> {
     queue.iter().map(|(_, at)| *queue.get(at)).collect()
 }
 
-/// What the module's documentation promises.
-fn assert_whole(queue: &Numbers) {
+fn assert_invariants(queue: &Numbers) {
     let counts: Vec<u32> = (queue.front..queue.order.len()).map(|at| queue.count(at)).collect();
     assert_eq!(counts.iter().sum::<u32>() as usize, queue.stored);
     for pair in counts.windows(2) {
@@ -64,22 +62,22 @@ fn assert_whole(queue: &Numbers) {
 
 fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
     let (mut queue, mut plain) = (Numbers::default(), Vec::new());
-    let (mut effort, mut in_vain, mut examined) = (Attempts::default(), Attempts::default(), 0);
+    let (mut effort, mut false_hits, mut examined) = (Attempts::default(), Attempts::default(), 0);
     for step in 0..steps {
         let wanted = Number(choose(600));
-        // The queue grows for a while, then shrinks.
+        // The queue grows for 1000 steps, then shrinks.
         if choose(100) < if step % 2000 < 1000 { 60 } else { 40 } {
             queue.push(&(), wanted).unwrap();
             plain.push(wanted);
         } else if choose(10) == 0 && !plain.is_empty() {
-            // Removed without a search, as by a cancel: any entry, and then the queue is mended.
+            // Removed without a search, as by a cancel.
             let at = choose(plain.len() as u32) as usize;
             let place = queue.iter().nth(at).expect("as many as there are").1;
             queue.remove(place);
-            queue.settle(&());
+            queue.compact(&());
             plain.remove(at);
         } else {
-            let found = queue.find(kernel, Queue::Posted, &wanted, &mut effort, &mut in_vain);
+            let found = queue.find(kernel, Queue::Posted, &wanted, &mut effort, &mut false_hits);
             let expected = plain.iter().position(|other| *other == wanted);
             examined += expected.map_or(plain.len(), |at| at + 1) as u64;
             assert_eq!(found.map(|found| *queue.get(found.place)), expected.map(|at| plain[at]));
@@ -92,13 +90,13 @@ fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
         assert_eq!(effort.posted, examined, "entries are counted as a list counts them");
         if step % 16 == 0 {
             assert_eq!(all(&queue), plain);
-            assert_whole(&queue);
+            assert_invariants(&queue);
         }
     }
 }
 
 #[test]
-fn a_queue_in_blocks_is_a_queue() {
+fn blocks_match_vector_on_all_kernels() {
     for kernel in InstructionSet::available().filter_map(Kernel::of) {
         let mut state = 1u64;
         play(kernel, if cfg!(miri) { 600 } else { 20_000 }, |bound| {
@@ -114,15 +112,15 @@ fn long_lived_entries_move_to_new_blocks() {
     let mut queue = Numbers::default();
     for number in 0..if cfg!(miri) { 300 } else { 64 * 64 } {
         queue.push(&(), Number(number)).unwrap();
-        // All but one in a hundred leave at once, or a little later.
+        // All but one in a hundred are removed soon.
         if number % 100 != 0 && number > 10 {
-            let gone = Number(number - (number % 100).min(10) + 1);
+            let removed = Number(number - (number % 100).min(10) + 1);
             let (mut a, mut b) = ((), ());
-            if let Some(found) = queue.find(kernel, Queue::Posted, &gone, &mut a, &mut b) {
+            if let Some(found) = queue.find(kernel, Queue::Posted, &removed, &mut a, &mut b) {
                 queue.take(&(), found);
             }
         }
-        assert_whole(&queue);
+        assert_invariants(&queue);
     }
     let (entries, blocks) = (queue.len(), queue.order().len());
     assert!(entries < 500 && blocks * 32 < entries + 64, "{entries} entries in {blocks} blocks");
@@ -130,7 +128,7 @@ fn long_lived_entries_move_to_new_blocks() {
 }
 
 #[test]
-fn places_are_used_again() {
+fn freed_blocks_are_reused() {
     let mut queue = Numbers::default();
     let kernel = Kernel::named("scalar").unwrap();
     let mut bytes = None;
@@ -146,12 +144,12 @@ fn places_are_used_again() {
     }
 }
 
-/// Where each block's number lies in memory.
+/// Block numbers by their address.
 fn numbers(queue: &Numbers) -> HashMap<usize, u32> {
     queue.order().iter().map(|number| (ptr::from_ref(number).addr(), *number)).collect()
 }
 
-/// How many places of the order got another number by a call.
+/// Number of positions in the order that `call` changes.
 fn written(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
     let before = numbers(queue);
     call(queue);
@@ -170,7 +168,7 @@ fn searched_blocks_bound_moved_numbers() {
     let last = blocks * LANES as u32;
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
-    // The oldest stays, the one behind it goes.
+    // Removes all entries but the oldest, from the front.
     for number in 1..last - LANES as u32 {
         let moved = written(&mut queue, |queue| take(queue, number));
         assert!(
@@ -178,7 +176,7 @@ fn searched_blocks_bound_moved_numbers() {
             "{moved} numbers moved when {number} went, which is in the first or second block"
         );
     }
-    // The youngest is behind all blocks, and nothing behind it.
+    // Removes all entries but the oldest and the newest, from the back.
     let mut queue = Numbers::default();
     (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
     for number in (1..last).rev() {
@@ -188,40 +186,40 @@ fn searched_blocks_bound_moved_numbers() {
 }
 
 #[test]
-fn begun_blocks_bound_moved_numbers() {
-    // One block fewer than the order has room for.
+fn new_blocks_bound_moved_numbers() {
+    // One block fewer than the capacity of the order.
     let blocks = if cfg!(miri) { 7 } else { 127 };
     let mut queue = Numbers::default();
     (0..blocks * LANES as u32).for_each(|number| queue.push(&(), Number(number)).unwrap());
     let bytes = queue.bytes();
     let mut moved = 0;
-    let begun = 4 * blocks;
-    for number in 0..begun * LANES as u32 {
+    let created = 4 * blocks;
+    for number in 0..created * LANES as u32 {
         moved += written(&mut queue, |queue| {
             queue.push(&(), Number(blocks * LANES as u32 + number)).unwrap();
             take(queue, number);
         });
     }
-    // Each is written once, moved once, and all that stand are moved where the order grows.
+    // Each number is written once and moved once; all numbers move when the order grows.
     assert!(
-        moved <= (2 * begun + blocks + 1) as usize,
-        "{moved} numbers moved while {begun} blocks were begun"
+        moved <= (2 * created + blocks + 1) as usize,
+        "{moved} numbers moved while {created} blocks were begun"
     );
     assert!(queue.bytes() < bytes + bytes / 16, "{bytes} bytes became {}", queue.bytes());
 }
 
 #[test]
-fn emptied_queue_begins_anew() {
+fn emptied_queue_is_reusable() {
     let mut queue = Numbers::default();
     for round in 0..3 {
         let numbers = 1000 * round..1000 * round + 200;
         numbers.clone().for_each(|number| queue.push(&(), Number(number)).unwrap());
-        // The oldest block goes by searches, the others as at a close.
+        // Searches empty the oldest block, `remove` the others.
         numbers.clone().take(70).for_each(|number| take(&mut queue, number));
         let places: Vec<Place> = queue.iter().map(|(_, place)| place).collect();
         places.into_iter().for_each(|place| queue.remove(place));
-        queue.settle(&());
-        assert_whole(&queue);
+        queue.compact(&());
+        assert_invariants(&queue);
         assert_eq!(all(&queue), []);
     }
 }

@@ -1,4 +1,4 @@
-//! `locked`: any engine behind one lock.
+//! `locked`: an engine behind one lock.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,23 +7,24 @@ use crate::engine::Engine;
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 
-/// One engine, one lock: calls take effect while they hold it. What MPI libraries do, and what others are compared with.
+/// One engine behind one lock, as in MPI libraries; a call takes effect while it holds the lock. The baseline
+/// of comparisons.
 pub struct Locked(Mutex<Box<dyn Engine>>);
 
 impl Locked {
-    /// Puts a lock before `engine`.
+    /// Wraps `engine`.
     pub fn new(engine: Box<dyn Engine>) -> Self {
         Locked(Mutex::new(engine))
     }
 
     fn call<A>(&self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
-        // An engine that panicked is as good as one that did so in a thread of its own.
+        // After a panic the engine is as usable as a single-threaded engine after a panic.
         call(&mut **self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Concurrent for Locked {
-    forwarded!(concurrent: post_open arrive arrive_batch deliver_batch probe matched_probe cancel retract readdress);
+    forwarded!(concurrent: post_selector arrive arrive_batch deliver_batch probe matched_probe cancel retract readdress);
     forwarded!(concurrent: set_hints close fail_source visit posted_len unexpected_len);
 
     fn substitute(&self) -> Option<String> {

@@ -1,55 +1,49 @@
-//! The engine that `rank_array` and `four_d` are: per communicator two queues for each source, and a queue of the receives from
-//! any source. The two engines differ in the table of sources ([`Sources`]).
+//! Common part of `rank_array` and `four_d`: per communicator two queues per source, and a queue of
+//! any-source receives.
 //!
-//! All entries of a queue are numbered in one sequence, their age.
+//! The engines differ in the table of sources ([`Sources`]). Entries of a queue are numbered in one sequence,
+//! their age.
 
-use crate::chains::{Aged, Chain, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::Effort;
 use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Order};
-use crate::upkeep::{self, Queues};
+use crate::linked::{Aged, LinkedQueue, Place, Slab};
+use crate::maintenance::{self, Queues};
 
-/// The queues of one source. The links of a message into its source's queue are pair 0.
+/// Queues of a source. Messages use links 0.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Peer {
-    pub(super) posted: Chain,
-    pub(super) unexpected: Chain,
+    pub(super) posted: LinkedQueue,
+    pub(super) unexpected: LinkedQueue,
 }
 
-/// The messages queued. Each has `L` pairs of links. With two, the second links all messages of a communicator in the order of
-/// arrival.
+/// Queued messages with `L` pairs of links. The second pair, if any, links all messages of a communicator in
+/// arrival order.
 pub(super) type Messages<const L: usize> = Slab<Aged<Message>, L>;
 
-/// All messages of a communicator in the order of arrival. Empty unless messages have two pairs of links.
-pub(super) type Arrivals = Chain<1>;
+/// Messages of a communicator in arrival order; empty without second links.
+pub(super) type Arrivals = LinkedQueue<1>;
 
-/// The sources of one communicator.
 pub(super) trait Sources<const L: usize>: Send + 'static {
-    /// The parameters of the engine.
     type Shape: Copy + Send + 'static;
 
-    /// An arrival compares the receives of its source and of any source in the order of their ages. Otherwise it searches the
-    /// queue of its source first, then the older receives from any source.
+    /// True: an arrival compares receives of its source and any-source receives in the order of ages. False:
+    /// it searches the queue of its source, then the older any-source receives.
     const IS_MERGED: bool;
 
-    /// Makes an empty table.
     fn new(shape: Self::Shape) -> Self;
 
-    /// Which message a receive from any source takes.
     fn order(_: Self::Shape) -> Order {
         Order::Total
     }
 
-    /// The queues of a source, if an entry of it was ever queued.
     fn get_mut(&mut self, source: Rank) -> Option<&mut Peer>;
 
-    /// The queues of a source, made on first use.
     fn get_or_insert(&mut self, source: Rank, shape: Self::Shape) -> Result<&mut Peer, Refused>;
 
-    /// The message that a receive from any source takes. Adds the messages compared to `examined`.
     fn search_all(
         &self,
         messages: &Messages<L>,
@@ -59,14 +53,12 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
         matches: impl Fn(Place, &Message) -> bool + Copy,
     ) -> Option<Place>;
 
-    /// Bytes allocated.
     fn bytes(&self) -> u64;
 }
 
-/// The queues of one communicator.
 struct Communicator<S> {
     sources: S,
-    from_any: Chain,
+    any_source: LinkedQueue,
     arrivals: Arrivals,
 }
 
@@ -75,23 +67,29 @@ impl<S> Communicator<S> {
     where
         S: Sources<L>,
     {
-        Communicator { sources: S::new(shape), from_any: Chain::default(), arrivals: Chain::default() }
+        Communicator {
+            sources: S::new(shape),
+            any_source: LinkedQueue::default(),
+            arrivals: LinkedQueue::default(),
+        }
     }
 
-    /// The queue of a receive.
     #[inline]
-    fn posted<const L: usize>(&mut self, selector: &Selector, shape: S::Shape) -> Result<&mut Chain, Refused>
+    fn posted<const L: usize>(
+        &mut self,
+        selector: &Selector,
+        shape: S::Shape,
+    ) -> Result<&mut LinkedQueue, Refused>
     where
         S: Sources<L>,
     {
         match selector.source() {
             Wild::Is(source) => Ok(&mut self.sources.get_or_insert(source, shape)?.posted),
-            _ => Ok(&mut self.from_any),
+            _ => Ok(&mut self.any_source),
         }
     }
 }
 
-/// See the [module's documentation](self).
 pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     communicators: Communicators<Communicator<S>>,
     shape: S::Shape,
@@ -99,7 +97,7 @@ pub(super) struct BySource<S: Sources<L>, E: Effort, const L: usize> {
     unexpected: Messages<L>,
     clock: u64,
     hints: HintTable,
-    /// The most bytes held before a communicator was closed. No other call frees memory.
+    /// Maximum size before the last close. No other call frees memory.
     peak_bytes: u64,
     effort: E,
 }
@@ -119,7 +117,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
     }
 
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
-        // Otherwise a receive posted before its message would search the table twice.
+        // Avoids a second table lookup for receives posted before their messages.
         if self.unexpected.len() == 0 {
             return None;
         }
@@ -136,27 +134,25 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         found
     }
 
-    /// Takes the receive that a message matches. One lookup of the source finds the receive and its queue.
     #[inline]
-    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
-        let Communicator { sources, from_any, .. } = self.communicators.find(envelope.context)?;
-        let mut no_queue = Chain::default();
+    fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
+        let Communicator { sources, any_source, .. } = self.communicators.find(envelope.context)?;
+        let mut no_queue = LinkedQueue::default();
         let named = sources.get_mut(envelope.source).map_or(&mut no_queue, |peer| &mut peer.posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let found = if S::IS_MERGED {
-            named.search_merged(*from_any, &self.posted, &mut examined, matches)
+            named.search_merged(*any_source, &self.posted, &mut examined, matches)
         } else {
-            named.search_both(*from_any, &self.posted, &mut examined, matches)
+            named.search_both(*any_source, &self.posted, &mut examined, matches)
         };
         self.effort.examined(Queue::Posted, examined);
-        let (at, is_from_any) = found?;
-        let queue = if is_from_any { from_any } else { named };
+        let (at, is_any_source) = found?;
+        let queue = if is_any_source { any_source } else { named };
         queue.unlink(&mut self.posted, at);
         Some(self.posted.remove(at).value.id)
     }
 
-    /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         self.clock += 1;
@@ -168,7 +164,6 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         Ok(())
     }
 
-    /// Queues a message that no receive waits for.
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         self.clock += 1;
@@ -211,7 +206,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     fn take_posted(&mut self, at: Place) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
-        // An entry has its queue, so this inserts no source.
+        // The queue exists, so this inserts no source.
         if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted(&selector, self.shape)) {
             queue.unlink(&mut self.posted, at);
         }
@@ -232,7 +227,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         self.unexpected.remove(at);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
         let old = self.unexpected.get(at).value.envelope;
         let Some(Communicator { sources, .. }) = self.communicators.find(named.context) else {
             return Ok(());
@@ -250,12 +245,12 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> Engine for BySource<S, E, L> {
-    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
-    upkeep::provided!(posted_len unexpected_len attempts);
+    maintenance::provided!(post_selector arrive probe matched_probe cancel retract readdress set_hints fail_source visit);
+    maintenance::provided!(posted_len unexpected_len attempts);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.footprint().peak_bytes;
-        upkeep::close(self, context, drained);
+        maintenance::close(self, context, drained);
         self.communicators.close(context);
     }
 

@@ -1,7 +1,6 @@
-//! `list`: one linear queue each, as in MPICH and MVAPICH. The rule in code: too simple to be wrong, and the oracle
-//! that every other engine is tested against.
+//! `list`: two linear queues, as in MPICH and MVAPICH. The simplest engine, and the oracle of all tests.
 //!
-//! Post, arrive and probe are O(entries of the queue searched), cancel and retract likewise.
+//! Post, arrive, probe, cancel and retract are O(entries of the queue searched).
 
 use std::collections::VecDeque;
 
@@ -23,14 +22,14 @@ pub(super) const SPEC: Spec = Spec {
     },
 };
 
-/// Takes out what a search found, mostly at the head, where nothing has to be moved. (Without that branch a message at
-/// depth 0 takes 248 or 282 instructions, depending on whether the compiler finds `remove` worth inlining here.)
+/// Removes an entry, usually the head, without moving others. Without the branch a message at depth 0 takes
+/// 248 or 282 instructions, depending on the inlining of `remove`.
 #[inline]
 fn take<T>(queue: &mut VecDeque<T>, at: usize) -> Option<T> {
     if at == 0 { queue.pop_front() } else { queue.remove(at) }
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 #[derive(Default)]
 pub struct List<E: Effort = ()> {
     posted: VecDeque<Receive>,
@@ -52,7 +51,6 @@ impl<E: Effort> List<E> {
         found
     }
 
-    /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         self.posted.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -60,7 +58,6 @@ impl<E: Effort> List<E> {
         Ok(())
     }
 
-    /// Queues a message that no receive waits for.
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         self.unexpected.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -70,7 +67,7 @@ impl<E: Effort> List<E> {
 }
 
 impl<E: Effort> Engine for List<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
@@ -118,14 +115,14 @@ impl<E: Effort> Engine for List<E> {
 
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let Some(at) = self.unexpected.iter().position(|unexpected| unexpected.id == message.id) else {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         };
         let nameless = self.unexpected[at].envelope;
         if nameless.source != Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let named = Envelope { source, ..nameless };
         let earliest = self.posted.iter().position(|receive| receive.selector.matches(&named));
@@ -134,7 +131,7 @@ impl<E: Effort> Engine for List<E> {
             return Ok(Readdressed::Matched(receive.id));
         }
         self.unexpected[at].envelope = named;
-        Ok(Readdressed::Named)
+        Ok(Readdressed::SourceSet)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
@@ -200,7 +197,7 @@ impl<E: Effort> Engine for List<E> {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = (self.posted.capacity() * size_of::<Receive>()
             + self.unexpected.capacity() * size_of::<Message>()) as u64;
-        // A VecDeque never gives memory back by itself, so what it has now is the most it had.
+        // A VecDeque never frees memory by itself, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

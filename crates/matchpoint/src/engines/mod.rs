@@ -1,7 +1,10 @@
-//! The engines, by name. One engine is one file, or one folder, and two lines here: its `mod`, and its `SPEC` in [`REGISTRY`].
-//! What another crate has, for it needs more than this one may, a program makes known by [`extend`].
+//! Engines by name.
 //!
-//! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
+//! An engine is a file or folder, with a `mod` line and a `SPEC` in [`REGISTRY`]. Programs add engines of
+//! other crates with [`register`].
+//!
+//! Engine names have the form `name:key=value,…` on the command line, in the C ABI and in environment
+//! variables.
 
 pub mod adaptive;
 pub mod bins;
@@ -25,7 +28,7 @@ use std::sync::OnceLock;
 
 use crate::engine::Engine;
 
-/// Every engine of this crate.
+/// Engines of this crate.
 pub static REGISTRY: &[Spec] = &[
     list::SPEC,
     rank_array::SPEC,
@@ -43,49 +46,49 @@ pub static REGISTRY: &[Spec] = &[
 
 static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
 
-/// Makes engines of other crates known under their names, until the process ends: once, and before any is made.
+/// Adds engines of other crates. Call it once, before any engine is created.
 ///
 /// # Panics
-/// It was done before.
-pub fn extend(others: &'static [Spec]) {
+/// On the second call.
+pub fn register(others: &'static [Spec]) {
     assert!(OTHERS.set(others).is_ok(), "other engines are made known once");
 }
 
-/// Every engine that has a name: [`REGISTRY`], and what a program [added](extend).
-pub fn known() -> impl Iterator<Item = &'static Spec> + Clone {
+/// All engines: [`REGISTRY`] and the [added](register) ones.
+pub fn known_specs() -> impl Iterator<Item = &'static Spec> + Clone {
     REGISTRY.iter().chain(OTHERS.get().copied().unwrap_or_default())
 }
 
-/// An engine made from its name, or what is wrong with the name.
+/// A new engine, or the error in its name.
 pub type Built = Result<Box<dyn Engine>, NameError>;
 
-/// What an engine's file says of it.
+/// Description of an engine.
 pub struct Spec {
-    /// Its name.
+    /// Name.
     pub name: &'static str,
-    /// One line: the structure, and who uses it.
+    /// Data structure and origin, in one line.
     pub summary: &'static str,
-    /// What may follow the colon.
+    /// Parameters after the colon.
     pub parameters: &'static [Parameter],
-    /// Arguments under which it works in another way: the laws are checked under each of them as well.
+    /// Arguments that select other algorithms. Tests use each of them.
     pub variants: &'static [&'static str],
-    /// Arguments that make its table, which has a fixed size, so small that tests fill it.
+    /// Arguments with a table so small that tests fill it.
     pub tight: &'static [&'static str],
-    /// Makes one; the flag says whether it counts its match attempts.
+    /// Constructor; the flag enables counting of match attempts.
     pub build: fn(&Arguments<'_>, bool) -> Built,
 }
 
-/// One parameter of an engine.
+/// A parameter of an engine.
 pub struct Parameter {
-    /// Its key.
+    /// Key.
     pub key: &'static str,
-    /// The value it has unless given.
+    /// Default value.
     pub default: &'static str,
-    /// What it means, with its unit.
+    /// Meaning and unit.
     pub meaning: &'static str,
 }
 
-/// The values given for an engine's parameters.
+/// Parameter values of an engine.
 pub struct Arguments<'a> {
     spec: &'a Spec,
     given: Vec<(&'a str, &'a str)>,
@@ -119,13 +122,13 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { spec, given })
     }
 
-    /// The value of a parameter, given or default.
+    /// The value of a parameter, or its default.
     ///
     /// # Errors
-    /// The text given is not a `T`.
+    /// The value does not parse as `T`.
     ///
     /// # Panics
-    /// If the engine's [`Spec`] does not list `key`.
+    /// If the [`Spec`] does not list `key`.
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T, NameError> {
         let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
         let default = default.expect("an engine reads only the parameters it lists");
@@ -136,10 +139,7 @@ impl<'a> Arguments<'a> {
     /// The value of a number within bounds.
     ///
     /// # Errors
-    /// As [`get`](Self::get), or the number is out of bounds.
-    ///
-    /// # Panics
-    /// As [`get`](Self::get).
+    /// As [`get`](Self::get), or if the number is out of bounds.
     pub fn within<T>(&self, key: &str, bounds: RangeInclusive<T>) -> Result<T, NameError>
     where
         T: FromStr + PartialOrd + Display,
@@ -151,25 +151,22 @@ impl<'a> Arguments<'a> {
         Err(self.invalid(key, &number.to_string()))
     }
 
-    /// The value of a parameter that is one of these words.
+    /// The value of a parameter with one of `words` as its value.
     ///
     /// # Errors
-    /// It is none of them.
-    ///
-    /// # Panics
-    /// As [`get`](Self::get).
+    /// The value is another word.
     pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, NameError> {
         let given: String = self.get(key)?;
         let found = words.iter().find(|(word, _)| *word == given);
         found.map(|&(_, value)| value).ok_or_else(|| self.invalid(key, &given))
     }
 
-    /// Whether a parameter was given, be it its default.
+    /// Whether a value was given, even if it is the default.
     pub fn is_given(&self, key: &str) -> bool {
         self.given.iter().any(|&(of, _)| of == key)
     }
 
-    /// The error for a value out of range, or for none at all.
+    /// The error for an invalid or empty value.
     pub fn invalid(&self, key: &str, value: &str) -> NameError {
         let value = if value.is_empty() { "nothing".to_owned() } else { format!("`{value}`") };
         let of = self.spec.parameters.iter().find(|parameter| parameter.key == key);
@@ -192,10 +189,9 @@ impl Spec {
     }
 }
 
-/// Where all engines and their parameters are told.
 const LISTED: &str = "`matchpoint engines` lists all";
 
-/// An engine's name that cannot be understood: what was read, and what would be.
+/// An invalid engine name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameError {
     what: String,
@@ -203,7 +199,7 @@ pub struct NameError {
 }
 
 impl NameError {
-    /// What is wrong, and what would be right.
+    /// An error with a fact and a hint.
     pub fn new(what: impl Into<String>, instead: impl Into<String>) -> Self {
         NameError { what: what.into(), instead: instead.into() }
     }
@@ -219,8 +215,8 @@ impl std::error::Error for NameError {}
 
 fn build(name: &str, counting: bool) -> Built {
     let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
-    let Some(spec) = known().find(|spec| spec.name == bare) else {
-        let names: Vec<_> = known().map(|spec| spec.name).collect();
+    let Some(spec) = known_specs().find(|spec| spec.name == bare) else {
+        let names: Vec<_> = known_specs().map(|spec| spec.name).collect();
         let one = if bare.contains(',') {
             "name one engine at a time, and behind `engine=` nothing but that; "
         } else {
@@ -234,52 +230,54 @@ fn build(name: &str, counting: bool) -> Built {
     (spec.build)(&Arguments::parse(spec, arguments)?, counting)
 }
 
-/// The same name, made specific to one process of many: `process` and `processes` are added where the engine has such
-/// parameters and the name does not give them. A name that is wrong stays so.
+/// Adds `process` and `processes` to an engine name if the engine has these parameters and the name does not.
+/// Invalid names remain unchanged.
 pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let (bare, given) = name.split_once(':').unwrap_or((name, ""));
-    let spec = known().find(|spec| spec.name == bare);
+    let spec = known_specs().find(|spec| spec.name == bare);
     let mut parts: Vec<String> =
         given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     for (key, value) in [("process", process), ("processes", processes)] {
-        let is_taken = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
+        let has_parameter =
+            spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
         let is_given = given.split(',').any(|part| part.split('=').next() == Some(key));
-        if is_taken && !is_given {
+        if has_parameter && !is_given {
             parts.push(format!("{key}={value}"));
         }
     }
     if parts.is_empty() { bare.to_owned() } else { format!("{bare}:{}", parts.join(",")) }
 }
 
-/// An engine under certain arguments.
+/// An engine with arguments.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Variant {
-    /// Its name, arguments included.
+    /// Name with arguments.
     pub name: String,
-    /// Its table is so small that it may well be full ([`Refused::Full`](crate::Refused::Full)).
-    pub tight: bool,
+    /// True if its table is so small that it may become full ([`Refused::Full`](crate::Refused::Full)).
+    pub is_tight: bool,
 }
 
-/// Every engine of [`REGISTRY`], under its default arguments and under those that make it work in another way: what tests look at.
+/// Every engine of [`REGISTRY`] with its default arguments and its variants, for tests.
 pub fn variants() -> impl Iterator<Item = Variant> {
     let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
     REGISTRY.iter().flat_map(move |spec| {
-        let default = Variant { name: spec.name.to_owned(), tight: false };
-        let other = spec.variants.iter().map(move |given| Variant { name: with(spec, given), tight: false });
-        let tight = spec.tight.iter().map(move |given| Variant { name: with(spec, given), tight: true });
+        let default = Variant { name: spec.name.to_owned(), is_tight: false };
+        let other =
+            spec.variants.iter().map(move |given| Variant { name: with(spec, given), is_tight: false });
+        let tight = spec.tight.iter().map(move |given| Variant { name: with(spec, given), is_tight: true });
         std::iter::once(default).chain(other).chain(tight)
     })
 }
 
-/// Makes the engine called `name` (`name:key=value,…`).
+/// Creates the engine called `name` (`name:key=value,…`).
 ///
 /// # Errors
-/// No engine has that name, or it does not take those parameters.
+/// The name or a parameter is unknown or invalid.
 pub fn create(name: &str) -> Built {
     build(name, false)
 }
 
-/// The same engine, counting the entries it examines ([`Engine::attempts`]).
+/// Like [`create`], with counters of the entries examined ([`Engine::attempts`]).
 ///
 /// # Errors
 /// As [`create`].
@@ -298,23 +296,23 @@ mod tests {
             recipe.split("```rust,ignore\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
         assert!(!shown.is_empty());
         for block in shown {
-            let is_there = [include_str!("list.rs"), include_str!("by_source.rs")]
+            let is_shown = [include_str!("list.rs"), include_str!("by_source.rs")]
                 .into_iter()
                 .any(|engine| engine.contains(block));
-            assert!(is_there, "neither in list.rs nor in by_source.rs:\n{block}");
+            assert!(is_shown, "neither in list.rs nor in by_source.rs:\n{block}");
         }
     }
 
     #[test]
-    fn a_parameter_is_given_once() {
-        let told = create("bins:n=3,n=4").err().map(|error| error.to_string());
-        assert_eq!(told.as_deref(), Some("engine `bins` is given `n` twice; give each parameter once"));
+    fn repeated_parameter_is_refused() {
+        let error = create("bins:n=3,n=4").err().map(|error| error.to_string());
+        assert_eq!(error.as_deref(), Some("engine `bins` is given `n` twice; give each parameter once"));
         assert!(create("optimistic:bins=4,capacity=4").is_ok());
     }
 
     #[test]
     fn wrong_parameter_is_reported_with_valid_values() {
-        for (name, told) in [
+        for (name, expected) in [
             (
                 "bins:m=1",
                 "engine `bins` has no parameter `m`; it takes n=256 (number of bins, 1 to 16777216)",
@@ -330,13 +328,16 @@ mod tests {
             ),
             ("list:n=1", "engine `list` has no parameter `n`; it takes none"),
         ] {
-            let said = create(name).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(said.starts_with(told) && said.ends_with("; `matchpoint engines` lists all"), "{said}");
+            let error = create(name).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(
+                error.starts_with(expected) && error.ends_with("; `matchpoint engines` lists all"),
+                "{error}"
+            );
         }
     }
 
     #[test]
-    fn engine_completes_its_name() {
+    fn process_parameters_are_added_to_name() {
         for (name, expected) in [
             ("list", "list"),
             ("bins:n=3", "bins:n=3"),

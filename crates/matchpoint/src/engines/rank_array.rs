@@ -1,29 +1,26 @@
-//! `rank_array`: per communicator an array with two queues for each source, and a queue of the receives from any source, as in Open
-//! MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory).
+//! `rank_array`: per communicator an array with two queues per source, and a queue of any-source receives.
 //!
-//! * A message compares the receives of its source and the receives from any source in the order of their ages (ob1's sequence
+//! As in Open MPI's ob1 (partner paper §2; the fuzzy paper, §VI-B, gives its memory). Costs and measurements:
+//! `docs/engines/rank_array.md`.
+//!
+//! * A message compares receives of its source and any-source receives in the order of ages (ob1's sequence
 //!   numbers). It takes the first match.
-//! * A receive that names its source searches the unexpected queue of that source.
-//! * A receive from any source searches the unexpected queues of all sources. With `order=total` it takes the earliest message.
-//!   With `order=per_source` it takes the first match of the lowest rank, which MPI permits. (ob1 continues in a ring after the rank
-//!   that it served last. Here the search starts at rank 0, so that a probe predicts the message that a receive takes.)
+//! * A receive with a source searches the unexpected queue of that source.
+//! * An any-source receive searches the unexpected queues of all sources. With `order=total` it takes the
+//!   oldest message. With `order=per_source` it takes the first match of the lowest rank, which MPI permits.
+//!   ob1 continues after the rank that it served last. Here the search starts at rank 0, so that a probe
+//!   predicts the next receive.
 //!
-//! | call | cost |
-//! |---|---|
-//! | with a named source | O(entries of that source); for arrivals also O(receives from any source) |
-//! | receive or probe from any source | O(highest rank seen below `dense` + sources seen beyond + messages compared); O(1) without messages |
-//! | cancel, retract, readdress | O(entries) |
-//!
-//! Sources below `dense` index an array, which grows to the highest source seen: 8 bytes per source. Sources beyond it (libfabric
-//! addresses, [`Rank::UNKNOWN`]) are hashed: 24 to 48 bytes per source seen, found in O(1).
+//! Sources below `dense` index an array, which grows to the highest source seen. Other sources (libfabric
+//! addresses, [`Rank::UNKNOWN`]) are hashed.
 
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::Place;
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
 use crate::hints::Order;
+use crate::linked::Place;
 use crate::peers::Peers;
 
 pub(super) const SPEC: Spec = Spec {
@@ -57,13 +54,11 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// See the [module's documentation](self).
 pub(super) type RankArray<E> = BySource<Peers<Peer>, E, 1>;
 
-/// Bytes for each process of a communicator, up to the highest rank that something was queued of (partner paper §2).
+/// Bytes per process of a communicator, up to the highest rank with entries so far (partner paper §2).
 pub(super) const BYTES_PER_PROCESS: u64 = size_of::<Peer>() as u64;
 
-/// The parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     pub(super) order: Order,

@@ -1,13 +1,14 @@
-//! Software behind a table of fixed size: "if the number of posted receives exceeds this capacity, the application must fall
-//! back to software tag matching" (García et al. 2024, §III-B, §IV-E). Here the engine does so itself.
+//! Fallback from a table of fixed size to software matching.
 //!
-//! * A receive that finds the table full has all that is queued moved, in its order, to an engine without a bound, [`NAME`],
-//!   which goes on there, batches included. If that is refused memory, nothing has changed, and the receive is refused.
-//! * Once nothing at all is queued, the tables are used again. So nothing moves on the way back, nothing can be refused there,
-//!   and an entry moves once at most: however often a program crosses the bound, a move costs each entry that it concerns what
-//!   queueing it once more does. One receive that is never matched keeps matching in software.
-//! * Assertions are made in both, in the idle one first, which has nothing queued that could break them. Neither gives back
-//!   memory because the other is in use: once warm, nothing is allocated, as often as it falls back and returns.
+//! "If the number of posted receives exceeds this capacity, the application must fall back to software tag
+//! matching" (García et al. 2024, §III-B, §IV-E). Here the engine itself falls back.
+//!
+//! * When the table is full, a post moves all entries, in order, to an unbounded engine, [`NAME`]. After a
+//!   failed allocation nothing has changed, and the receive is refused.
+//! * When no entry is queued, the engine uses the tables again. So entries move at most once, and the return
+//!   cannot fail.
+//! * Assertions are set in both engines, first in the idle one, which has no entries that could break them.
+//!   Both engines keep their memory.
 
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, MsgId, Receive, RecvId, Refused};
@@ -16,68 +17,61 @@ use crate::envelope::{ContextId, Selector};
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 use crate::hints::Hints;
-use crate::takeover::{give_back, take_over};
+use crate::migration::{migrate_entries, undo_migration};
 
-/// The engine that goes on, by its name in the registry.
 const NAME: &str = "hybrid";
 
-/// What an engine with such a table lists among its parameters.
 pub(super) const FULL: Parameter = Parameter {
     key: "full",
     default: "refuse",
     meaning: "what becomes of receives that the table has no room for: refuse (the caller changes engines), software (matched by hybrid, with all that is queued, until nothing is queued)",
 };
 
-/// An engine whose table of receives has a fixed size.
 pub(super) trait Tables: Engine {
-    /// The assertions on a context.
     fn hints_on(&self, context: ContextId) -> Hints;
 
-    /// Forgets all that is queued, and nothing else: no assertion, and no memory.
+    /// Removes all entries; keeps assertions and memory.
     fn clear(&mut self);
 }
 
-/// The engine, with software behind it if [`FULL`] says so.
 pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     if arguments.word(FULL.key, &[("refuse", false), ("software", true)])? {
-        Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?)))
+        Ok(Box::new(WithFallback::new(tables, engines::build(NAME, is_counting)?)))
     } else {
         Ok(Box::new(tables))
     }
 }
 
-/// See the [module's documentation](self).
-struct Backed<E> {
+struct WithFallback<E> {
     tables: E,
-    /// Made with the tables: there may be no memory for it when it is needed.
+    /// Created with the tables: memory may be exhausted later.
     software: Box<dyn Engine>,
-    /// All that is queued is in `software`; else in `tables`.
+    /// All entries are in `software`, else in `tables`.
     has_fallen_back: bool,
-    falls: u64,
-    moved: u64,
-    /// What the software compared while it took over what was queued: no call of the application's.
-    taking_over: Attempts,
+    fallbacks: u64,
+    moved_entries: u64,
+    /// Comparisons during migrations, which are not reported.
+    migration_attempts: Attempts,
     peaks: Peaks,
 }
 
-/// The most bytes held.
 #[derive(Clone, Copy, Default)]
 struct Peaks {
     both: u64,
-    /// Of each by itself, when `both` was found.
+    /// Peak of each engine at the last update of `both`.
     tables: u64,
     software: u64,
 }
 
-impl<E: Tables> Backed<E> {
+impl<E: Tables> WithFallback<E> {
     fn new(tables: E, software: Box<dyn Engine>) -> Self {
-        Backed {
+        WithFallback {
             tables,
             software,
             has_fallen_back: false,
-            falls: 0,
-            moved: 0,
-            taking_over: Attempts::default(),
+            fallbacks: 0,
+            moved_entries: 0,
+            migration_attempts: Attempts::default(),
             peaks: Peaks::default(),
         }
     }
@@ -90,7 +84,6 @@ impl<E: Tables> Backed<E> {
         read(self.engine())
     }
 
-    /// The engine in use, and the idle one.
     fn engines(&mut self) -> (&mut dyn Engine, &mut dyn Engine) {
         if self.has_fallen_back {
             (&mut *self.software, &mut self.tables)
@@ -99,45 +92,43 @@ impl<E: Tables> Backed<E> {
         }
     }
 
-    /// Makes a call on the engine in use.
     #[inline]
     fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
         if !self.has_fallen_back {
             return call(&mut self.tables);
         }
         let answer = call(&mut *self.software);
-        self.return_if_empty();
+        self.leave_fallback_if_empty();
         answer
     }
 
     #[inline]
-    fn return_if_empty(&mut self) {
+    fn leave_fallback_if_empty(&mut self) {
         if self.has_fallen_back && self.software.posted_len() + self.software.unexpected_len() == 0 {
             self.peaks = self.peaks();
             self.has_fallen_back = false;
         }
     }
 
-    /// A receive finds the table full: it is posted in software, behind all that is queued.
     #[cold]
     fn fall_back(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.peaks = self.peaks();
         let before = self.software.attempts();
-        let moved = take_over(&mut *self.software, &self.tables);
+        let moved = migrate_entries(&mut *self.software, &self.tables);
         let after = self.software.attempts();
-        self.taking_over.posted += after.posted - before.posted;
-        self.taking_over.unexpected += after.unexpected - before.unexpected;
+        self.migration_attempts.posted += after.posted - before.posted;
+        self.migration_attempts.unexpected += after.unexpected - before.unexpected;
         let moved = moved?;
         let posted = self.software.post(receive);
         if posted.is_err() {
-            give_back(&mut *self.software, &self.tables, moved);
+            undo_migration(&mut *self.software, &self.tables, moved);
             return posted;
         }
         self.peaks = self.peaks();
         self.tables.clear();
         self.has_fallen_back = true;
-        self.falls += 1;
-        self.moved += moved;
+        self.fallbacks += 1;
+        self.moved_entries += moved;
         posted
     }
 
@@ -145,14 +136,14 @@ impl<E: Tables> Backed<E> {
         (size_of::<Self>() - size_of::<E>()) as u64
     }
 
-    /// The most that both held together. One of them is in use at a time, and only [`Engine::close`] and
-    /// [`Engine::set_hints`] change what the other holds: a peak that either reached since this was found last, it reached
-    /// beside what the other holds now.
+    /// Peak of the sum of both. Only one is in use, and only [`Engine::close`] and [`Engine::set_hints`]
+    /// change the size of the other. A peak since the last update therefore coincided with the current size
+    /// of the other.
     fn peaks(&self) -> Peaks {
         let (tables, software) = (self.tables.footprint(), self.software.footprint());
-        let reached = |engine: Footprint, before: u64, beside: Footprint| {
+        let reached = |engine: Footprint, before: u64, other: Footprint| {
             let own = if engine.peak_bytes > before { engine.peak_bytes } else { engine.now_bytes() };
-            own + beside.now_bytes()
+            own + other.now_bytes()
         };
         let both = reached(tables, self.peaks.tables, software)
             .max(reached(software, self.peaks.software, tables))
@@ -161,13 +152,13 @@ impl<E: Tables> Backed<E> {
     }
 }
 
-impl<E: Tables> Engine for Backed<E> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+impl<E: Tables> Engine for WithFallback<E> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         if self.has_fallen_back {
             return self.call(|engine| engine.post(receive));
         }
-        match self.tables.post_open(id, selector) {
+        match self.tables.post_selector(id, selector) {
             Err(Refused::Full) => self.fall_back(receive),
             outcome => outcome,
         }
@@ -183,7 +174,7 @@ impl<E: Tables> Engine for Backed<E> {
         idle.set_hints(context, hints)?;
         let set = in_use.set_hints(context, hints);
         if set.is_err() {
-            // Their place is still there, so this asks for no memory.
+            // Needs no memory: the context already has an entry.
             idle.set_hints(context, before)?;
         }
         set
@@ -194,7 +185,7 @@ impl<E: Tables> Engine for Backed<E> {
         let (in_use, idle) = self.engines();
         in_use.close(context, drained);
         idle.close(context, drained);
-        self.return_if_empty();
+        self.leave_fallback_if_empty();
     }
 
     fn substitute(&self) -> Option<&str> {
@@ -214,14 +205,14 @@ impl<E: Tables> Engine for Backed<E> {
     fn attempts(&self) -> Attempts {
         let (tables, software) = (self.tables.attempts(), self.software.attempts());
         Attempts {
-            posted: tables.posted + software.posted - self.taking_over.posted,
-            unexpected: tables.unexpected + software.unexpected - self.taking_over.unexpected,
+            posted: tables.posted + software.posted - self.migration_attempts.posted,
+            unexpected: tables.unexpected + software.unexpected - self.migration_attempts.unexpected,
         }
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut all = self.tables.statistics();
-        all.extend([("fell_back", self.falls as f64), ("fell_back_moved", self.moved as f64)]);
+        all.extend([("fell_back", self.fallbacks as f64), ("fell_back_moved", self.moved_entries as f64)]);
         all
     }
 }

@@ -1,17 +1,16 @@
-//! `ucx`: posted receives and unexpected messages in hash buckets over the 64-bit tag, as UCX matches tags
-//! (`ucp_tag_match.inl`, `tag_match.c`).
+//! `ucx`: hash buckets over the 64-bit tag, as in UCX (`ucp_tag_match.inl`, `tag_match.c`).
 //!
-//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits, in an order of its own (`tags`).
-//! * A receive without a wildcard has a full mask and is in the bucket of its tag. Every other receive is in one list.
-//! * Receives carry a sequence number. An arrival compares its bucket and the list in the order of sequence numbers, and
-//!   takes the first match.
-//! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask searches the
-//!   bucket. Any other receive searches the list.
+//! * UCX has no source. The MPI library puts context, source and tag into the 64 bits, in a library-specific
+//!   order (`tags`).
+//! * A receive without a wildcard has a full mask and is in the bucket of its tag. Every other receive is in
+//!   one list.
+//! * An arrival compares its bucket and the list in the order of sequence numbers, and takes the first match.
+//! * A message is in the bucket of its tag and in the list of all messages. A receive with a full mask
+//!   searches the bucket, other receives the list.
 //!
-//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. UCX therefore has room for 1024.
-//!
-//! Structure and costs are those of [`bins`](super::bins). Two things differ: the hash, and the order in which an arrival
-//! compares. [`Selector::exact`](crate::Selector::exact) stands for the full mask.
+//! The bucket is the exclusive or of both halves of the 64 bits, each modulo 1021. Structure and costs are
+//! those of [`bins`](super::bins), except for the hash and the order of comparison.
+//! [`Selector::exact`](crate::Selector::exact) represents the full mask.
 
 use super::bins::{Bins, Scheme};
 use super::{Arguments, Built, Parameter, Spec};
@@ -45,7 +44,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Where an MPI library puts context, source and tag in UCX's tag.
 #[derive(Clone, Copy)]
 enum Tags {
     /// From the top: 24 bits of tag, 20 of source, 20 of context (`pml_ucx_request.h`).
@@ -55,7 +53,7 @@ enum Tags {
 }
 
 impl Tags {
-    /// Wider fields than the library has overlap here: only the bucket depends on this, never a match.
+    /// Fields wider than the library's overlap, which affects the bucket but no match.
     #[inline]
     fn join(self, envelope: &Envelope) -> u64 {
         let (context, source, tag) = (u64::from(envelope.context.0), envelope.source.0, envelope.tag.0);
@@ -66,7 +64,6 @@ impl Tags {
     }
 }
 
-/// The buckets of UCX.
 struct Buckets {
     modulus: u32,
     tags: Tags,

@@ -1,16 +1,12 @@
 //! `vector`: sources in one array, tags in another, both compared by SIMD (fuzzy paper §IV-A).
 //!
-//! A block has 64 sources and 64 tags of 32 bits, and on the posted side a mask for each, which is all ones unless a
-//! receive leaves something open (Open MPI's `vectors` keep the same). An arrival compares sources, then tags, 16 at a
-//! time with AVX-512; masks are read only in blocks where a receive has a wildcard. A receive with a wildcard searches
-//! the messages under masks of its own.
+//! A block has 64 sources and 64 tags of 32 bits, and a mask for each on the posted side, as in Open MPI's
+//! `vectors`. An arrival reads masks only in blocks with wildcards. A receive with a wildcard searches
+//! messages under its masks. Costs and measurements: `docs/engines/vector.md`.
 //!
-//! Beyond the paper: sources and tags have 64 bits here, of which the upper half is folded into the lower by exclusive
-//! or, and a hit is verified; there is one queue for all communicators, and the context is folded into the source.
-//! [`blocks`](crate::blocks) says what becomes of holes, and [`fuzzy`](super::fuzzy) why one queue.
-//!
-//! Post, arrive and probe: O(entries of the queue searched / 16). Cancel and retract compare every entry. Memory per
-//! place: 40 bytes for a receive and 17 for its keys, 32 for a message and 9.
+//! Differences from the paper: tags have 64 bits, and the upper half is folded into the lower by exclusive
+//! or; hits are verified. One queue serves all communicators (see [`fuzzy`](super::fuzzy)), and the context
+//! is folded into the source. `blocks.rs` describes removals.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;
@@ -18,7 +14,7 @@ use crate::effort::Attempts;
 use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{Kernel, LANES, Lanes};
-use crate::scanning::{Scanning, Scheme};
+use crate::scan_engine::{ScanEngine, Scheme};
 
 pub(super) const SPEC: Spec = Spec {
     name: "vector",
@@ -29,14 +25,12 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-/// The parameter that this engine and [`fuzzy`](super::fuzzy) share.
 pub(super) const ISA: Parameter = Parameter {
     key: "isa",
     default: "auto",
     meaning: "instruction set: avx512, avx2, sse2, neon, scalar; auto is what MATCHPOINT_ISA says, else the fastest here",
 };
 
-/// The kernel that was asked for.
 pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
     let isa: String = arguments.get(ISA.key)?;
     Kernel::named(&isa)
@@ -46,35 +40,33 @@ pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let kernel = kernel(arguments)?;
     Ok(if counting {
-        Box::new(Scanning::<Pairs, Attempts>::new(Pairs, kernel))
+        Box::new(ScanEngine::<PairScheme, Attempts>::new(PairScheme, kernel))
     } else {
-        Box::new(Scanning::<Pairs, ()>::new(Pairs, kernel))
+        Box::new(ScanEngine::<PairScheme, ()>::new(PairScheme, kernel))
     })
 }
 
-/// Spreads contexts over 32 bits; 0 stays 0, so that in `MPI_COMM_WORLD`'s place keys are what the paper says.
-pub(super) fn spread(context: crate::ContextId) -> u32 {
+/// Hashes a context to 32 bits. 0 stays 0, so that keys of the first context equal the paper's.
+pub(super) fn hash_context(context: crate::ContextId) -> u32 {
     context.0.wrapping_mul(0x9E37_79B1)
 }
 
-/// Both halves of a word in one.
-fn fold(word: u64) -> u32 {
+fn fold_halves(word: u64) -> u32 {
     (word ^ word >> 32) as u32
 }
 
-/// What a search compares with: a source and a tag, under masks.
 #[derive(Clone, Copy)]
-pub(crate) struct Pair {
+pub(crate) struct MaskedPair {
     source: u32,
     source_mask: u32,
     tag: u32,
     tag_mask: u32,
 }
 
-impl Pair {
+impl MaskedPair {
     fn of(selector: &Selector) -> Self {
         let (source, source_mask) = match selector.source() {
-            Wild::Is(source) => (fold(source.0.into()) ^ spread(selector.context()), u32::MAX),
+            Wild::Is(source) => (fold_halves(source.0.into()) ^ hash_context(selector.context()), u32::MAX),
             _ => (0, 0),
         };
         let (value, ignore) = match selector.tag() {
@@ -82,9 +74,9 @@ impl Pair {
             Wild::Masked(mask) => (mask.value.0, mask.ignore),
             Wild::Any => (0, u64::MAX),
         };
-        // A bit of the fold counts if it counts in both halves.
+        // A bit of the fold is compared if both halves compare it.
         let tag_mask = !(ignore as u32 | (ignore >> 32) as u32);
-        Pair { source, source_mask, tag: fold(value) & tag_mask, tag_mask }
+        MaskedPair { source, source_mask, tag: fold_halves(value) & tag_mask, tag_mask }
     }
 
     fn is_exact(&self) -> bool {
@@ -92,16 +84,14 @@ impl Pair {
     }
 }
 
-/// The scheme of the [module's documentation](self).
 #[derive(Clone, Copy)]
-pub(crate) struct Pairs;
+pub(crate) struct PairScheme;
 
-/// The keys of 64 receives.
 pub(crate) struct Receives {
     sources: [u32; LANES],
     tags: [u32; LANES],
-    /// Where a mask is not all ones. May be left set for a hole.
-    open: u64,
+    /// Receives with a wildcard. Bits of free slots are undefined.
+    wildcards: u64,
     source_masks: [u32; LANES],
     tag_masks: [u32; LANES],
 }
@@ -109,23 +99,22 @@ pub(crate) struct Receives {
 impl Default for Receives {
     fn default() -> Self {
         let none = [0; LANES];
-        Receives { sources: none, tags: none, open: 0, source_masks: none, tag_masks: none }
+        Receives { sources: none, tags: none, wildcards: 0, source_masks: none, tag_masks: none }
     }
 }
 
-impl Keys<Receive, Pairs> for Receives {
+impl Keys<Receive, PairScheme> for Receives {
     #[inline]
-    fn set(&mut self, _: &Pairs, lane: usize, receive: &Receive) {
-        let pair = Pair::of(&receive.selector);
+    fn set(&mut self, _: &PairScheme, lane: usize, receive: &Receive) {
+        let pair = MaskedPair::of(&receive.selector);
         self.sources[lane] = pair.source;
         self.tags[lane] = pair.tag;
         self.source_masks[lane] = pair.source_mask;
         self.tag_masks[lane] = pair.tag_mask;
-        self.open = self.open & !(1 << lane) | u64::from(!pair.is_exact()) << lane;
+        self.wildcards = self.wildcards & !(1 << lane) | u64::from(!pair.is_exact()) << lane;
     }
 }
 
-/// The keys of 64 messages.
 pub(crate) struct Messages {
     sources: [u32; LANES],
     tags: [u32; LANES],
@@ -137,32 +126,32 @@ impl Default for Messages {
     }
 }
 
-impl Keys<Message, Pairs> for Messages {
+impl Keys<Message, PairScheme> for Messages {
     #[inline]
-    fn set(&mut self, _: &Pairs, lane: usize, message: &Message) {
-        (self.sources[lane], self.tags[lane]) = Pairs.key(&message.envelope);
+    fn set(&mut self, _: &PairScheme, lane: usize, message: &Message) {
+        (self.sources[lane], self.tags[lane]) = PairScheme.key(&message.envelope);
     }
 }
 
-impl Scheme for Pairs {
+impl Scheme for PairScheme {
     type Posted = Receives;
     type Unexpected = Messages;
     type Key = (u32, u32);
-    type Query = Pair;
+    type Query = MaskedPair;
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> (u32, u32) {
-        (fold(envelope.source.0.into()) ^ spread(envelope.context), fold(envelope.tag.0))
+        (fold_halves(envelope.source.0.into()) ^ hash_context(envelope.context), fold_halves(envelope.tag.0))
     }
 
     #[inline]
-    fn query(&self, selector: &Selector) -> Pair {
-        Pair::of(selector)
+    fn query(&self, selector: &Selector) -> MaskedPair {
+        MaskedPair::of(selector)
     }
 
     #[inline(always)]
-    fn accepting<L: Lanes>(lanes: L, posted: &Receives, &(source, tag): &(u32, u32)) -> u64 {
-        if posted.open == 0 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &(source, tag): &(u32, u32)) -> u64 {
+        if posted.wildcards == 0 {
             return lanes.equal_32(&posted.sources, source) & lanes.equal_32(&posted.tags, tag);
         }
         lanes.equal_32_under_each(&posted.sources, &posted.source_masks, source)
@@ -170,7 +159,7 @@ impl Scheme for Pairs {
     }
 
     #[inline(always)]
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Messages, query: &Pair) -> u64 {
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &MaskedPair) -> u64 {
         if query.is_exact() {
             return lanes.equal_32(&unexpected.sources, query.source)
                 & lanes.equal_32(&unexpected.tags, query.tag);

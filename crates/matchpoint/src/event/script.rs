@@ -1,4 +1,4 @@
-//! The text form of a list of events: one line each, `#` before a comment, blank lines where you like.
+//! Text form of a list of events: one line each, with `#` comments and blank lines.
 //!
 //! ```text
 //! post r1 0/3/7                 receive 1: context 0, source 3, tag 7
@@ -9,7 +9,7 @@
 //! probe 0/*/*
 //! matched_probe 0/3/*
 //! cancel r1 0/3/7               receive 1, with the selector that it was posted with
-//! retract m4 0/3/7              message 4, with its envelope as it is now
+//! retract m4 0/3/7              message 4, with its current envelope
 //! readdress m1 0/?/7 3          message 1: its source is 3
 //! set_hints 0 no_any_tag,no_unexpected
 //! set_hints 0                   back to MPI's full semantics
@@ -28,31 +28,31 @@ use crate::engine::{Message, MsgId, Receive, RecvId};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 use crate::hints::Hints;
 
-/// The events of a script.
+/// Parses a script.
 ///
 /// # Errors
-/// The first line that is no event, and what was expected there.
+/// The first invalid line, and the expected text.
 pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
     let mut events = Vec::new();
-    for (number, line) in (1..).zip(text.lines().map(bare)).filter(|(_, line)| !line.is_empty()) {
+    for (number, line) in (1..).zip(text.lines().map(strip_comment)).filter(|(_, line)| !line.is_empty()) {
         let range =
             line.split_whitespace().nth(1).and_then(|word| word.split_once("..").map(|of| (word, of)));
         let read = match range {
-            Some((word, (from, to))) => several(line, word, from, to, &mut events),
-            None => event(line).map(|event| events.push(event)),
+            Some((word, (from, to))) => parse_run(line, word, from, to, &mut events),
+            None => parse_event(line).map(|event| events.push(event)),
         };
         read.map_err(|error| error.at(number))?;
     }
     Ok(events)
 }
 
-/// The script of these events. Long runs of events that differ by a name that counts up or down are one line.
+/// Prints events as a script. Long runs of events with consecutive ids are one line.
 pub fn print(events: &[Event]) -> String {
     let mut text = String::new();
     let mut rest = events;
     while let Some((first, others)) = rest.split_first() {
         let run = 1 + run_length(first, others);
-        if run < RUN {
+        if run < RUN_MIN {
             text += &format!("{first}\n");
             rest = others;
             continue;
@@ -65,14 +65,14 @@ pub fn print(events: &[Event]) -> String {
     text
 }
 
-/// Shorter runs are easier to read line by line.
-const RUN: usize = 8;
+/// Shorter runs are printed line by line.
+const RUN_MIN: usize = 8;
 
-/// A line stands for no more events than this, so that a script of a few bytes is none of a few gigabytes.
-const LONGEST: u64 = 1 << 22;
+/// Maximum number of events in a line, so that short scripts do not fill the memory.
+const RUN_MAX: u64 = 1 << 22;
 
-/// The name of a receive or a message in an event that can be one of a run.
-fn name(event: &mut Event) -> Option<&mut u64> {
+/// Id of the receive or message in an event that may be part of a run.
+fn id_mut(event: &mut Event) -> Option<&mut u64> {
     match event {
         Event::Post(receive) | Event::Cancel(receive) => Some(&mut receive.id.0),
         Event::Arrive(message) | Event::Retract(message) => Some(&mut message.id.0),
@@ -80,34 +80,34 @@ fn name(event: &mut Event) -> Option<&mut u64> {
     }
 }
 
-/// How many of `others` go on as `first` begins: the same but for a name that counts up, or down, by one.
+/// Number of `others` that continue `first`: the same event, with ids that count up or down by one.
 fn run_length(first: &Event, others: &[Event]) -> usize {
     let (mut next, mut step) = (first.clone(), 0);
-    let goes_on = |other: &&Event| {
-        let named = |event: &Event| name(&mut event.clone()).copied();
-        let (Some(was), Some(is)) = (named(&next), named(other)) else { return false };
+    let continues = |other: &&Event| {
+        let id = |event: &Event| id_mut(&mut event.clone()).copied();
+        let (Some(was), Some(is)) = (id(&next), id(other)) else { return false };
         if step == 0 {
             step = if is == was.wrapping_sub(1) { -1 } else { 1 };
         }
         let follows = was.checked_add_signed(step);
-        name(&mut next).into_iter().for_each(|name| *name = follows.unwrap_or(was));
+        id_mut(&mut next).into_iter().for_each(|name| *name = follows.unwrap_or(was));
         follows.is_some() && next == **other
     };
-    others.iter().take_while(goes_on).count()
+    others.iter().take_while(continues).count()
 }
 
-/// Reads a line that stands for a run: `from` and `to` are the two ends in `word`.
-fn several(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
+fn parse_run(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
     const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
-    let [mut first, mut last] = [event(&line.replacen(word, from, 1))?, event(&line.replacen(word, to, 1))?];
-    let (Some(from), Some(to)) = (name(&mut first).copied(), name(&mut last).copied()) else {
+    let [mut first, mut last] =
+        [parse_event(&line.replacen(word, from, 1))?, parse_event(&line.replacen(word, to, 1))?];
+    let (Some(from), Some(to)) = (id_mut(&mut first).copied(), id_mut(&mut last).copied()) else {
         return Err(error(word, EXPECTED));
     };
-    if from.abs_diff(to) >= LONGEST {
+    if from.abs_diff(to) >= RUN_MAX {
         return Err(error(word, "a run of no more than 4194304 events"));
     }
     let mut add = |at: u64| {
-        name(&mut first).into_iter().for_each(|name| *name = at);
+        id_mut(&mut first).into_iter().for_each(|name| *name = at);
         out.push(first.clone());
     };
     if from <= to {
@@ -118,7 +118,7 @@ fn several(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -
     Ok(())
 }
 
-/// A line that is no event: where, what was read, and what was expected.
+/// An invalid line: number, text found and text expected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScriptError {
     line: usize,
@@ -131,7 +131,7 @@ impl ScriptError {
         ScriptError { line, ..self }
     }
 
-    /// The number of the line, from 1.
+    /// Line number, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -149,7 +149,7 @@ impl FromStr for Event {
     type Err = ScriptError;
 
     fn from_str(line: &str) -> Result<Self, ScriptError> {
-        event(bare(line)).map_err(|error| error.at(1))
+        parse_event(strip_comment(line)).map_err(|error| error.at(1))
     }
 }
 
@@ -157,16 +157,16 @@ impl Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Post(receive) => write!(f, "post r{} {}", receive.id.0, receive.selector),
-            Event::Arrive(message) => write!(f, "arrive m{} {}", message.id.0, Sent(message)),
+            Event::Arrive(message) => write!(f, "arrive m{} {}", message.id.0, EnvelopeOf(message)),
             Event::Probe(selector) => write!(f, "probe {selector}"),
             Event::MatchedProbe(selector) => write!(f, "matched_probe {selector}"),
             Event::Cancel(receive) => write!(f, "cancel r{} {}", receive.id.0, receive.selector),
-            Event::Retract(message) => write!(f, "retract m{} {}", message.id.0, Sent(message)),
+            Event::Retract(message) => write!(f, "retract m{} {}", message.id.0, EnvelopeOf(message)),
             Event::Readdress(message, Rank::UNKNOWN) => {
-                write!(f, "readdress m{} {} ?", message.id.0, Sent(message))
+                write!(f, "readdress m{} {} ?", message.id.0, EnvelopeOf(message))
             }
             Event::Readdress(message, source) => {
-                write!(f, "readdress m{} {} {}", message.id.0, Sent(message), source.0)
+                write!(f, "readdress m{} {} {}", message.id.0, EnvelopeOf(message), source.0)
             }
             Event::SetHints(context, hints) => write_hints(f, *context, *hints),
             Event::Close(context) => write!(f, "close {}", context.0),
@@ -174,22 +174,22 @@ impl Display for Event {
             Event::FailSource(context, source) => write!(f, "fail_source {} {}", context.0, source.0),
             Event::ArriveBatch(messages) => {
                 f.write_str("arrive_batch")?;
-                messages.iter().try_for_each(|message| write!(f, " m{}={}", message.id.0, Sent(message)))
+                messages
+                    .iter()
+                    .try_for_each(|message| write!(f, " m{}={}", message.id.0, EnvelopeOf(message)))
             }
         }
     }
 }
 
-/// A message but for its id.
-struct Sent<'a>(&'a Message);
+struct EnvelopeOf<'a>(&'a Message);
 
-impl Display for Sent<'_> {
+impl Display for EnvelopeOf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.envelope.fmt(f)
     }
 }
 
-/// The words for assertions, and the fields they stand for.
 type Assertion = (&'static str, fn(&mut Hints) -> &mut bool);
 
 const ASSERTIONS: [Assertion; 5] = [
@@ -207,15 +207,14 @@ fn write_hints(f: &mut fmt::Formatter<'_>, context: ContextId, mut hints: Hints)
     if given.is_empty() { Ok(()) } else { write!(f, " {}", given.join(",")) }
 }
 
-fn bare(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     line.split_once('#').map_or(line, |(before, _)| before).trim()
 }
 
-/// The words of a line not read yet.
 struct Words<'a>(std::str::SplitWhitespace<'a>);
 
 impl<'a> Words<'a> {
-    fn next(&mut self, expected: &'static str) -> Result<&'a str, ScriptError> {
+    fn take(&mut self, expected: &'static str) -> Result<&'a str, ScriptError> {
         self.0.next().ok_or(error("nothing more", expected))
     }
 }
@@ -230,26 +229,32 @@ const SELECTOR: &str = "context/source/tag, `*` for what is left open, value~ign
 const ENVELOPE: &str = "context/source/tag, `?` for a source not known yet";
 const SOURCE: &str = "a source, `?` for one not known";
 
-fn event(line: &str) -> Result<Event, ScriptError> {
+fn parse_event(line: &str) -> Result<Event, ScriptError> {
     let mut words = Words(line.split_whitespace());
-    let event = match words.next(EVENT)? {
-        "post" => Event::Post(receive(&mut words)?),
-        "arrive" => Event::Arrive(message(&mut words)?),
-        "arrive_batch" => Event::ArriveBatch(words.0.by_ref().map(batched).collect::<Result<_, _>>()?),
-        "probe" => Event::Probe(selector(&mut words)?),
-        "matched_probe" => Event::MatchedProbe(selector(&mut words)?),
-        "cancel" => Event::Cancel(receive(&mut words)?),
-        "retract" => Event::Retract(message(&mut words)?),
-        "readdress" => Event::Readdress(message(&mut words)?, source(words.next(SOURCE)?, SOURCE)?),
-        "set_hints" => Event::SetHints(context(&mut words)?, hints(words.0.next().unwrap_or(""))?),
-        "close" => Event::Close(context(&mut words)?),
-        "fail_source" => Event::FailSource(context(&mut words)?, source(words.next(SOURCE)?, SOURCE)?),
+    let event = match words.take(EVENT)? {
+        "post" => Event::Post(parse_receive(&mut words)?),
+        "arrive" => Event::Arrive(parse_message(&mut words)?),
+        "arrive_batch" => Event::ArriveBatch(words.0.by_ref().map(parse_batched).collect::<Result<_, _>>()?),
+        "probe" => Event::Probe(parse_selector(&mut words)?),
+        "matched_probe" => Event::MatchedProbe(parse_selector(&mut words)?),
+        "cancel" => Event::Cancel(parse_receive(&mut words)?),
+        "retract" => Event::Retract(parse_message(&mut words)?),
+        "readdress" => {
+            Event::Readdress(parse_message(&mut words)?, parse_source(words.take(SOURCE)?, SOURCE)?)
+        }
+        "set_hints" => {
+            Event::SetHints(parse_context(&mut words)?, parse_hints(words.0.next().unwrap_or(""))?)
+        }
+        "close" => Event::Close(parse_context(&mut words)?),
+        "fail_source" => {
+            Event::FailSource(parse_context(&mut words)?, parse_source(words.take(SOURCE)?, SOURCE)?)
+        }
         other => return Err(error(other, EVENT)),
     };
     words.0.next().map_or(Ok(event), |more| Err(error(more, "the end of the line")))
 }
 
-fn number(text: &str, expected: &'static str) -> Result<u64, ScriptError> {
+fn parse_number(text: &str, expected: &'static str) -> Result<u64, ScriptError> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -257,79 +262,82 @@ fn number(text: &str, expected: &'static str) -> Result<u64, ScriptError> {
     number.map_err(|_| error(text, expected))
 }
 
-fn named(word: &str, letter: char, expected: &'static str) -> Result<u64, ScriptError> {
-    number(word.strip_prefix(letter).ok_or(error(word, expected))?, expected)
+fn parse_id(word: &str, letter: char, expected: &'static str) -> Result<u64, ScriptError> {
+    parse_number(word.strip_prefix(letter).ok_or(error(word, expected))?, expected)
 }
 
-fn receive(words: &mut Words<'_>) -> Result<Receive, ScriptError> {
+fn parse_receive(words: &mut Words<'_>) -> Result<Receive, ScriptError> {
     const EXPECTED: &str = "a receive's id (r1)";
-    let id = named(words.next(EXPECTED)?, 'r', EXPECTED)?;
-    Ok(Receive::new(RecvId(id), selector(words)?))
+    let id = parse_id(words.take(EXPECTED)?, 'r', EXPECTED)?;
+    Ok(Receive::new(RecvId(id), parse_selector(words)?))
 }
 
-fn message(words: &mut Words<'_>) -> Result<Message, ScriptError> {
+fn parse_message(words: &mut Words<'_>) -> Result<Message, ScriptError> {
     const EXPECTED: &str = "a message's id (m1)";
-    let id = named(words.next(EXPECTED)?, 'm', EXPECTED)?;
-    sent(MsgId(id), words.next(ENVELOPE)?)
+    let id = parse_id(words.take(EXPECTED)?, 'm', EXPECTED)?;
+    build_message(MsgId(id), words.take(ENVELOPE)?)
 }
 
-fn batched(word: &str) -> Result<Message, ScriptError> {
+fn parse_batched(word: &str) -> Result<Message, ScriptError> {
     const EXPECTED: &str = "a message with its envelope (m1=0/3/7)";
     let (id, of) = word.split_once('=').ok_or(error(word, EXPECTED))?;
-    sent(MsgId(named(id, 'm', EXPECTED)?), of)
+    build_message(MsgId(parse_id(id, 'm', EXPECTED)?), of)
 }
 
-fn sent(id: MsgId, word: &str) -> Result<Message, ScriptError> {
-    Ok(Message::new(id, envelope(word)?))
+fn build_message(id: MsgId, word: &str) -> Result<Message, ScriptError> {
+    Ok(Message::new(id, parse_envelope(word)?))
 }
 
-fn rank(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
-    let number = u32::try_from(number(text, expected)?).ok().filter(|&number| Rank(number) != Rank::UNKNOWN);
+fn parse_rank(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
+    let number =
+        u32::try_from(parse_number(text, expected)?).ok().filter(|&number| Rank(number) != Rank::UNKNOWN);
     number.map(Rank).ok_or_else(|| error(text, "a source below 4294967295"))
 }
 
-fn context_number(text: &str, expected: &'static str) -> Result<ContextId, ScriptError> {
-    let id = u32::try_from(number(text, expected)?).map_err(|_| error(text, "a context id of 32 bits"))?;
+fn parse_context_id(text: &str, expected: &'static str) -> Result<ContextId, ScriptError> {
+    let id =
+        u32::try_from(parse_number(text, expected)?).map_err(|_| error(text, "a context id of 32 bits"))?;
     Ok(ContextId(id))
 }
 
-fn context(words: &mut Words<'_>) -> Result<ContextId, ScriptError> {
+fn parse_context(words: &mut Words<'_>) -> Result<ContextId, ScriptError> {
     const EXPECTED: &str = "a context id";
-    context_number(words.next(EXPECTED)?, EXPECTED)
+    parse_context_id(words.take(EXPECTED)?, EXPECTED)
 }
 
-fn source(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
-    if text == "?" { Ok(Rank::UNKNOWN) } else { rank(text, expected) }
+fn parse_source(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
+    if text == "?" { Ok(Rank::UNKNOWN) } else { parse_rank(text, expected) }
 }
 
-fn fields<'a>(word: &'a str, expected: &'static str) -> Result<[&'a str; 3], ScriptError> {
+fn split_fields<'a>(word: &'a str, expected: &'static str) -> Result<[&'a str; 3], ScriptError> {
     let parts: Vec<_> = word.split('/').collect();
     parts.try_into().map_err(|_| error(word, expected))
 }
 
-fn envelope(word: &str) -> Result<Envelope, ScriptError> {
-    let [context, from, tag] = fields(word, ENVELOPE)?;
-    let context = context_number(context, ENVELOPE)?;
-    Ok(Envelope::new(context, source(from, ENVELOPE)?, Tag(number(tag, ENVELOPE)?)))
+fn parse_envelope(word: &str) -> Result<Envelope, ScriptError> {
+    let [context, from, tag] = split_fields(word, ENVELOPE)?;
+    let context = parse_context_id(context, ENVELOPE)?;
+    Ok(Envelope::new(context, parse_source(from, ENVELOPE)?, Tag(parse_number(tag, ENVELOPE)?)))
 }
 
-fn selector(words: &mut Words<'_>) -> Result<Selector, ScriptError> {
-    let [context, source, tag] = fields(words.next(SELECTOR)?, SELECTOR)?;
+fn parse_selector(words: &mut Words<'_>) -> Result<Selector, ScriptError> {
+    let [context, source, tag] = split_fields(words.take(SELECTOR)?, SELECTOR)?;
     let source = match source {
         "*" => Wild::Any,
-        rank => Wild::Is(self::rank(rank, SELECTOR)?),
+        rank => Wild::Is(self::parse_rank(rank, SELECTOR)?),
     };
     let tag = match (tag, tag.split_once('~')) {
         ("*", _) => Wild::Any,
-        (_, Some((value, ignore))) => {
-            Wild::Masked(TagMask { value: Tag(number(value, SELECTOR)?), ignore: number(ignore, SELECTOR)? })
-        }
-        (tag, None) => Wild::Is(Tag(number(tag, SELECTOR)?)),
+        (_, Some((value, ignore))) => Wild::Masked(TagMask {
+            value: Tag(parse_number(value, SELECTOR)?),
+            ignore: parse_number(ignore, SELECTOR)?,
+        }),
+        (tag, None) => Wild::Is(Tag(parse_number(tag, SELECTOR)?)),
     };
-    Ok(Selector::new(context_number(context, SELECTOR)?, source, tag))
+    Ok(Selector::new(parse_context_id(context, SELECTOR)?, source, tag))
 }
 
-fn hints(word: &str) -> Result<Hints, ScriptError> {
+fn parse_hints(word: &str) -> Result<Hints, ScriptError> {
     const EXPECTED: &str =
         "no_any_source, no_any_tag, exact_length, allow_overtaking or no_unexpected, with commas between";
     let mut hints = Hints::default();
@@ -345,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read_back() {
+    fn printed_script_parses_to_same_events() {
         let text = "\
 post r1 0/3/7
 post r4294967296 9/*/0x10~0xf
@@ -388,7 +396,7 @@ post r2 0/0/1
     }
 
     #[test]
-    fn errors_say_where_what_and_what_instead() {
+    fn script_error_reports_line_and_expected_text() {
         for (text, says) in [
             ("\n# fine\npost r1 0/1/2\nreceive r1", "line 4: read `receive`, expected post, arrive,"),
             ("post m1 0/1/2", "line 1: read `m1`, expected a receive's id (r1)"),

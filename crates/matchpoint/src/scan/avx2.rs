@@ -1,4 +1,4 @@
-//! AVX2: a compare gives a vector of all ones or none, which is packed to bytes and moved to bits.
+//! AVX2: a comparison yields a mask per lane, which is packed to bytes, then to bits.
 #![allow(
     unsafe_code,
     reason = "intrinsics, and a function compiled for instructions that not every x86-64 has"
@@ -8,11 +8,11 @@ use std::arch::x86_64::*;
 
 use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 
-/// Made by [`run`] alone, so where there is one there is AVX2.
+/// Only [`run`] creates a value, so a value implies AVX2.
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-/// All that [`compiled`] is compiled for.
+/// All features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -24,7 +24,7 @@ pub(super) fn is_available() -> bool {
 #[inline(always)]
 pub(super) fn run<S: Search>(kernel: Kernel, search: &mut S) -> S::Found {
     assert!(kernel.set() == InstructionSet::Avx2);
-    // SAFETY: such a kernel is made only where `is_available` holds.
+    // SAFETY: such a kernel exists only where `is_available` holds.
     unsafe { compiled(search) }
 }
 
@@ -34,41 +34,40 @@ unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
     search.run(Avx2(()))
 }
 
-/// The `vector`th 32 bytes of `keys`.
 #[inline(always)]
 fn load<K: Copy>(_: Avx2, keys: &[K; LANES], vector: usize) -> __m256i {
     assert!((vector + 1) * 32 <= size_of_val(keys));
-    // SAFETY: the 32 bytes lie within the array, as asserted, and any bytes are a vector; an `Avx2` exists, so the
-    // instruction does.
+    // SAFETY: in bounds by the assertion, and any bytes are a valid vector. An `Avx2` value implies the
+    // instruction.
     unsafe { _mm256_loadu_si256(keys.as_ptr().cast::<u8>().add(vector * 32).cast()) }
 }
 
-/// Bits of 32 lanes, from two vectors of 16-bit answers.
+/// Bits of 32 lanes, from two vectors of 16-bit masks.
 #[inline(always)]
 fn halfwords(_: Avx2, low: __m256i, high: __m256i) -> u64 {
-    // SAFETY: an `Avx2` exists, so the instructions do.
+    // SAFETY: an `Avx2` value implies the instructions.
     unsafe {
-        // Packing works within 128-bit halves: the permutation puts the quarters back in order.
+        // Packing works within 128-bit halves; the permutation restores the order.
         let bytes = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packs_epi16(low, high));
         u64::from(_mm256_movemask_epi8(bytes) as u32)
     }
 }
 
-/// Bits of eight lanes, from a vector of 32-bit answers, put in their place.
+/// Bits of eight lanes from a vector of 32-bit masks, shifted to their position.
 #[inline(always)]
 fn words(_: Avx2, equal: __m256i, vector: usize) -> u64 {
-    // SAFETY: an `Avx2` exists, so the instruction does.
+    // SAFETY: an `Avx2` value implies the instruction.
     let lanes = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(equal)) };
     u64::from(lanes as u8) << (8 * vector)
 }
 
-/// The answers for 64 words: those of eight vectors, each of which `$equal` compares, in their places. A macro and no
-/// closure: the compiler may leave a closure out of the function that has the instructions.
+/// Bits of 64 words from eight vectors, compared by `$equal`. Not a closure: the compiler may compile a
+/// closure without the target feature.
 macro_rules! of_words {
     ($lanes:ident, $vector:ident, $equal:expr) => {{
         let mut bits = 0;
         for $vector in 0..8 {
-            // SAFETY: an `Avx2` exists, so the instructions do.
+            // SAFETY: an `Avx2` value implies the instructions.
             let equal = unsafe { $equal };
             bits |= words($lanes, equal, $vector);
         }
@@ -79,7 +78,7 @@ macro_rules! of_words {
 impl Lanes for Avx2 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
+        // SAFETY: `self` implies the instructions.
         unsafe {
             let key = _mm256_set1_epi8(key as i8);
             let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(self, keys, 0), key));
@@ -90,7 +89,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
+        // SAFETY: `self` implies the instructions.
         unsafe {
             let key = _mm256_set1_epi16(key as i16);
             let a = _mm256_cmpeq_epi16(load(self, keys, 0), key);

@@ -1,4 +1,5 @@
-//! AVX-512BW: a compare gives a bit for each lane, so a block of bytes is one load, one compare and one move.
+//! AVX-512BW: a comparison yields one bit per lane. A block of bytes needs one load, one comparison and one
+//! move.
 #![allow(
     unsafe_code,
     reason = "intrinsics, and a function compiled for instructions that not every x86-64 has"
@@ -9,11 +10,11 @@ use std::arch::x86_64::*;
 
 use super::{InstructionSet, Kernel, LANES, Lanes, Search};
 
-/// Made by [`run`] alone, so where there is one there is AVX-512BW.
+/// Only [`run`] creates a value, so a value implies AVX-512BW.
 #[derive(Clone, Copy)]
 pub(super) struct Avx512(());
 
-/// All that [`compiled`] is compiled for.
+/// All features of [`compiled`].
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("bmi1")
@@ -25,7 +26,7 @@ pub(super) fn is_available() -> bool {
 #[inline(always)]
 pub(super) fn run<S: Search>(kernel: Kernel, search: &mut S) -> S::Found {
     assert!(kernel.set() == InstructionSet::Avx512);
-    // SAFETY: such a kernel is made only where `is_available` holds.
+    // SAFETY: such a kernel exists only where `is_available` holds.
     unsafe { compiled(search) }
 }
 
@@ -35,28 +36,26 @@ unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
     search.run(Avx512(()))
 }
 
-/// The `vector`th 64 bytes of `keys`.
 #[inline(always)]
 fn load<K: Copy>(_: Avx512, keys: &[K; LANES], vector: usize) -> __m512i {
     assert!((vector + 1) * 64 <= size_of_val(keys));
-    // SAFETY: the 64 bytes lie within the array, as asserted, and any bytes are a vector; an `Avx512` exists, so the
-    // instruction does.
+    // SAFETY: in bounds by the assertion, and any bytes are a valid vector. An `Avx512` value implies the
+    // instruction.
     unsafe { _mm512_loadu_si512(keys.as_ptr().cast::<u8>().add(vector * 64).cast()) }
 }
 
-/// The answers for four vectors of words.
 #[inline(always)]
 fn words([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-/// The answers for 64 words: those of four vectors, each of which `$equal` compares. A macro and no closure: the compiler
-/// may leave a closure out of the function that has the instructions, and the calls cost 10 ns a block.
+/// Bits of 64 words from four vectors, compared by `$equal`. Not a closure: the compiler may compile a
+/// closure without the target feature; the calls then cost 10 ns per block.
 macro_rules! of_words {
     ($vector:ident, $equal:expr) => {{
         let mut equal = [0; 4];
         for ($vector, equal) in equal.iter_mut().enumerate() {
-            // SAFETY: an `Avx512` exists, so the instructions do.
+            // SAFETY: an `Avx512` value implies the instructions.
             *equal = unsafe { $equal };
         }
         words(equal)
@@ -66,13 +65,13 @@ macro_rules! of_words {
 impl Lanes for Avx512 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
+        // SAFETY: `self` implies the instructions.
         unsafe { _mm512_cmpeq_epi8_mask(load(self, keys, 0), _mm512_set1_epi8(key as i8)) }
     }
 
     #[inline(always)]
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
+        // SAFETY: `self` implies the instructions.
         unsafe {
             let key = _mm512_set1_epi16(key as i16);
             let low = _mm512_cmpeq_epi16_mask(load(self, keys, 0), key);

@@ -1,15 +1,15 @@
-//! Comparing many keys at once: one kernel per instruction set, one file each, chosen when an engine is made.
+//! Vector comparison of keys: one kernel per instruction set, selected when an engine is created.
 //!
 //! ```text
 //! Kernel ── run(search) ──▶ avx512::run ─▶ search.run(Avx512)      one dispatch per search, a match on an enum;
-//!                           avx2::run   ─▶ search.run(Avx2)        inside, all is inlined into one function that is
+//!                           avx2::run   ─▶ search.run(Avx2)        the rest is inlined into one function that is
 //!                           …                                      compiled for that instruction set
 //! ```
 //!
-//! A search is written once, over [`Lanes`]: five comparisons of the [64](LANES) keys of a block with one key, each of
-//! which answers in 64 bits. A value of a kernel's type exists only where its instructions do, so calling it is safe.
+//! A search is generic over [`Lanes`]: five comparisons of a key with the [64](LANES) keys of a block, with a
+//! 64-bit result. A value of a kernel type implies its instructions, so calls are safe.
 //!
-//! [`MATCHPOINT_ISA`](ENVIRONMENT) forces an instruction set.
+//! [`MATCHPOINT_ISA`](ENVIRONMENT) selects an instruction set.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -25,29 +25,29 @@ mod tests;
 
 use std::fmt::{self, Display};
 
-/// Keys in a block, and bits in an answer: what one AVX-512BW compare makes of bytes.
+/// Keys in a block: the bytes that one AVX-512BW instruction compares.
 pub(crate) const LANES: usize = 64;
 
-/// The environment variable that forces an instruction set, by its [name](InstructionSet::name).
+/// Environment variable that selects an instruction set by its [name](InstructionSet::name).
 pub const ENVIRONMENT: &str = "MATCHPOINT_ISA";
 
-/// What keys can be compared with, fastest first.
+/// Instruction sets of the kernels, fastest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstructionSet {
-    /// AVX-512BW of x86-64: 64 bytes per compare, which answers in bits.
+    /// AVX-512BW of x86-64: 64 bytes per comparison, with a bit mask as result.
     Avx512,
-    /// AVX2 of x86-64: 32 bytes per compare.
+    /// AVX2 of x86-64: 32 bytes per comparison.
     Avx2,
-    /// SSE2, which every x86-64 has: 16 bytes per compare.
+    /// SSE2, part of x86-64: 16 bytes per comparison.
     Sse2,
-    /// Advanced SIMD, which every 64-bit Arm has: 16 bytes per compare.
+    /// Advanced SIMD, part of 64-bit Arm: 16 bytes per comparison.
     Neon,
-    /// None in particular: the compiler's own choice for the target.
+    /// Portable code.
     Scalar,
 }
 
 impl InstructionSet {
-    /// All of them, fastest first.
+    /// All instruction sets, fastest first.
     pub const ALL: [InstructionSet; 5] = [
         InstructionSet::Avx512,
         InstructionSet::Avx2,
@@ -56,7 +56,7 @@ impl InstructionSet {
         InstructionSet::Scalar,
     ];
 
-    /// What it is called in [`ENVIRONMENT`] and in the names of engines.
+    /// Name in [`ENVIRONMENT`] and in engine names.
     pub fn name(self) -> &'static str {
         match self {
             InstructionSet::Avx512 => "avx512",
@@ -67,7 +67,7 @@ impl InstructionSet {
         }
     }
 
-    /// Whether this processor has it, and this build a kernel for it.
+    /// Whether the processor has the instructions, and this build a kernel for them.
     pub fn is_available(self) -> bool {
         match self {
             #[cfg(all(target_arch = "x86_64", has_avx512_intrinsics))]
@@ -82,13 +82,13 @@ impl InstructionSet {
         }
     }
 
-    /// Those that can run here, fastest first.
+    /// Available instruction sets, fastest first.
     pub fn available() -> impl Iterator<Item = InstructionSet> {
         InstructionSet::ALL.into_iter().filter(|set| set.is_available())
     }
 }
 
-/// An instruction set that cannot be had: what was asked for, by whom, and what there is.
+/// An unavailable instruction set: its name, the option that named it, and the available ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unavailable(String);
 
@@ -100,50 +100,44 @@ impl Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// Comparisons of all keys of a block: bit *n* of the answer is for lane *n*.
+/// Comparisons with all keys of a block: bit *n* of the result is for lane *n*.
 ///
-/// Every method is `inline(always)`: it must become part of the function that is compiled for the instruction set.
+/// Every method is `inline(always)`, so that it is compiled for the instruction set.
 pub(crate) trait Lanes: Copy {
-    /// Bytes that equal `key`.
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64;
-    /// Halfwords that equal `key`.
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64;
-    /// Words that equal `key`.
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64;
     /// Words that equal `key` in the bits of `mask`.
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64;
-    /// Words that equal `key` each in the bits of its own mask.
+    /// Words that equal `key` in the bits of the mask of their lane.
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64;
 }
 
-/// A search, written once for all instruction sets.
 pub(crate) trait Search {
-    /// What it finds.
     type Found;
-    /// Searches. `inline(always)` in every implementation, as all that it calls with `lanes`.
+    /// Searches. Implementations, and all functions that they call with `lanes`, are `inline(always)`.
     fn run<L: Lanes>(&mut self, lanes: L) -> Self::Found;
 }
 
-/// An instruction set that is known to be [available](InstructionSet::is_available): nothing else makes one.
+/// An [available](InstructionSet::is_available) instruction set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Kernel(InstructionSet);
 
 impl Kernel {
-    /// The kernel for an instruction set, if it can run here.
     pub(crate) fn of(set: InstructionSet) -> Option<Self> {
         set.is_available().then_some(Kernel(set))
     }
 
-    /// The one called `name`; if that is `auto`, the one that the environment asks for, or else the fastest.
+    /// The kernel called `name`. `auto` selects the kernel that the environment names, or the fastest.
     ///
     /// # Errors
-    /// There is no such instruction set, or not here.
+    /// The instruction set is unknown or unavailable.
     pub(crate) fn named(name: &str) -> Result<Self, Unavailable> {
         if name != "auto" {
-            return Kernel::demanded(name, "isa");
+            return Kernel::require(name, "isa");
         }
         match std::env::var_os(ENVIRONMENT) {
-            Some(name) if !name.is_empty() => Kernel::demanded(&name.to_string_lossy(), ENVIRONMENT),
+            Some(name) if !name.is_empty() => Kernel::require(&name.to_string_lossy(), ENVIRONMENT),
             _ => Ok(Kernel::fastest_here()),
         }
     }
@@ -152,12 +146,12 @@ impl Kernel {
         InstructionSet::available().next().map_or(Kernel(InstructionSet::Scalar), Kernel)
     }
 
-    /// The one that the environment asks for, if it can be had; else the fastest.
+    /// The kernel that the environment names, if available, else the fastest.
     pub(crate) fn fastest() -> Self {
         Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
 
-    fn demanded(name: &str, by: &str) -> Result<Self, Unavailable> {
+    fn require(name: &str, by: &str) -> Result<Self, Unavailable> {
         let set = InstructionSet::ALL.into_iter().find(|set| set.name() == name);
         set.and_then(Kernel::of).ok_or_else(|| {
             let known = if set.is_some() { "not available here" } else { "no instruction set" };
@@ -166,13 +160,12 @@ impl Kernel {
         })
     }
 
-    /// The instruction set.
     pub(crate) fn set(self) -> InstructionSet {
         self.0
     }
 
-    /// Runs a search with it. The match is all that dispatch costs: one branch that is always the same. By reference,
-    /// since a search that was moved once was copied in other sizes than it was written in, which took 10 ns.
+    /// Runs a search with this kernel. Dispatch costs one predictable branch. By reference: a moved search is
+    /// copied with other widths than it was written, which cost 10 ns.
     #[inline(always)]
     pub(crate) fn run<S: Search>(self, search: &mut S) -> S::Found {
         match self.0 {

@@ -1,12 +1,12 @@
-//! NEON (Advanced SIMD): a compare gives a vector of all ones or none. There is no move of one bit of each lane, so the
-//! answers are narrowed to bytes, each byte keeps the bit of its lane, and pairwise additions gather eight into one.
+//! NEON (Advanced SIMD): a comparison yields a mask per lane. NEON has no instruction for one bit per lane.
+//! Therefore masks are narrowed to bytes, each byte keeps the bit of its lane, and pairwise additions gather
+//! eight bytes into one.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::aarch64::*;
 
 use super::{LANES, Lanes, Search};
 
-/// See the [module's documentation](self).
 #[derive(Clone, Copy)]
 pub(super) struct Neon;
 
@@ -18,10 +18,10 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
 /// Bit *n* in the *n*th byte of eight.
 const PLACES: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Bits of 64 lanes, from four vectors of 8-bit answers.
+/// Bits of 64 lanes, from four vectors of 8-bit masks.
 #[inline(always)]
 fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
-    // SAFETY: every 64-bit Arm that Rust's targets mean has NEON; the load is of the 16 bytes of an array.
+    // SAFETY: Rust's 64-bit Arm targets have NEON; the load reads a 16-byte array.
     unsafe {
         let places = vld1q_u8(PLACES.as_ptr());
         let place = |vector| vandq_u8(of(vector), places);
@@ -30,27 +30,26 @@ fn bytes(of: impl Fn(usize) -> uint8x16_t) -> u64 {
     }
 }
 
-/// The same from eight vectors of 16-bit answers.
+/// Bits from eight vectors of 16-bit masks.
 #[inline(always)]
 fn halfwords(of: impl Fn(usize) -> uint16x8_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
-    // SAFETY: every 64-bit Arm has NEON.
+    // SAFETY: 64-bit Arm has NEON.
     bytes(|vector| unsafe { vcombine_u8(vmovn_u16(of(2 * vector)), vmovn_u16(of(2 * vector + 1))) })
 }
 
-/// The same from sixteen vectors of 32-bit answers.
+/// Bits from sixteen vectors of 32-bit masks.
 #[inline(always)]
 fn words(of: impl Fn(usize) -> uint32x4_t) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
-    // SAFETY: every 64-bit Arm has NEON.
+    // SAFETY: 64-bit Arm has NEON.
     halfwords(|vector| unsafe { vcombine_u16(vmovn_u32(of(2 * vector)), vmovn_u32(of(2 * vector + 1))) })
 }
 
-/// The `vector`th four words.
 #[inline(always)]
 fn load_words(keys: &[u32; LANES], vector: usize) -> uint32x4_t {
     let keys = &keys[4 * vector..4 * vector + 4];
-    // SAFETY: the four words are those of the slice.
+    // SAFETY: the slice has four words.
     unsafe { vld1q_u32(keys.as_ptr()) }
 }
 
@@ -60,7 +59,7 @@ impl Lanes for Neon {
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
         bytes(|vector| {
             let keys = &keys[16 * vector..16 * vector + 16];
-            // SAFETY: the 16 bytes are those of the slice.
+            // SAFETY: the slice has 16 bytes; 64-bit Arm has NEON.
             unsafe { vceqq_u8(vld1q_u8(keys.as_ptr()), vdupq_n_u8(key)) }
         })
     }
@@ -69,20 +68,20 @@ impl Lanes for Neon {
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
         halfwords(|vector| {
             let keys = &keys[8 * vector..8 * vector + 8];
-            // SAFETY: the eight halfwords are those of the slice.
+            // SAFETY: the slice has eight halfwords; 64-bit Arm has NEON.
             unsafe { vceqq_u16(vld1q_u16(keys.as_ptr()), vdupq_n_u16(key)) }
         })
     }
 
     #[inline(always)]
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
-        // SAFETY: every 64-bit Arm has NEON.
+        // SAFETY: 64-bit Arm has NEON.
         words(|vector| unsafe { vceqq_u32(load_words(keys, vector), vdupq_n_u32(key)) })
     }
 
     #[inline(always)]
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
-        // SAFETY: every 64-bit Arm has NEON.
+        // SAFETY: 64-bit Arm has NEON.
         words(|vector| unsafe {
             let masked = vandq_u32(load_words(keys, vector), vdupq_n_u32(mask));
             vceqq_u32(masked, vdupq_n_u32(key & mask))
@@ -91,7 +90,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
-        // SAFETY: every 64-bit Arm has NEON.
+        // SAFETY: 64-bit Arm has NEON.
         words(|vector| unsafe {
             let differs = veorq_u32(load_words(keys, vector), vdupq_n_u32(key));
             vceqzq_u32(vandq_u32(differs, load_words(masks, vector)))

@@ -1,8 +1,7 @@
-//! What the other kernels must agree with: one lane at a time, for the compiler to make of it what the target allows.
+//! Portable kernel and reference of the others: one lane at a time.
 
 use super::{LANES, Lanes, Search};
 
-/// See the [module's documentation](self).
 #[derive(Clone, Copy)]
 pub(super) struct Scalar;
 
@@ -11,7 +10,7 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Scalar)
 }
 
-/// Eight lanes at a time: one chain through all 64 took three times as long.
+/// Eight lanes at a time: one dependency chain through all 64 took three times as long.
 #[inline(always)]
 fn lanes<K>(keys: &[K; LANES], equal: impl Fn(usize, &K) -> bool) -> u64 {
     (0..LANES).step_by(8).fold(0, |bits, first| {

@@ -1,11 +1,10 @@
-//! SSE2: as AVX2 with vectors half as long. Every x86-64 has it, so nothing need be asked.
+//! SSE2: like AVX2, with half as long vectors. Part of x86-64, so no check is necessary.
 #![allow(unsafe_code, reason = "intrinsics")]
 
 use std::arch::x86_64::*;
 
 use super::{LANES, Lanes, Search};
 
-/// See the [module's documentation](self).
 #[derive(Clone, Copy)]
 pub(super) struct Sse2;
 
@@ -14,15 +13,14 @@ pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Sse2)
 }
 
-/// The `vector`th 16 bytes of `keys`.
 #[inline(always)]
 fn load<K: Copy>(keys: &[K; LANES], vector: usize) -> __m128i {
     assert!((vector + 1) * 16 <= size_of_val(keys));
-    // SAFETY: the 16 bytes lie within the array, as asserted, and any bytes are a vector.
+    // SAFETY: in bounds by the assertion, and any bytes are a valid vector.
     unsafe { _mm_loadu_si128(keys.as_ptr().cast::<u8>().add(vector * 16).cast()) }
 }
 
-/// Bits of 64 lanes, from four vectors of 8-bit answers.
+/// Bits of 64 lanes, from four vectors of 8-bit masks.
 #[inline(always)]
 fn bytes(of: impl Fn(usize) -> __m128i) -> u64 {
     (0..4).fold(0, |bits, vector| {
@@ -33,7 +31,7 @@ fn bytes(of: impl Fn(usize) -> __m128i) -> u64 {
     })
 }
 
-/// The same from eight vectors of 16-bit answers.
+/// Bits from eight vectors of 16-bit masks.
 #[inline(always)]
 fn halfwords(of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
@@ -41,7 +39,7 @@ fn halfwords(of: impl Fn(usize) -> __m128i) -> u64 {
     bytes(|vector| unsafe { _mm_packs_epi16(of(2 * vector), of(2 * vector + 1)) })
 }
 
-/// The same from sixteen vectors of 32-bit answers.
+/// Bits from sixteen vectors of 32-bit masks.
 #[inline(always)]
 fn words(of: impl Fn(usize) -> __m128i) -> u64 {
     #[allow(unused_unsafe, reason = "needed before Rust 1.87")]

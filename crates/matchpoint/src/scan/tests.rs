@@ -1,8 +1,7 @@
-//! Every kernel that can run here against one line of the obvious.
+//! Compares every available kernel with simple loops.
 
 use super::*;
 
-/// Keys made of few values, so that there is something to find, at every alignment.
 struct Noise(u64);
 
 impl Noise {
@@ -12,7 +11,7 @@ impl Noise {
     }
 }
 
-/// What the comparisons answer: bytes, halfwords, words, under one mask, under a mask each.
+/// Results: bytes, halfwords, words, words under one mask, words under a mask each.
 type Answers = [u64; 5];
 
 struct Compare<'a> {
@@ -38,12 +37,11 @@ impl Search for Compare<'_> {
     }
 }
 
-/// The lanes for which something holds.
 fn lanes_where(holds: impl Fn(usize) -> bool) -> u64 {
     (0..LANES).filter(|&lane| holds(lane)).map(|lane| 1 << lane).sum()
 }
 
-fn obvious(of: &Compare<'_>) -> Answers {
+fn simple_loop(of: &Compare<'_>) -> Answers {
     let Compare { bytes, halfwords, words, masks, key } = *of;
     [
         lanes_where(|lane| bytes[lane] == key as u8),
@@ -58,14 +56,14 @@ fn at<K, const N: usize>(values: &[K; N], offset: usize) -> &[K; LANES] {
     values[offset..].first_chunk().expect("64 more than the largest offset")
 }
 
-/// Those that can run here. The one that the environment asks for must be there.
+/// The available kernels. Panics if the kernel that the environment names is unavailable.
 fn kernels() -> Vec<Kernel> {
     Kernel::named("auto").unwrap_or_else(|error| panic!("{error}"));
     InstructionSet::available().filter_map(Kernel::of).collect()
 }
 
 #[test]
-fn every_kernel_answers_as_the_obvious_loop() {
+fn kernels_equal_simple_loop() {
     const VALUES: [u32; 8] = [0, 1, 0x80, 0xFF, 0x8000, 0xFFFF, 0x8000_0000, u32::MAX];
     let (kernels, mut noise, mut hits) = (kernels(), Noise(7), 0);
     for round in 0..if cfg!(miri) { 1 } else { 50 } {
@@ -82,7 +80,7 @@ fn every_kernel_answers_as_the_obvious_loop() {
                 masks: at(&masks, offset),
                 key: VALUES[(round + offset) % 8],
             };
-            let expected = obvious(&compare);
+            let expected = simple_loop(&compare);
             hits += expected[0].count_ones();
             for kernel in &kernels {
                 assert_eq!(kernel.run(&mut compare), expected, "{kernel:?}, offset {offset}");
@@ -110,7 +108,7 @@ fn single_lane_is_found_anywhere() {
 }
 
 #[test]
-fn instruction_sets_are_asked_for_by_name() {
+fn instruction_sets_are_found_by_name() {
     for set in InstructionSet::ALL {
         match Kernel::named(set.name()) {
             Ok(kernel) => assert_eq!((kernel.set(), set.is_available()), (set, true)),

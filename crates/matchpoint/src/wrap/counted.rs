@@ -1,12 +1,12 @@
-//! `Counted`: an engine around any engine, which keeps the numbers that MPI_T calls queue lengths and match attempts.
+//! `Counted`: a wrapper of an engine that counts queue lengths and match attempts as MPI_T does.
 //!
-//! MPICH's words, for both queues: `posted_recvq_length` and `unexpected_recvq_length` are sampled just before each
-//! search; `posted_recvq_match_attempts` and `unexpected_recvq_match_attempts` are the entries examined, here split
-//! into those of searches that found something (hit depth) and those of searches that did not (miss depth).
+//! MPICH's `posted_recvq_length` and `unexpected_recvq_length` are sampled before each search. Its
+//! `posted_recvq_match_attempts` and `unexpected_recvq_match_attempts` are the entries examined. The wrapper
+//! separates attempts of search hits (hit depth) and of search misses (miss depth).
 //!
-//! Depths come from [`Engine::attempts`]: wrap an engine made by
-//! [`engines::create_counting`](crate::engines::create_counting), or every depth is 0. It adds two calls to each
-//! search and no memory but [`Counts`], about half a kilobyte.
+//! Depths come from [`Engine::attempts`]: without an engine of
+//! [`engines::create_counting`](crate::engines::create_counting) all depths are 0. Costs two calls per
+//! search, and about half a kilobyte for [`Counts`].
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, MsgId, RecvId, Refused};
@@ -14,45 +14,45 @@ use crate::envelope::{Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::forward::forwarded;
 
-/// How many searches examined how many entries, in powers of two: element 0 counts searches that examined none,
-/// element `b` those that examined at least 2^(b−1) and fewer than 2^b, the last also all that examined more. Stops
-/// at `u32::MAX`.
+/// Histogram of entries examined per search, in powers of two. Element 0 counts searches that examined no
+/// entry, element `b` those with 2^(b−1) to 2^b − 1 entries. The last element includes all longer searches.
+/// Saturates at `u32::MAX`.
 pub type Depths = [u32; 20];
 
-/// Of one queue.
+/// Counts of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueCounts {
-    /// The longest the queue was when it was searched, in entries.
+    /// Maximum queue length at search, in entries.
     pub length_max: u64,
-    /// The sum of the lengths at each search: divided by `searches`, the mean length that a search met.
+    /// Sum of the queue lengths at search, in entries.
     pub length_sum: u64,
-    /// Calls that searched the queue: arrivals the posted queue, posts the unexpected queue. A refusal for lack of
-    /// room is a search, a receive refused because it breaks an assertion is not.
+    /// Searches: arrivals search the posted queue, posts the unexpected queue. A search refused for lack of
+    /// memory counts, a receive that breaks an assertion does not.
     pub searches: u64,
-    /// Searches that found what they looked for.
+    /// Search hits.
     pub hits: u64,
-    /// Entries examined by the hits, in all.
+    /// Sum of the entries examined by search hits.
     pub attempts_hit: u64,
-    /// Entries examined by the others, in all.
+    /// Sum of the entries examined by search misses.
     pub attempts_miss: u64,
-    /// Entries examined by each hit.
+    /// Entries examined per search hit.
     pub depth_hit: Depths,
-    /// Entries examined by each of the others.
+    /// Entries examined per search miss.
     pub depth_miss: Depths,
 }
 
-/// Of probes, matched or not. What they examine is in no queue's counts: a program that polls would drown the rest.
+/// Counts of probes and matched probes. Separate from the queues, because a polling program makes very many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProbeCounts {
     /// Calls.
     pub probes: u64,
     /// Calls that found a message.
     pub hits: u64,
-    /// Entries of the unexpected queue examined, in all.
+    /// Entries of the unexpected queue examined.
     pub attempts: u64,
 }
 
-/// All that [`Counted`] keeps.
+/// All counts of [`Counted`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// The PRQ, searched by arrivals.
@@ -63,11 +63,10 @@ pub struct Counts {
     pub probes: ProbeCounts,
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub struct Counted {
     engine: Box<dyn Engine>,
     counts: Counts,
-    /// The engine's attempts after the last search.
     seen: Attempts,
 }
 
@@ -77,7 +76,7 @@ impl QueueCounts {
         self.attempts_hit + self.attempts_miss
     }
 
-    /// The mean length that a search met, in entries; 0 if there was none.
+    /// Mean queue length at search, in entries; 0 without searches.
     pub fn length_mean(&self) -> f64 {
         self.length_sum as f64 / self.searches.max(1) as f64
     }
@@ -101,7 +100,7 @@ impl QueueCounts {
 }
 
 impl Counted {
-    /// Counts what `engine` does from now on.
+    /// Wraps `engine`.
     pub fn new(engine: Box<dyn Engine>) -> Self {
         let seen = engine.attempts();
         Counted { engine, counts: Counts::default(), seen }
@@ -120,16 +119,16 @@ impl Counted {
         read(&*self.engine)
     }
 
-    /// Entries of (the posted, the unexpected) queue examined since the last call.
+    /// Entries of the posted and the unexpected queue examined since the last call.
     #[inline]
-    fn examined(&mut self) -> (u64, u64) {
+    fn take_examined(&mut self) -> (u64, u64) {
         let now = self.engine.attempts();
         let before = std::mem::replace(&mut self.seen, now);
         (now.posted - before.posted, now.unexpected - before.unexpected)
     }
 
     fn count_probe(&mut self, found: Option<MsgId>) -> Option<MsgId> {
-        let (_, examined) = self.examined();
+        let (_, examined) = self.take_examined();
         self.counts.probes.probes += 1;
         self.counts.probes.hits += u64::from(found.is_some());
         self.counts.probes.attempts += examined;
@@ -138,10 +137,10 @@ impl Counted {
 }
 
 impl Engine for Counted {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let length = self.engine.unexpected_len();
-        let result = self.engine.post_open(id, selector);
-        let (_, examined) = self.examined();
+        let result = self.engine.post_selector(id, selector);
+        let (_, examined) = self.take_examined();
         if result != Err(Refused::Hint) {
             self.counts.unexpected.count(length, matches!(result, Ok(Some(_))), examined);
         }
@@ -151,7 +150,7 @@ impl Engine for Counted {
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
         let length = self.engine.posted_len();
         let result = self.engine.arrive(id, pair, tag);
-        let (examined, _) = self.examined();
+        let (examined, _) = self.take_examined();
         self.counts.posted.count(length, matches!(result, Ok(Some(_))), examined);
         result
     }
@@ -186,7 +185,7 @@ mod tests {
     use crate::engines;
     use crate::event::script;
 
-    fn counted(script: &str) -> Counted {
+    fn run_script(script: &str) -> Counted {
         let mut engine = Counted::new(engines::create_counting("list").unwrap());
         for event in script::parse(script).unwrap() {
             event.play(&mut engine);
@@ -197,7 +196,7 @@ mod tests {
     #[test]
     fn hits_and_misses_are_kept_apart() {
         let engine =
-            counted("arrive m1 0/1/1\n arrive m2 0/1/2\n post r1 0/1/2\n post r2 0/1/3\n arrive m3 0/1/3");
+            run_script("arrive m1 0/1/1\n arrive m2 0/1/2\n post r1 0/1/2\n post r2 0/1/3\n arrive m3 0/1/3");
         let Counts { posted, unexpected, .. } = engine.counts();
         assert_eq!((unexpected.searches, unexpected.hits), (2, 1));
         assert_eq!((unexpected.attempts_hit, unexpected.attempts_miss), (2, 1));
@@ -208,7 +207,7 @@ mod tests {
 
     #[test]
     fn probes_and_refusals_do_not_count() {
-        let engine = counted(
+        let engine = run_script(
             "arrive m1 0/1/1\n probe 0/*/1\n matched_probe 0/*/2\n set_hints 1 no_any_tag\n post r1 1/0/*",
         );
         assert_eq!(engine.counts().unexpected, QueueCounts::default());
@@ -216,13 +215,13 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_counts_as_its_messages() {
-        let engine = counted("post r1 0/*/*\n arrive_batch m1=0/1/1 m2=0/1/1");
+    fn batch_counts_each_message() {
+        let engine = run_script("post r1 0/*/*\n arrive_batch m1=0/1/1 m2=0/1/1");
         assert_eq!((engine.counts().posted.searches, engine.counts().posted.length_sum), (2, 1));
     }
 
     #[test]
-    fn it_fits_beside_a_thousand_others() {
+    fn wrapper_takes_at_most_600_bytes() {
         assert!(size_of::<Counted>() <= 600, "{} bytes", size_of::<Counted>());
     }
 }

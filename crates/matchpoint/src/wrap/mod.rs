@@ -1,4 +1,4 @@
-//! Engines around engines: what would else be sprinkled over each of them.
+//! Wrappers of engines.
 
 pub mod counted;
 

@@ -82,7 +82,7 @@ fn stale_retract_may_leave_named_message() {
     let is_linearizable = |retracted, done| {
         let calls = [
             call(0, Event::Arrive(nameless(1)), Outcome::Arrived(Ok(None))),
-            call(2, Event::Readdress(nameless(1), Rank(3)), Outcome::Readdressed(Ok(Readdressed::Named))),
+            call(2, Event::Readdress(nameless(1), Rank(3)), Outcome::Readdressed(Ok(Readdressed::SourceSet))),
             call(4, Event::Retract(retracted), Outcome::Done(done)),
         ];
         Search::new("locked", &[], &calls, 1000).run().expect("it is short")

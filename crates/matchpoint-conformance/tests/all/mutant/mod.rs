@@ -217,7 +217,7 @@ impl Mutant {
 }
 
 impl Engine for Mutant {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let mut receive = Receive::new(id, *selector);
         receive.id.0 = self.kept(receive.id.0);
         if let Err(refused) = self.hints.admit(&receive.selector) {
@@ -339,14 +339,14 @@ impl Engine for Mutant {
     fn readdress(&mut self, message: &Message, source: Rank) -> Result<Readdressed, Refused> {
         let (message, said) = (MsgId(self.kept(message.id.0)), message.envelope);
         let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         };
         let old = self.unexpected[at].envelope;
         assert!(self.fault.is_some() || old == said, "the caller passes what is queued");
         let named = Envelope { source, ..old };
         let nameless = old.source == Rank::UNKNOWN || self.has(Fault::ReaddressRenamesTheNamed);
         if !nameless || source == Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let accepts = |receive: &Receive| receive.selector.matches(&named);
         let accepted = match self.fault {
@@ -356,7 +356,7 @@ impl Engine for Mutant {
         };
         if let Some(receive) = accepted {
             if self.has(Fault::ReaddressRefusesTheWanted) {
-                return Ok(Readdressed::NotNameless);
+                return Ok(Readdressed::Unchanged);
             }
             if !self.has(Fault::ReaddressLeavesTheMessage) {
                 self.unexpected.remove(at);
@@ -370,7 +370,7 @@ impl Engine for Mutant {
         if self.has(Fault::ReaddressMovesToTheTail) {
             self.unexpected.make_contiguous()[at..].rotate_left(1);
         }
-        Ok(Readdressed::Named)
+        Ok(Readdressed::SourceSet)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

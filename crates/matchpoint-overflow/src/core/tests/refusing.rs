@@ -11,7 +11,7 @@ pub struct Refusing {
 }
 
 impl Engine for Refusing {
-    fn post_open(&mut self, _: RecvId, _: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, _: RecvId, _: &Selector) -> Result<Option<MsgId>, Refused> {
         Err(self.reason)
     }
 

@@ -1,24 +1,16 @@
-//! `adaptive`: a list at first, bins once searches are deep, after Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive
-//! and dynamic design for MPI tag matching" (2016), as summed up in the partner paper (§1, §3). MVAPICH's authors
-//! proposed it: a list is best on short queues and in memory, and nobody knows beforehand which process has long ones.
+//! `adaptive`: a list, which becomes bins when searches are deep.
 //!
-//! It is [`list`](super::list), [`bins`](super::bins) or [`rank_array`](super::rank_array), and counts what it examines.
-//! Calls are counted in windows. A window in which searches examined more than `threshold` entries on the average
-//! sends it on: from the list to bins, from the bins, with `ranks=yes` alone (the paper's configuration parameter), to
-//! an array of ranks. It moves at once when the sum is reached, so that a single storm is not sat out.
+//! After Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive and dynamic design for MPI tag matching"
+//! (2016), as summarized in the partner paper (§1, §3). Costs and measurements: `docs/engines/adaptive.md`.
 //!
-//! What is queued moves in its order, receives and messages apart. Nothing need be searched on the way: whatever engine
-//! they are in, no receive that is queued matches a message that is.
+//! Searches are counted in windows. If searches in a window examined more than `threshold` entries on
+//! average, the engine moves: from the [`list`](super::list) to [`bins`](super::bins), and with `ranks=yes`
+//! (the paper's parameter) to a [`rank_array`](super::rank_array). It moves as soon as the sum is reached.
+//! Entries move in the order of their queue, without searches: no queued receive matches a queued message.
 //!
-//! The paper moves once and never back. That is the default here, too: a process that built long queues will do so
-//! again at its next iteration, the bins have been paid for, and where the first entry matches they cost 2 to 4 ns more.
-//! Going back has its use where a start-up alone was deep: with `back=N` a window that never had more than N entries
-//! queued sends it back to the list, and its memory back to the system. Moves are exact in either direction.
-//!
-//! Cost: that of the engine in use, and two sums to compare per call: 5 ns of a post and an arrival on a list. A move
-//! is O(entries queued · log of that), in the call that brings it about; without memory for it the engine stays as it
-//! is, and asks again a window later. It loses to either where the other was right from the start, and inherits what
-//! both are bad at: wildcards are linear in all three.
+//! As in the paper, the engine does not move back by default. With `back=N`, a window with at most N queued
+//! entries moves it back to the list and frees memory. A move is O(entries · log entries), in the call that
+//! triggers it. Without memory the engine stays unchanged and retries after a window.
 
 mod structure;
 
@@ -61,59 +53,59 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ranks = arguments.word("ranks", &[("no", false), ("yes", true)])?;
     let n: u32 = arguments.within("n", 1..=1 << 24)?;
     let window: u32 = arguments.within("window", 1..=u32::MAX)?;
     let threshold: u32 = arguments.get("threshold")?;
     let back: u32 = arguments.get("back")?;
-    let policy =
-        Policy { limit: u64::from(threshold) * u64::from(window), window, n, ranks, back: back as usize };
-    Ok(Box::new(Adaptive::new(policy, counting)))
+    let policy = Policy {
+        limit: u64::from(threshold) * u64::from(window),
+        window,
+        n,
+        has_ranks: ranks,
+        back: back as usize,
+    };
+    Ok(Box::new(Adaptive::new(policy, is_counting)))
 }
 
-/// When to move, and where to.
 #[derive(Clone, Copy)]
 struct Policy {
-    /// Entries examined in one window, beyond which it moves on.
+    /// Entries examined in a window before a move.
     limit: u64,
     window: u32,
     n: u32,
-    ranks: bool,
+    has_ranks: bool,
     back: usize,
 }
 
-/// The searches since the last decision.
 #[derive(Default)]
 struct Window {
     searches: u32,
-    /// What the structure had examined when it began.
-    began_at: u64,
-    /// The most entries queued in it.
+    examined_before: u64,
     longest: usize,
 }
 
-/// See the [module's documentation](self).
+/// See the [module](self).
 pub struct Adaptive {
     structure: Structure,
     policy: Policy,
     window: Window,
     moves: u64,
-    /// Whether attempts are told. They are counted anyway.
-    counting: bool,
-    /// Of the structures left behind.
+    /// Whether attempts are reported; they are always counted.
+    is_counting: bool,
     attempts: Attempts,
     peak_bytes: u64,
 }
 
 impl Adaptive {
-    fn new(policy: Policy, counting: bool) -> Self {
+    fn new(policy: Policy, is_counting: bool) -> Self {
         Adaptive {
             structure: Structure::list(),
             policy,
             window: Window::default(),
             moves: 0,
-            counting,
+            is_counting,
             attempts: Attempts::default(),
             peak_bytes: 0,
         }
@@ -127,39 +119,40 @@ impl Adaptive {
         read(self.structure.engine())
     }
 
-    /// A search was made.
     #[inline]
-    fn searched(&mut self) {
+    fn count_search(&mut self) {
         if self.policy.back > 0 {
             self.window.longest = self.window.longest.max(self.posted_len() + self.unexpected_len());
         }
         self.window.searches += 1;
-        // Not through the trait's table of functions: that took 1.5 ns more of a post and an arrival.
-        let examined = self.structure.examined() - self.window.began_at;
+        // A call through the trait's vtable took 1.5 ns more per post and arrival.
+        let examined = self.structure.examined() - self.window.examined_before;
         if examined > self.policy.limit || self.window.searches >= self.policy.window {
-            self.decide(examined);
+            self.choose_structure(examined);
         }
     }
 
     #[cold]
-    fn decide(&mut self, examined: u64) {
-        let deep = examined > self.policy.limit;
+    fn choose_structure(&mut self, examined: u64) {
+        let is_deep = examined > self.policy.limit;
         let next = match self.structure {
-            Structure::List(_) if deep => Some(Structure::bins(self.policy.n)),
-            Structure::Bins(_) if deep && self.policy.ranks => Some(Structure::ranks()),
-            Structure::Bins(_) | Structure::Ranks(_) if !deep && self.window.longest <= self.policy.back => {
+            Structure::List(_) if is_deep => Some(Structure::bins(self.policy.n)),
+            Structure::Bins(_) if is_deep && self.policy.has_ranks => Some(Structure::ranks()),
+            Structure::Bins(_) | Structure::Ranks(_)
+                if !is_deep && self.window.longest <= self.policy.back =>
+            {
                 (self.policy.back > 0).then(Structure::list)
             }
             _ => None,
         };
         next.into_iter().for_each(|next| self.move_to(next));
-        let began_at = self.structure.examined();
-        self.window = Window { searches: 0, began_at, longest: 0 };
+        let examined_before = self.structure.examined();
+        self.window = Window { searches: 0, examined_before, longest: 0 };
     }
 
-    /// Moves, unless there is no memory for it.
+    /// Moves the entries to `next`, if memory suffices.
     fn move_to(&mut self, mut next: Structure) {
-        let moved = next.take_over(&mut self.structure);
+        let moved = next.copy_entries(&mut self.structure);
         let (old, new) = (self.structure.engine().footprint(), next.engine().footprint());
         self.peak_bytes = self.peak_bytes.max(old.peak_bytes).max(old.now_bytes() + new.now_bytes());
         if moved.is_ok() {
@@ -172,13 +165,13 @@ impl Adaptive {
 }
 
 impl Engine for Adaptive {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let result = match &mut self.structure {
-            Structure::List(list) => list.post_open(id, selector),
-            Structure::Bins(bins) => bins.post_open(id, selector),
-            Structure::Ranks(ranks) => ranks.post_open(id, selector),
+            Structure::List(list) => list.post_selector(id, selector),
+            Structure::Bins(bins) => bins.post_selector(id, selector),
+            Structure::Ranks(ranks) => ranks.post_selector(id, selector),
         };
-        self.searched();
+        self.count_search();
         result
     }
 
@@ -188,19 +181,19 @@ impl Engine for Adaptive {
             Structure::Bins(bins) => bins.arrive(id, pair, tag),
             Structure::Ranks(ranks) => ranks.arrive(id, pair, tag),
         };
-        self.searched();
+        self.count_search();
         result
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         let found = self.structure.engine_mut().probe(selector);
-        self.searched();
+        self.count_search();
         found
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         let found = self.structure.engine_mut().matched_probe(selector);
-        self.searched();
+        self.count_search();
         found
     }
 
@@ -217,7 +210,7 @@ impl Engine for Adaptive {
     }
 
     fn attempts(&self) -> Attempts {
-        if !self.counting {
+        if !self.is_counting {
             return Attempts::default();
         }
         let now = self.structure.engine().attempts();

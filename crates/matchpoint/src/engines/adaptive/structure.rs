@@ -1,4 +1,4 @@
-//! What an adaptive engine is at the moment: one of three engines, and the way from one to another.
+//! The engine in use of an adaptive engine, and the migration to another.
 
 use crate::effort::Attempts;
 use crate::engine::{Engine, Entry, Refused};
@@ -6,13 +6,13 @@ use crate::engines::bins::Bins;
 use crate::engines::list::List;
 use crate::engines::rank_array::{RankArray, Shape};
 use crate::hints::{HintTable, Order};
-use crate::takeover::each_queued;
-use crate::upkeep::Queues;
+use crate::maintenance::Queues;
+use crate::migration::visit_entries;
 
-/// Sources that index the array of ranks: as many as `rank_array` has unless told otherwise.
+/// Sources that index the rank array; the default of `rank_array`.
 const DENSE: u64 = 1 << 16;
 
-/// The engine in use. It counts what it examines, whether or not anybody asks: that decides when to move.
+/// The engine in use. Its counters are always active, because they trigger moves.
 pub(super) enum Structure {
     List(List<Attempts>),
     Bins(Bins<Attempts>),
@@ -57,7 +57,6 @@ impl Structure {
         }
     }
 
-    /// Entries examined by it so far, in both queues.
     #[inline]
     pub(super) fn examined(&self) -> u64 {
         let attempts = match self {
@@ -68,7 +67,6 @@ impl Structure {
         attempts.posted + attempts.unexpected
     }
 
-    /// Bytes of the engine value itself, which lies within this one.
     pub(super) fn own_bytes(&self) -> u64 {
         size_of_val(self.engine()) as u64
     }
@@ -94,13 +92,13 @@ impl Structure {
         }
     }
 
-    /// Takes over all that `other` has queued, the oldest first, and then its assertions. No receive there matches a
-    /// message there, in any engine, so nothing need be searched, and the order of each queue is all there is to keep.
+    /// Copies all entries of `other`, oldest first, then moves its assertions. Needs no searches: no queued
+    /// receive matches a queued message.
     ///
     /// # Errors
-    /// There is no memory for it: `other` is as it was.
-    pub(super) fn take_over(&mut self, other: &mut Structure) -> Result<(), Refused> {
-        each_queued(other.engine(), &mut |entry| self.queue(entry))?;
+    /// [`Refused::Memory`]; `other` is unchanged.
+    pub(super) fn copy_entries(&mut self, other: &mut Structure) -> Result<(), Refused> {
+        visit_entries(other.engine(), &mut |entry| self.queue(entry))?;
         *self.hints() = std::mem::take(other.hints());
         Ok(())
     }

@@ -1,20 +1,22 @@
-//! The messages that wait: 40 bytes each, and 4 a bin.
+//! Unexpected messages of `bins`: 40 bytes per message, 4 bytes per bin.
 //!
-//! A message lies in a bin *and* in one list of all arrivals. Half a million of them are no rarity where a gather runs
-//! ahead of its root, so it has no link that can be done without: its age is its place in the list, and bins are linked
-//! one way, from the tail round to the head. Who takes a message out of a bin knows the one before it there, or has
-//! examined it a moment ago: those before it in its bin arrived before it.
+//! A message is in a bin *and* in a list of all arrivals. A gather can queue half a million messages at its
+//! root, so links are few. The position in the list is the age. Bins are circular, linked in one direction,
+//! from the tail to the head. A removal needs the previous message of the bin. A search has just examined it.
 //!
-//! What searches compare takes half a cache line; the list's links, which only wildcards follow, lie by themselves.
+//! The compared fields take half a cache line. The links of the list, used by wildcards only, are in a
+//! separate array.
 
-use crate::chains::{NIL, Place};
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
+use crate::linked::{NIL, Place};
 
-/// What a search compares, and the next in the bin: of the last one, the first. Of a vacant place, the next vacant.
+/// Compared fields, and the next message of the bin. The last message links to the first, a free slot to the
+/// next free one.
 ///
-/// 32 bytes, but not aligned so: a table of types that ask for more than malloc gives is copied where it grows, and for a
-/// while takes twice its memory, where another has its pages moved. Of ten million messages that was 27 bytes each.
+/// 32 bytes without alignment attribute. A vector with alignment above malloc's is copied when it grows, and
+/// temporarily takes twice its memory; other vectors have their pages remapped. The difference was 27 bytes
+/// per message for ten million messages.
 #[derive(Clone, Copy)]
 struct Slot {
     id: MsgId,
@@ -24,28 +26,26 @@ struct Slot {
     next: Place,
 }
 
-/// Neighbours in the list of arrivals.
 #[derive(Clone, Copy)]
 struct Neighbours {
     older: Place,
     newer: Place,
 }
 
-/// In `older`: nothing waits here.
+/// In `older`: the slot is free.
 const VACANT: Place = u32::MAX - 1;
 
-/// A message that was found, and, if that is known, the one before it in its bin: itself, where it is alone.
+/// A message found, and the previous message of its bin, if known. A single message is its own predecessor.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     pub(super) at: Place,
     before: Place,
 }
 
-/// See the [module's documentation](self).
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
-    /// The last of each bin; none before the first message.
+    /// Last message of each bin; empty before the first message.
     bins: Box<[Place]>,
     count: u32,
     oldest: Place,
@@ -62,7 +62,7 @@ impl Slot {
 }
 
 impl Messages {
-    /// With so many bins.
+    /// Creates a queue with `count` bins.
     pub fn new(count: u32) -> Self {
         Messages {
             slots: Vec::new(),
@@ -81,7 +81,7 @@ impl Messages {
         self.len as usize
     }
 
-    /// Bytes allocated for messages, and for bins. Never fewer than before.
+    /// Bytes allocated for messages and for bins; never decreases.
     pub fn bytes(&self) -> (u64, u64) {
         let slots = self.slots.capacity() * size_of::<Slot>();
         let order = self.order.capacity() * size_of::<Neighbours>();
@@ -99,7 +99,7 @@ impl Messages {
         self.slots[at as usize].envelope()
     }
 
-    /// A message joins the list, and that bin.
+    /// Appends a message to the list and to `bin`.
     #[inline]
     pub fn push(&mut self, message: Message, bin: usize) -> Result<(), Refused> {
         let at = if self.vacant == NIL { self.grow()? } else { self.vacant };
@@ -124,7 +124,6 @@ impl Messages {
         Ok(())
     }
 
-    /// One more place, vacant.
     #[cold]
     fn grow(&mut self) -> Result<Place, Refused> {
         let at = self.slots.len() as Place;
@@ -132,7 +131,7 @@ impl Messages {
             return Err(Refused::Full);
         }
         if self.bins.is_empty() {
-            self.bins = empty(self.count, NIL)?;
+            self.bins = allocate_bins(self.count, NIL)?;
         }
         self.slots.try_reserve(1).map_err(|_| Refused::Memory)?;
         self.order.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -142,7 +141,7 @@ impl Messages {
         Ok(at)
     }
 
-    /// The first in that bin that `selector` matches. Adds the messages compared to `examined`.
+    /// The first match in a bin. Adds the messages compared to `examined`.
     #[inline]
     pub fn search_bin(&self, bin: usize, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let last = self.bins[bin];
@@ -163,7 +162,7 @@ impl Messages {
         }
     }
 
-    /// The earliest of all that `selector` matches. Adds the messages compared to `examined`.
+    /// The oldest match of all messages. Adds the messages compared to `examined`.
     #[inline]
     pub fn search_all(&self, selector: &Selector, examined: &mut u64) -> Option<Found> {
         let mut at = self.oldest;
@@ -177,29 +176,29 @@ impl Messages {
         None
     }
 
-    /// All that wait, from the newest on.
+    /// All messages, newest first.
     pub fn iter(&self) -> impl Iterator<Item = Place> {
         let is_one = |at: &Place| *at != NIL;
         let older = move |&at: &Place| Some(self.order[at as usize].older).filter(is_one);
         std::iter::successors(Some(self.newest).filter(is_one), older)
     }
 
-    /// The message of that name. Compares all, in the order of memory.
-    pub fn named(&self, id: MsgId) -> Option<Found> {
+    /// The message with this id. Compares all messages, in memory order.
+    pub fn find_by_id(&self, id: MsgId) -> Option<Found> {
         let mut all = (0..).zip(self.slots.iter().zip(&self.order));
         let named = all.find(|(_, (slot, order))| slot.id == id && order.older != VACANT);
         named.map(|(at, _)| Found { at, before: NIL })
     }
 
-    /// One that was found, by its place alone.
-    pub fn found(at: Place) -> Found {
+    /// A message with an unknown predecessor.
+    pub fn at_place(at: Place) -> Found {
         Found { at, before: NIL }
     }
 
-    /// Takes a message out of the list, and out of that bin, which is its own.
+    /// Removes a message from the list and from its bin.
     #[inline]
     pub fn take(&mut self, found: Found, bin: usize) {
-        self.leave_bin(found, bin);
+        self.unlink_from_bin(found, bin);
         let at = found.at;
         let Neighbours { older, newer } = self.order[at as usize];
         match older {
@@ -216,7 +215,7 @@ impl Messages {
     }
 
     #[inline]
-    fn leave_bin(&mut self, Found { at, mut before }: Found, bin: usize) {
+    fn unlink_from_bin(&mut self, Found { at, mut before }: Found, bin: usize) {
         let last = self.bins[bin];
         if before == NIL {
             before = last;
@@ -234,9 +233,10 @@ impl Messages {
         }
     }
 
-    /// Gives a message another envelope, which may be in another bin. The message keeps its age. O(older messages).
-    pub fn rename(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
-        self.leave_bin(Messages::found(at), bin(&self.envelope(at)));
+    /// Replaces the envelope of a message, which may change its bin. The message keeps its age. O(older
+    /// messages).
+    pub fn set_envelope(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
+        self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
         (slot.context, slot.source, slot.tag) = (named.context, named.source, named.tag);
         let to = bin(&named);
@@ -245,7 +245,7 @@ impl Messages {
         while older != NIL && bin(&self.envelope(older)) != to {
             older = self.order[older as usize].older;
         }
-        // The first of a bin follows its last.
+        // Bins are circular: the predecessor of the first message is the last.
         let before = if older == NIL { last } else { older };
         let next =
             if last == NIL { at } else { std::mem::replace(&mut self.slots[before as usize].next, at) };
@@ -256,8 +256,7 @@ impl Messages {
     }
 }
 
-/// So many bins with nothing in them.
-pub(super) fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
+pub(super) fn allocate_bins<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
     let mut bins = Vec::new();
     bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;
     bins.resize(n as usize, nothing);

@@ -1,35 +1,25 @@
-//! `four_d`: ranks in four dimensions, after Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for
-//! large-scale jobs" (2014), as summarized in the partner paper (§3). No known MPI library uses it.
+//! `four_d`: a tree over four digits of the rank.
 //!
-//! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, is written in base D. Its four digits lead through
-//! three arrays of branches to an array of D leaves. A leaf has the two queues of one source. An array is allocated for its first
-//! rank. So a search skips absent arrays, and memory grows with neighbourhoods of ranks, not with all ranks as in `rank_array`.
+//! After Zounmevo & Afsahi, "A fast and resource-conscious MPI message queue mechanism for large-scale jobs"
+//! (2014), as summarized in the partner paper (§3). Costs and measurements: `docs/engines/four_d.md`.
 //!
-//! * A message searches the posted queue of its source, then the older receives from any source.
-//! * A receive that names its source searches the unexpected queue of that source.
-//! * A receive from any source searches a list of all messages of the communicator in the order of arrival.
+//! Each communicator has a tree of arrays. A rank below D⁴, D = ⌈P^(1/4)⌉, has four digits in base D. They
+//! select three branches and a leaf in arrays of length D, allocated on first use. A leaf has the two queues
+//! of a source. P is the parameter `ranks`. Other sources are hashed.
 //!
-//! | call | cost |
-//! |---|---|
-//! | with a named source | O(4 + entries of that source); for arrivals also O(receives from any source) |
-//! | receive or probe from any source | O(messages of the communicator) |
-//! | cancel, retract, readdress | O(entries) |
-//!
-//! The paper uses the tree for large communicators only. Here the user decides by choosing the engine.
-//!
-//! P is the parameter `ranks`. Sources beyond D⁴ (libfabric addresses, [`UNKNOWN`](crate::Rank::UNKNOWN), or ranks of a larger job)
-//! are hashed, found in O(1). A tree holds 4·D bytes for each array of branches and 8·D for each array of leaves. One source has
-//! 320 bytes at D = 16. All 65536 ranks have 8 bytes each and 17 KiB of branches.
+//! * A message searches the posted queue of its source, then the older any-source receives.
+//! * A receive with a source searches the unexpected queue of that source.
+//! * An any-source receive searches a list of all messages of the communicator in arrival order.
 
 mod tree;
 
 use self::tree::{Dimension, Tree};
 use super::by_source::{Arrivals, BySource, Messages, Peer, Sources};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::Place;
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
+use crate::linked::Place;
 
 pub(super) const SPEC: Spec = Spec {
     name: "four_d",
@@ -54,7 +44,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// See the [module's documentation](self).
 type FourD<E> = BySource<Tree<Peer>, E, 2>;
 
 impl Sources<2> for Tree<Peer> {

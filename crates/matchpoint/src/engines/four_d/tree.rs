@@ -1,4 +1,4 @@
-//! A rank in base D has four digits. Each digit but the last chooses a branch, the last a leaf.
+//! Tree over the four digits of a rank in base D. The first three digits select branches, the last a leaf.
 //!
 //! ```text
 //! rank 0x2A3F, D = 16     root [2] → node [A] → node [3] → leaves [F]
@@ -8,29 +8,28 @@ use crate::engine::Refused;
 use crate::envelope::Rank;
 use crate::peers::Peers;
 
-/// Digits of a rank: the dimensions that the paper found best.
+/// Digits of a rank: the best number according to the paper.
 const DIMENSIONS: u32 = 4;
 
-/// A branch that nothing has grown on. The root is node 0, and at the end of no branch; arrays of leaves count from 1.
+/// A missing branch. The root is node 0 and no child; arrays of leaves count from 1.
 const NONE: u32 = 0;
 
-/// The length D of a dimension, and how to divide by it.
 #[derive(Clone, Copy)]
 pub(super) struct Dimension {
     length: u32,
-    /// ⌈2⁶⁴ / D⌉: the upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³², as the error, n times
-    /// less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). A lookup would make three divisions, one after the other.
+    /// ⌈2⁶⁴ / D⌉. The upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³²: the error, n
+    /// times less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). Avoids three dependent divisions per
+    /// lookup.
     reciprocal: u64,
 }
 
 impl Dimension {
-    /// The shortest whose fourth power is `ranks` or more: D = ⌈P^(1/4)⌉, and 2 at least. `ranks` is 2³² at most.
+    /// The shortest length with length⁴ ≥ `ranks`: D = ⌈P^(1/4)⌉, at least 2. `ranks` is at most 2³².
     pub(super) fn for_ranks(ranks: u64) -> Self {
         let length = (2..=256u32).find(|&length| u64::from(length).pow(DIMENSIONS) >= ranks).unwrap_or(256);
         Dimension { length, reciprocal: u64::MAX / u64::from(length) + 1 }
     }
 
-    /// D.
     pub(super) fn length(self) -> usize {
         self.length as usize
     }
@@ -41,7 +40,7 @@ impl Dimension {
         (quotient, (number - quotient * u64::from(self.length)) as usize)
     }
 
-    /// The digits of a source, the first of them first; none if it takes more than four.
+    /// Digits of a source, most significant first; `None` if it has more than four.
     #[inline]
     fn digits(self, source: Rank) -> Option<[usize; DIMENSIONS as usize]> {
         let source = u64::from(source.0);
@@ -55,56 +54,51 @@ impl Dimension {
     }
 }
 
-/// One `P` for each rank, in arrays of D that are there where somebody was heard of.
 pub(super) struct Tree<P> {
     dimension: Dimension,
     /// Nodes of the three upper levels, D branches each.
     branches: Vec<u32>,
-    /// Of the lowest level, D leaves each.
+    /// Arrays of the lowest level, D leaves each.
     leaves: Vec<P>,
-    /// Sources that the tree has no digits for.
-    beyond: Peers<P>,
+    large_sources: Peers<P>,
 }
 
 impl<P: Default> Tree<P> {
     pub(super) fn new(dimension: Dimension) -> Self {
-        Tree { dimension, branches: Vec::new(), leaves: Vec::new(), beyond: Peers::default() }
+        Tree { dimension, branches: Vec::new(), leaves: Vec::new(), large_sources: Peers::default() }
     }
 
-    /// The value of `source`, if an array has it. Reads three branches and a leaf.
+    /// The value of `source`, if its array exists. Reads three branches and a leaf.
     #[inline]
     pub(super) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
         match self.dimension.digits(source) {
             Some(digits) => self.place(digits).map(|at| &mut self.leaves[at]),
-            None => self.beyond.get_mut(source),
+            None => self.large_sources.get_mut(source),
         }
     }
 
-    /// Where the leaf is that these digits lead to.
     #[inline]
     fn place(&self, [first, second, third, fourth]: [usize; DIMENSIONS as usize]) -> Option<usize> {
         let leaves = self.branch(self.branch(self.branch(0, first)?, second)?, third)?;
         Some((leaves as usize - 1) * self.dimension.length() + fourth)
     }
 
-    /// The node at the end of a branch.
     #[inline]
     fn branch(&self, node: u32, digit: usize) -> Option<u32> {
         let end = self.branches.get(node as usize * self.dimension.length() + digit);
         end.copied().filter(|&end| end != NONE)
     }
 
-    /// What is kept for `source`, from now on if not before.
     #[inline]
     pub(super) fn get_or_insert(&mut self, source: Rank) -> Result<&mut P, Refused> {
         match self.dimension.digits(source) {
-            Some(digits) => self.grow(digits),
-            None => self.beyond.get_or_insert(source, 0),
+            Some(digits) => self.get_or_add_leaf(digits),
+            None => self.large_sources.get_or_insert(source, 0),
         }
     }
 
     #[inline]
-    fn grow(&mut self, digits: [usize; DIMENSIONS as usize]) -> Result<&mut P, Refused> {
+    fn get_or_add_leaf(&mut self, digits: [usize; DIMENSIONS as usize]) -> Result<&mut P, Refused> {
         let length = self.dimension.length();
         if self.branches.is_empty() {
             extend(&mut self.branches, length)?;
@@ -113,21 +107,21 @@ impl<P: Default> Tree<P> {
         for digit in &digits[..2] {
             node = match self.branch(node, *digit) {
                 Some(end) => end,
-                None => self.sprout(node, *digit, false)?,
+                None => self.add_array(node, *digit, false)?,
             };
         }
         let leaves = match self.branch(node, digits[2]) {
             Some(end) => end,
-            None => self.sprout(node, digits[2], true)?,
+            None => self.add_array(node, digits[2], true)?,
         };
         Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
     }
 
-    /// Makes the array at the end of a branch. If a later one cannot be had it stays, and holds nothing.
+    /// Allocates the array at the end of a branch. It stays, empty, if a later allocation fails.
     #[cold]
-    fn sprout(&mut self, node: u32, digit: usize, of_leaves: bool) -> Result<u32, Refused> {
+    fn add_array(&mut self, node: u32, digit: usize, is_leaf_array: bool) -> Result<u32, Refused> {
         let length = self.dimension.length();
-        let end = if of_leaves {
+        let end = if is_leaf_array {
             extend(&mut self.leaves, length)? + 1
         } else {
             extend(&mut self.branches, length)?
@@ -136,14 +130,12 @@ impl<P: Default> Tree<P> {
         Ok(end)
     }
 
-    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let arrays = self.branches.capacity() * size_of::<u32>() + self.leaves.capacity() * size_of::<P>();
-        arrays as u64 + self.beyond.bytes()
+        arrays as u64 + self.large_sources.bytes()
     }
 }
 
-/// Appends an array of `length`, and gives its number.
 fn extend<T: Default>(arrays: &mut Vec<T>, length: usize) -> Result<u32, Refused> {
     arrays.try_reserve(length).map_err(|_| Refused::Memory)?;
     let number = arrays.len() / length;
@@ -163,8 +155,8 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_those_of_the_base() {
-        // Four digits to base 256 have all sources.
+    fn digits_equal_division_by_base() {
+        // Four digits in base 256 represent all sources.
         for length in (2..256u64).step_by(if cfg!(miri) { 50 } else { 1 }) {
             let dimension = Dimension::for_ranks(length.pow(4));
             let samples =
@@ -182,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_source_has_separate_place() {
+    fn each_source_has_separate_leaf() {
         let mut tree = Tree::<u32>::new(Dimension::for_ranks(81));
         assert_eq!(tree.get_mut(Rank(5)), None);
         for source in (0..81).chain([u32::MAX]) {

@@ -1,10 +1,9 @@
-//! Keys of 16 or 8 bits, in which source, tag and context are mixed.
+//! Keys of 16 or 8 bits that mix source, tag and context.
 //!
-//! The paper combines the lower bits of source and tag, as many as a key has, by exclusive or ([`Xor`]). Then all keys are
-//! equal where the tag is the rank, and half of 64 entries share theirs with another where it is the rank + 1. So unless
-//! asked otherwise ([`Sum`]) each field is multiplied by an odd constant of its own, and a key is the upper bits of the
-//! sum (Dietzfelbinger et al. 1997): all bits of a field reach them, and what fields have in common does not cancel out.
-//! Either way a field that is left open adds nothing.
+//! The paper combines the lower bits of source and tag by exclusive or ([`Xor`]). All keys are equal where
+//! the tag is the rank. Where the tag is the rank + 1, half of 64 entries share a key. The default ([`Sum`])
+//! multiplies each field by an odd constant; the key is the upper bits of the sum (Dietzfelbinger et al.
+//! 1997). All bits of a field affect the key, and equal fields do not cancel out. A wildcard adds 0 in both.
 
 use std::marker::PhantomData;
 
@@ -12,15 +11,11 @@ use crate::blocks::Keys;
 use crate::engine::{Message, Receive};
 use crate::envelope::{ContextId, Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
-use crate::scanning::Scheme;
+use crate::scan_engine::Scheme;
 
-/// The width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
-    /// The upper bits of a word.
     fn upper(word: u64) -> Self;
-    /// The lower bits of a word.
     fn lower(word: u64) -> Self;
-    /// The comparison of that width.
     fn equal<L: Lanes>(lanes: L, keys: &[Self; LANES], key: Self) -> u64;
 }
 
@@ -58,26 +53,23 @@ impl Width for u8 {
     }
 }
 
-/// How fields become a key.
 pub(crate) trait Fold: Copy + Send + 'static {
-    /// What each field puts into a key: nothing, if it is 0.
-    fn words(context: ContextId, source: u64, tag: u64) -> Words;
-    /// The key of such words.
-    fn key<K: Width, const N: usize>(words: [u64; N]) -> K;
+    /// Contribution of each field to a key; 0 for a field of 0.
+    fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms;
+    fn key<K: Width, const N: usize>(terms: [u64; N]) -> K;
 }
 
-/// The upper bits of a sum of products.
 #[derive(Clone, Copy)]
 pub(crate) struct Sum;
 
 impl Fold for Sum {
-    /// 2⁶⁴/φ for the tag: multiples of it that follow each other lie as far apart as they can. For the source the best of
-    /// 1500 odd constants drawn at random: over 25 patterns of ranks and tags (in rows, strides, grids, each a multiple
-    /// of the other) of 64 to 256 entries, keys of 8 bits then collide 0.15 times as often as random ones on the average,
-    /// and nowhere more often. The context's is any odd one.
+    /// 2⁶⁴/φ for the tag: its multiples are far apart. The constant of the source is the best of 1500 random
+    /// odd numbers. They were compared on 25 patterns of ranks and tags (rows, strides, grids, multiples),
+    /// with 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and never more
+    /// often. The constant of the context is arbitrary.
     #[inline(always)]
-    fn words(context: ContextId, source: u64, tag: u64) -> Words {
-        Words {
+    fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
+        KeyTerms {
             source: source.wrapping_mul(0x58FE_91B4_9C9D_C269),
             tag: tag.wrapping_mul(0x9E37_79B9_7F4A_7C15),
             context: u64::from(context.0).wrapping_mul(0xC2B2_AE3D_27D4_EB4F),
@@ -85,29 +77,28 @@ impl Fold for Sum {
     }
 
     #[inline(always)]
-    fn key<K: Width, const N: usize>(words: [u64; N]) -> K {
-        K::upper(words.into_iter().fold(0, u64::wrapping_add))
+    fn key<K: Width, const N: usize>(terms: [u64; N]) -> K {
+        K::upper(terms.into_iter().fold(0, u64::wrapping_add))
     }
 }
 
-/// The lower bits of an exclusive or, as the paper has it (§IV-B, Skylake). It has a queue for each communicator, whose
-/// number is the third here.
+/// Lower bits of an exclusive or, as in the paper (§IV-B, Skylake). The paper has a queue per communicator;
+/// here the context is the third operand.
 #[derive(Clone, Copy)]
 pub(crate) struct Xor;
 
 impl Fold for Xor {
     #[inline(always)]
-    fn words(context: ContextId, source: u64, tag: u64) -> Words {
-        Words { source, tag, context: context.0.into() }
+    fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
+        KeyTerms { source, tag, context: context.0.into() }
     }
 
     #[inline(always)]
-    fn key<K: Width, const N: usize>(words: [u64; N]) -> K {
-        K::lower(words.into_iter().fold(0, |key, word| key ^ word))
+    fn key<K: Width, const N: usize>(terms: [u64; N]) -> K {
+        K::lower(terms.into_iter().fold(0, |key, word| key ^ word))
     }
 }
 
-/// The scheme of a width and a fold.
 #[derive(Clone, Copy)]
 pub(crate) struct Folds<K, F>(PhantomData<(K, F)>);
 
@@ -117,33 +108,28 @@ impl<K, F> Folds<K, F> {
     }
 }
 
-/// What an envelope's fields put into its key.
 #[derive(Clone, Copy)]
-pub(crate) struct Words {
+pub(crate) struct KeyTerms {
     source: u64,
     tag: u64,
     context: u64,
 }
 
-/// What is left open.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
-    Nothing,
-    /// The source is left open.
+enum WildFields {
+    None,
     Source,
-    /// The tag, or part of it, is left open.
     Tag,
     Both,
 }
 
-/// What a receive or a probe searches for.
 #[derive(Clone, Copy)]
 pub(crate) struct Query {
-    words: Words,
-    open: Open,
+    terms: KeyTerms,
+    wild: WildFields,
 }
 
-impl Words {
+impl KeyTerms {
     #[inline(always)]
     fn both<K: Width, F: Fold>(&self) -> K {
         F::key([self.source, self.tag, self.context])
@@ -165,47 +151,46 @@ impl Query {
     fn of<F: Fold>(selector: &Selector) -> Self {
         let source = if let Wild::Is(source) = selector.source() { Some(source.0) } else { None };
         let tag = if let Wild::Is(tag) = selector.tag() { Some(tag.0) } else { None };
-        let open = match (source, tag) {
-            (Some(_), Some(_)) => Open::Nothing,
-            (None, Some(_)) => Open::Source,
-            (Some(_), None) => Open::Tag,
-            (None, None) => Open::Both,
+        let wild = match (source, tag) {
+            (Some(_), Some(_)) => WildFields::None,
+            (None, Some(_)) => WildFields::Source,
+            (Some(_), None) => WildFields::Tag,
+            (None, None) => WildFields::Both,
         };
-        // A field that is left open drops out of the key by itself.
-        Query { words: F::words(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), open }
+        // A field with a wildcard adds 0.
+        Query { terms: F::terms(selector.context(), source.unwrap_or(0).into(), tag.unwrap_or(0)), wild }
     }
 }
 
-/// The keys of 64 receives: each of what it names. In the bitmaps, bits may be left set for holes.
+/// Keys of 64 receives, from their exact fields. Bits of free slots are undefined.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
-    /// Receives that leave something open.
-    open: u64,
-    /// Of these, those that name their tag alone.
+    wild: u64,
+    /// Receives with any source and an exact tag.
     by_tag: u64,
-    /// Of these, those that name their source alone.
+    /// Receives with an exact source and a wildcard in the tag.
     by_source: u64,
 }
 
 impl<K: Width> Default for Receives<K> {
     fn default() -> Self {
-        Receives { keys: [K::default(); LANES], open: 0, by_tag: 0, by_source: 0 }
+        Receives { keys: [K::default(); LANES], wild: 0, by_tag: 0, by_source: 0 }
     }
 }
 
 impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     #[inline]
     fn set(&mut self, _: &Folds<K, F>, lane: usize, receive: &Receive) {
-        let Query { words, open } = Query::of::<F>(&receive.selector);
-        self.keys[lane] = words.both::<K, F>();
-        let mark = |bits: &mut u64, set: bool| *bits = *bits & !(1 << lane) | u64::from(set) << lane;
-        mark(&mut self.open, open != Open::Nothing);
-        mark(&mut self.by_tag, open == Open::Source);
-        mark(&mut self.by_source, open == Open::Tag);
+        let Query { terms, wild } = Query::of::<F>(&receive.selector);
+        self.keys[lane] = terms.both::<K, F>();
+        let mark = |bits: &mut u64, is_set: bool| *bits = *bits & !(1 << lane) | u64::from(is_set) << lane;
+        mark(&mut self.wild, wild != WildFields::None);
+        mark(&mut self.by_tag, wild == WildFields::Source);
+        mark(&mut self.by_source, wild == WildFields::Tag);
     }
 }
 
-/// The keys of 64 messages, and those of their tags and sources by themselves for searches that leave the other open.
+/// Keys of 64 messages, and separate keys of tags and sources for searches with a wildcard.
 pub(crate) struct Messages<K> {
     keys: [K; LANES],
     tags: [K; LANES],
@@ -222,22 +207,22 @@ impl<K: Width> Default for Messages<K> {
 impl<K: Width, F: Fold> Keys<Message, Folds<K, F>> for Messages<K> {
     #[inline]
     fn set(&mut self, folds: &Folds<K, F>, lane: usize, message: &Message) {
-        let words = folds.key(&message.envelope);
-        self.keys[lane] = words.both::<K, F>();
-        self.tags[lane] = words.tag::<K, F>();
-        self.sources[lane] = words.source::<K, F>();
+        let terms = folds.key(&message.envelope);
+        self.keys[lane] = terms.both::<K, F>();
+        self.tags[lane] = terms.tag::<K, F>();
+        self.sources[lane] = terms.source::<K, F>();
     }
 }
 
 impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     type Posted = Receives<K>;
     type Unexpected = Messages<K>;
-    type Key = Words;
+    type Key = KeyTerms;
     type Query = Query;
 
     #[inline]
-    fn key(&self, envelope: &Envelope) -> Words {
-        F::words(envelope.context, envelope.source.0.into(), envelope.tag.0)
+    fn key(&self, envelope: &Envelope) -> KeyTerms {
+        F::terms(envelope.context, envelope.source.0.into(), envelope.tag.0)
     }
 
     #[inline]
@@ -246,25 +231,25 @@ impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     }
 
     #[inline(always)]
-    fn accepting<L: Lanes>(lanes: L, posted: &Receives<K>, key: &Words) -> u64 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives<K>, key: &KeyTerms) -> u64 {
         let equal = |key| K::equal(lanes, &posted.keys, key);
         let hits = equal(key.both::<K, F>());
-        if posted.open == 0 {
+        if posted.wild == 0 {
             return hits;
         }
         let by_tag = equal(key.tag::<K, F>()) & posted.by_tag;
         let by_source = equal(key.source::<K, F>()) & posted.by_source;
-        let by_nothing = posted.open & !(posted.by_tag | posted.by_source);
-        hits & !posted.open | by_tag | by_source | by_nothing
+        let by_nothing = posted.wild & !(posted.by_tag | posted.by_source);
+        hits & !posted.wild | by_tag | by_source | by_nothing
     }
 
     #[inline(always)]
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
-        match query.open {
-            Open::Nothing => K::equal(lanes, &unexpected.keys, query.words.both::<K, F>()),
-            Open::Source => K::equal(lanes, &unexpected.tags, query.words.tag::<K, F>()),
-            Open::Tag => K::equal(lanes, &unexpected.sources, query.words.source::<K, F>()),
-            Open::Both => u64::MAX,
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
+        match query.wild {
+            WildFields::None => K::equal(lanes, &unexpected.keys, query.terms.both::<K, F>()),
+            WildFields::Source => K::equal(lanes, &unexpected.tags, query.terms.tag::<K, F>()),
+            WildFields::Tag => K::equal(lanes, &unexpected.sources, query.terms.source::<K, F>()),
+            WildFields::Both => u64::MAX,
         }
     }
 }

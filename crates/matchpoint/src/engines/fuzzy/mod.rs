@@ -1,30 +1,22 @@
-//! `fuzzy`: one small key for source and tag together, compared by SIMD as a hint, verified on a hit (fuzzy paper
-//! §IV-B).
+//! `fuzzy`: one small key for source and tag, compared by SIMD and verified on a hit (fuzzy paper §IV-B).
 //!
-//! * `bits=32`: a window of the source beside one of the tag, 24 and 8 bits unless asked otherwise. For values that fit
-//!   this is the paper's key; of those that do not (LULESH's large tags, 66.67 % false positives in its Fig. 3) what lies
-//!   beyond is folded into the window. The fields keep bits of their own, so what a receive leaves open is a mask: kept
-//!   with each posted receive, carried by a search of the messages.
-//! * `bits=16`, `bits=8`: the upper bits of a sum of products, of source, tag and context by an odd constant each. The
-//!   paper's exclusive or of source and tag (`fold=xor`) is the same for all where the tag is the rank; [`folds`] has the
-//!   reasons. 64 keys of a byte are one compare with AVX-512BW.
+//! Costs and measurements: `docs/engines/fuzzy.md`.
 //!
-//! Where a key does not keep the fields apart, the paper scans a wildcard in one as a wildcard in both, and
-//! Open MPI's engine then verifies a whole block one by one, because of one receive in it (2.8 times slower). Here a
-//! receive that names only its source, or only its tag, lies under the key of that alone, in a bitmap of its kind:
-//! blocks that have such receives are compared once more for each kind, and receives that name neither are verified.
-//! Messages have, beside their key, that of the tag and that of the source by themselves: three bytes each with
-//! `bits=8`, of which a search reads one.
+//! * `bits=32`: a window of the source and one of the tag. For values that fit, this is the paper's key.
+//!   Other values, such as LULESH's large tags (66.67 % false positives in Fig. 3), are folded into the
+//!   window. Fields have separate bits, so a wildcard is a mask: stored with each posted receive, or part of
+//!   a search of the messages.
+//! * `bits=16`, `bits=8`: upper bits of a sum of products of source, tag and context with odd constants. The
+//!   paper's exclusive or (`fold=xor`) is constant where the tag is the rank; see `folds`.
 //!
-//! **One queue for all communicators.** The paper's engines have a queue for each. Here the context is part of the
-//! key as well (context 0 adds nothing): entries of other communicators cost a 64th of a compare each, while a
-//! queue for each would take kilobytes for each, a look-up in every call, and ages to tell which of two is older. It
-//! loses where one communicator has thousands of entries and another is waited for.
+//! With mixed keys, the paper treats a wildcard in one field as a wildcard in both. Open MPI's engine then
+//! verifies a whole block because of one such receive (2.8 times slower). Here a receive with one wildcard
+//! has the key of its other field, and a bit in a bitmap. Blocks with such receives need one more comparison
+//! per kind; receives with two wildcards are verified. Messages have additional keys of tag and source.
 //!
-//! Post, arrive and probe: O(entries / 64) with a byte, / 32, / 16, plus O(false positives), which are about
-//! entries / 256 with a byte and sources or tags that follow each other. Cancel and retract compare every entry.
-//! Memory per place: 40 bytes for a receive, 32 for a message, since what is verified are 64-bit fields under a 64-bit
-//! mask; keys and bitmaps take 2, 3 or 9 bytes of a receive (8, 16, 32 bits), 4, 7 or 5 of a message.
+//! **One queue for all communicators.** The paper has a queue per communicator. Here the context is part of
+//! the key. An entry of another communicator costs 1/64 of a comparison; separate queues take kilobytes each,
+//! a lookup per call, and ages.
 
 mod folds;
 mod windows;
@@ -36,7 +28,7 @@ use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::engine::Engine;
 use crate::scan::Kernel;
-use crate::scanning::{Scanning, Scheme};
+use crate::scan_engine::{ScanEngine, Scheme};
 
 pub(super) const SPEC: Spec = Spec {
     name: "fuzzy",
@@ -82,24 +74,24 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         ));
     }
     Ok(match bits {
-        32 => engine(Windows::new(rank, tag), kernel, counting),
-        16 => folded::<u16>(is_xor, kernel, counting),
-        8 => folded::<u8>(is_xor, kernel, counting),
+        32 => build_engine(Windows::new(rank, tag), kernel, counting),
+        16 => build_folded::<u16>(is_xor, kernel, counting),
+        8 => build_folded::<u8>(is_xor, kernel, counting),
         _ => return Err(arguments.invalid("bits", &bits.to_string())),
     })
 }
 
-fn folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+fn build_folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
     fn of<K: Width, F: Fold>(kernel: Kernel, counting: bool) -> Box<dyn Engine> {
-        engine(Folds::<K, F>::new(), kernel, counting)
+        build_engine(Folds::<K, F>::new(), kernel, counting)
     }
     if is_xor { of::<K, Xor>(kernel, counting) } else { of::<K, Sum>(kernel, counting) }
 }
 
-fn engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+fn build_engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
     if counting {
-        Box::new(Scanning::<S, Attempts>::new(scheme, kernel))
+        Box::new(ScanEngine::<S, Attempts>::new(scheme, kernel))
     } else {
-        Box::new(Scanning::<S, ()>::new(scheme, kernel))
+        Box::new(ScanEngine::<S, ()>::new(scheme, kernel))
     }
 }

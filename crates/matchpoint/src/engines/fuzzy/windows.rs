@@ -1,38 +1,34 @@
-//! Keys of 32 bits in which source and tag keep bits of their own.
+//! Keys of 32 bits with separate bits for source and tag.
 
-use super::super::vector::spread;
+use super::super::vector::hash_context;
 use crate::blocks::Keys;
 use crate::engine::{Message, Receive};
 use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
-use crate::scanning::Scheme;
+use crate::scan_engine::Scheme;
 
-/// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it, for values that fit their
-/// windows; of those that do not, what lies beyond is folded into the window by exclusive or instead of cut off. The
-/// context is spread over the key by exclusive or.
+/// The paper's key `((tag & tag_window) << rank_window_size) | (rank & rank_window)`. Bits beyond the window
+/// are folded into it by exclusive or instead of cut off. The context is combined by exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank: Window,
     tag: Window,
 }
 
-/// So many low bits of a word, and the mask of them.
 #[derive(Clone, Copy)]
 struct Window {
     bits: u32,
     mask: u64,
 }
 
-/// A key, and the bits of it that count.
 #[derive(Clone, Copy)]
 pub(crate) struct Masked {
     key: u32,
     mask: u32,
 }
 
-/// The pieces of a word that is wider than a window, joined by `join`.
 #[cold]
-fn pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
+fn fold_pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
     let mut folded = 0;
     while word != 0 && window.bits != 0 {
         folded = join(folded, word & window.mask);
@@ -46,44 +42,40 @@ impl Window {
         Window { bits, mask: (1 << bits) - 1 }
     }
 
-    /// A word, folded into the window. Most fit, and are themselves.
+    /// Folds a word into the window. Most words fit and are unchanged.
     #[inline]
     fn fold(self, word: u64) -> u64 {
-        if word & !self.mask == 0 { word } else { pieces(word, self, |folded, piece| folded ^ piece) }
+        if word & !self.mask == 0 { word } else { fold_pieces(word, self, |folded, piece| folded ^ piece) }
     }
 
-    /// The bits that count, where those of `ignore` do not in what is folded: a bit counts if all that are folded into
-    /// it do.
+    /// Compared bits of a folded tag under an ignore mask. A bit is compared if all bits folded into it are.
     #[inline]
-    fn counting(self, ignore: u64) -> u64 {
-        self.mask & !pieces(ignore, self, |folded, piece| folded | piece)
+    fn compared_bits(self, ignore: u64) -> u64 {
+        self.mask & !fold_pieces(ignore, self, |folded, piece| folded | piece)
     }
 }
 
 impl Windows {
-    /// Of so many bits each, not more than 32 together.
     pub(super) fn new(rank_bits: u32, tag_bits: u32) -> Self {
         Windows { rank: Window::new(rank_bits), tag: Window::new(tag_bits) }
     }
 
-    /// What is in the windows, side by side.
     #[inline]
     fn join(&self, source: u64, tag: u64) -> u32 {
         (tag << self.rank.bits | source) as u32
     }
 }
 
-/// The keys of 64 receives.
 pub(crate) struct Receives {
     keys: [u32; LANES],
-    /// Where a mask is not all ones. May be left set for a hole.
-    open: u64,
+    /// Receives with a wildcard. Bits of free slots are undefined.
+    wildcards: u64,
     masks: [u32; LANES],
 }
 
 impl Default for Receives {
     fn default() -> Self {
-        Receives { keys: [0; LANES], open: 0, masks: [0; LANES] }
+        Receives { keys: [0; LANES], wildcards: 0, masks: [0; LANES] }
     }
 }
 
@@ -93,11 +85,10 @@ impl Keys<Receive, Windows> for Receives {
         let Masked { key, mask } = windows.query(&receive.selector);
         self.keys[lane] = key;
         self.masks[lane] = mask;
-        self.open = self.open & !(1 << lane) | u64::from(mask != u32::MAX) << lane;
+        self.wildcards = self.wildcards & !(1 << lane) | u64::from(mask != u32::MAX) << lane;
     }
 }
 
-/// The keys of 64 messages.
 pub(crate) struct Messages([u32; LANES]);
 
 impl Default for Messages {
@@ -122,7 +113,7 @@ impl Scheme for Windows {
     #[inline]
     fn key(&self, envelope: &Envelope) -> u32 {
         let (source, tag) = (self.rank.fold(envelope.source.0.into()), self.tag.fold(envelope.tag.0));
-        self.join(source, tag) ^ spread(envelope.context)
+        self.join(source, tag) ^ hash_context(envelope.context)
     }
 
     #[inline]
@@ -133,25 +124,25 @@ impl Scheme for Windows {
         };
         let (tag, tag_mask) = match selector.tag() {
             Wild::Is(tag) => (self.tag.fold(tag.0), self.tag.mask),
-            Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.counting(mask.ignore)),
+            Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.compared_bits(mask.ignore)),
             Wild::Any => (0, 0),
         };
-        // What no window covers counts as well: it is the same in every key of a context.
+        // Bits outside both windows are equal in all keys of a context.
         let uncovered = !self.join(self.rank.mask, self.tag.mask);
         let mask = self.join(source_mask, tag_mask) | uncovered;
-        Masked { key: self.join(source, tag) ^ spread(selector.context()), mask }
+        Masked { key: self.join(source, tag) ^ hash_context(selector.context()), mask }
     }
 
     #[inline(always)]
-    fn accepting<L: Lanes>(lanes: L, posted: &Receives, &key: &u32) -> u64 {
-        if posted.open == 0 {
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Receives, &key: &u32) -> u64 {
+        if posted.wildcards == 0 {
             return lanes.equal_32(&posted.keys, key);
         }
         lanes.equal_32_under_each(&posted.keys, &posted.masks, key)
     }
 
     #[inline(always)]
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Messages, query: &Masked) -> u64 {
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Messages, query: &Masked) -> u64 {
         if query.mask == u32::MAX {
             return lanes.equal_32(&unexpected.0, query.key);
         }
@@ -171,9 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn folded_bit_needs_all_its_bits() {
+    fn folded_bit_is_compared_if_all_are() {
         let byte = Window::new(8);
-        assert_eq!([0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.counting(ignore)), [0xFF, 0, 0x0F, 0x7F]);
-        assert_eq!(Window::new(0).counting(0xFF), 0);
+        assert_eq!(
+            [0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.compared_bits(ignore)),
+            [0xFF, 0, 0x0F, 0x7F]
+        );
+        assert_eq!(Window::new(0).compared_bits(0xFF), 0);
     }
 }

@@ -16,7 +16,7 @@ impl<E: Effort> Hybrid<E> {
         self.post_key(id, self.hashed(Key::new(pair, tag), Place::default()))
     }
 
-    /// [`Engine::queue_receive`], and without a place [`Engine::post_open`].
+    /// [`Engine::queue_receive`], and without a place [`Engine::post_selector`].
     #[inline(always)]
     pub fn post_open_words(&mut self, id: u64, selector: &Selector, place: Place) -> Outcome {
         let pattern = Pattern::of(selector);

@@ -18,7 +18,7 @@ use std::collections::TryReserveError;
 
 use super::key::Key;
 use super::row::{NEXT, NUMBER, UNEXPECTED};
-use crate::blocks::each;
+use crate::blocks::set_bits;
 use crate::engine::Refused;
 use crate::scan::{Kernel, LANES};
 
@@ -313,7 +313,7 @@ impl Log {
     /// The numbers and ages of the messages that wait, from an age on.
     pub(super) fn messages_from(&self, age: u64) -> impl Iterator<Item = (u64, u64)> {
         self.blocks_from(age).flat_map(|(number, block, waiting)| {
-            let lanes = each(waiting).map(u64::from);
+            let lanes = set_bits(waiting).map(u64::from);
             lanes.map(move |lane| (u64::from(number) * LANE + lane, block.age + lane))
         })
     }

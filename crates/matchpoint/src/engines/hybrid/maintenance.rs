@@ -1,4 +1,4 @@
-//! Cancel, retract and readdress, and what the calls in [`upkeep`](crate::upkeep) need.
+//! Cancel, retract and readdress, and what the calls in [`maintenance`](crate::maintenance) need.
 
 use super::growth::Retired;
 use super::index::Indexes;
@@ -11,7 +11,7 @@ use crate::effort::Effort;
 use crate::engine::{Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Rank};
 use crate::hints::HintTable;
-use crate::upkeep::Queues;
+use crate::maintenance::Queues;
 
 /// Checks of a table before it shrinks, at least.
 const CHECKS: usize = 16;
@@ -67,11 +67,11 @@ impl<E: Effort> Hybrid<E> {
         source: Rank,
     ) -> Result<Readdressed, Refused> {
         if message.envelope.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Ok(Readdressed::NotNameless);
+            return Ok(Readdressed::Unchanged);
         }
         let old = Key::of(&message.envelope);
         let found = self.table.search(old, UNEXPECTED, |entry| entry.id == message.id.0);
-        let Some(entry) = found.map(|found| found.entry) else { return Ok(Readdressed::NotNameless) };
+        let Some(entry) = found.map(|found| found.entry) else { return Ok(Readdressed::Unchanged) };
         let key = Key::of(&Envelope { source, ..message.envelope });
         // Only searches by post, arrive and probe count.
         let effort = std::mem::take(&mut self.effort);
@@ -84,7 +84,7 @@ impl<E: Effort> Hybrid<E> {
             }
             None => {
                 self.change_key(old, key, entry)?;
-                Readdressed::Named
+                Readdressed::SourceSet
             }
         };
         self.set_gates();
@@ -179,7 +179,7 @@ impl<E: Effort> Queues for Hybrid<E> {
         self.remove_message(key, |other| other.number == entry.number);
     }
 
-    fn rename(&mut self, (key, entry): Self::Unexpected, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, (key, entry): Self::Unexpected, named: Envelope) -> Result<(), Refused> {
         self.change_key(key, Key::of(&named), entry)
     }
 

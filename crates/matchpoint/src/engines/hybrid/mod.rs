@@ -50,7 +50,7 @@
 //! | `table.rs`, `growth.rs`, `row.rs`, `duplicates.rs` | the hash table |
 //! | `log.rs`, `search.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
-//! | `maintenance.rs` | cancel, retract, readdress, and what `upkeep` needs |
+//! | `maintenance.rs` | cancel, retract, readdress, and what `maintenance` needs |
 
 mod duplicates;
 mod exact;
@@ -73,7 +73,6 @@ use crate::envelope::{ContextId, Pair, Rank, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
-use crate::upkeep;
 use growth::Retired;
 use index::Indexes;
 use key::{Class, Hashing, Key, Pattern};
@@ -240,7 +239,7 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     #[inline(always)]
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         self.queue_receive(id, selector, Place::default())
     }
 
@@ -308,7 +307,7 @@ impl<E: Effort> Engine for Hybrid<E> {
         Some(MsgId(self.take_message(at)))
     }
 
-    upkeep::provided!(visit);
+    crate::maintenance::provided!(visit);
 
     fn cancel(&mut self, receive: &Receive) -> bool {
         let was_there =
@@ -328,18 +327,18 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
+        crate::maintenance::fail_source(self, context, source, drained);
         self.release();
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let set = upkeep::set_hints(self, context, hints);
+        let set = crate::maintenance::set_hints(self, context, hints);
         self.set_gates();
         set
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        upkeep::close(self, context, drained);
+        crate::maintenance::close(self, context, drained);
         self.set_gates();
         self.release();
     }

@@ -1,15 +1,15 @@
-//! What the parallel form asks of these tables: searches that change nothing, and, once all of a block is decided, the
-//! changes that follow.
+//! Interface to the parallel engine: searches without changes, and the changes after all decisions of a
+//! block.
 
 use super::{Optimistic, Tally};
-use crate::chains::{NIL, Place};
 use crate::engine::{Message, Queue, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
-use crate::upkeep::Queues;
+use crate::linked::{NIL, Place};
+use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
-    /// The oldest receive that accepts a message and `is_free`. Adds the receives compared to `examined`.
+    /// The oldest receive that matches and `is_free`. Adds the receives compared to `examined`.
     #[inline]
     pub(in crate::engines) fn oldest(
         &self,
@@ -23,8 +23,8 @@ impl<T: Tally> Optimistic<T> {
         found.map(|(_, at)| at)
     }
 
-    /// The receive that was posted next in the run of the one at `at`. None stands between them in the bin: what is in one
-    /// bin is of one communicator, where the two were posted one after the other.
+    /// The next receive of the same run. It is also next in the bin: a bin has receives of one communicator,
+    /// in posted order.
     #[inline]
     pub(in crate::engines) fn follower(&self, at: Place) -> Option<Place> {
         let receives = &self.receives;
@@ -32,39 +32,34 @@ impl<T: Tally> Optimistic<T> {
         (next != NIL && receives.get(next).value.run == receives.get(at).value.run).then_some(next)
     }
 
-    /// What the receive at a place asks for.
     #[inline]
     pub(in crate::engines) fn selector(&self, at: Place) -> &Selector {
         &self.receives.get(at).value.receive.selector
     }
 
-    /// Every place of a receive is below this.
     pub(in crate::engines) fn places(&self) -> usize {
         self.receives.places()
     }
 
-    /// A message takes the receive at a place.
     pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: Place) -> RecvId {
-        self.tell_arrival(envelope);
-        self.tally.matched(&self.receives, at);
+        self.count_arrival(envelope);
+        self.tally.count_match(&self.receives, at);
         let id = self.receive(at).id;
         self.take_posted(at);
         id
     }
 
-    /// A message that no receive accepts waits.
-    pub(in crate::engines) fn keep_unexpected(&mut self, message: Message) -> Result<(), Refused> {
-        self.tell_arrival(&message.envelope);
-        self.keep(message, Hashes::of(&message.envelope))
+    pub(in crate::engines) fn insert_unexpected(&mut self, message: Message) -> Result<(), Refused> {
+        self.count_arrival(&message.envelope);
+        self.insert_message(message, Hashes::of(&message.envelope))
     }
 
-    fn tell_arrival(&mut self, envelope: &Envelope) {
+    fn count_arrival(&mut self, envelope: &Envelope) {
         if let Some(communicator) = self.communicators.find(envelope.context) {
-            self.tally.arrives(&communicator.posted, &self.receives, Hashes::of(envelope));
+            self.tally.count_arrival(&communicator.posted, &self.receives, Hashes::of(envelope));
         }
     }
 
-    /// Receives were compared with messages in a block.
     pub(in crate::engines) fn examined(&mut self, receives: u64) {
         self.tally.examined(Queue::Posted, receives);
     }

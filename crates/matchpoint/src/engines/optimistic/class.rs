@@ -1,25 +1,23 @@
-//! Receives by the wildcards they use (§III-B): each class has an index of its own, and a key to find its receives by.
+//! Wildcard classes of receives (§III-B). Each class has a separate index and key.
 
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use crate::hashes::Hashes;
 use crate::hints::Hints;
 
-/// What a receive leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engines) enum Class {
-    /// Nothing: the key is (source, tag).
+    /// No wildcard; the key is (source, tag).
     NoWildcard,
-    /// The source: the key is the tag.
+    /// Any source; the key is the tag.
     AnySource,
-    /// The tag, or part of it: the key is the source. A mask leaves no hash of the tag to find it by, and the paper,
-    /// which is about MPI, has no masks; what has the key of a masked receive is compared by the rule, as everywhere.
+    /// Any tag, or an ignore mask; the key is the source. The paper has no masks. Receives that share a key
+    /// are compared by the matching rule, masked ones included.
     AnyTag,
-    /// The source, and the tag or part of it: there is no key, and one list.
+    /// Any source, and any tag or a mask; no key, a single list.
     AnySourceAnyTag,
 }
 
-/// All of them, in the order in which an arrival searches them: the earlier it finds something, the fewer of the others
-/// are older.
+/// All classes in the order of searches. A match in an early class limits the others to older receives.
 pub(super) const CLASSES: [Class; 4] =
     [Class::NoWildcard, Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
 
@@ -34,7 +32,6 @@ impl Class {
         }
     }
 
-    /// The key, in this class's index, of what has these hash values.
     #[inline]
     pub(super) fn key(self, hashes: Hashes) -> u32 {
         match self {
@@ -45,7 +42,6 @@ impl Class {
         }
     }
 
-    /// The key of a receive of this class.
     #[inline]
     pub(super) fn key_of(self, selector: &Selector) -> u32 {
         let source = if let Wild::Is(source) = selector.source() { source } else { Rank(0) };
@@ -53,7 +49,7 @@ impl Class {
         self.key(Hashes::of(&Envelope::new(ContextId(0), source, tag)))
     }
 
-    /// Whether receives of this class may be posted under these assertions (§IV-E, §VII).
+    /// Whether assertions allow receives of this class (§IV-E, §VII).
     pub(super) fn is_admitted(self, hints: Hints) -> bool {
         let any_source = matches!(self, Class::AnySource | Class::AnySourceAnyTag);
         let any_tag = matches!(self, Class::AnyTag | Class::AnySourceAnyTag);

@@ -1,31 +1,29 @@
-//! The indexes of one communicator (§IV-E): four of receives, each of which is in one, and four of messages, each of
-//! which is in all (§IV-C).
+//! Indexes of a communicator (§IV-E): four of receives, four of messages. A receive is in one index, a
+//! message in all four (§IV-C).
 
 use super::class::{CLASSES, Class};
 use super::descriptors::{Descriptor, Descriptors};
 use super::index::Index;
 use super::runs::Runs;
-use crate::chains::{Aged, Place, Slab};
 use crate::engine::{Message, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::hints::Hints;
+use crate::linked::{Aged, Place, Slab};
 
-/// A message that waits, and the hash values it was filed under.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting {
+pub(super) struct UnexpectedEntry {
     pub(super) message: Message,
     pub(super) hashes: Hashes,
 }
 
-/// The messages of all communicators, each with links into four indexes.
-pub(super) type Messages = Slab<Aged<Waiting>, 4>;
+/// Messages of all communicators, with links for four indexes.
+pub(super) type Messages = Slab<Aged<UnexpectedEntry>, 4>;
 
-/// The indexes of receives, by class.
 #[derive(Default)]
 pub(in crate::engines) struct PostedIndexes([Index; 4]);
 
-/// The indexes of messages. Those of classes that the assertions rule out have no bins, and nothing is filed there.
+/// Indexes of messages. Indexes of classes that the assertions exclude have no bins and remain empty.
 #[derive(Default)]
 pub(super) struct UnexpectedIndexes {
     no_wildcard: Index<0>,
@@ -34,7 +32,6 @@ pub(super) struct UnexpectedIndexes {
     all: Index<3>,
 }
 
-/// What is kept for one communicator.
 #[derive(Default)]
 pub(super) struct Communicator {
     pub(super) posted: PostedIndexes,
@@ -42,7 +39,6 @@ pub(super) struct Communicator {
     pub(super) runs: Runs,
 }
 
-/// Bins of a class's index, where a table has `bins`.
 fn bins_of(class: Class, bins: u32) -> u32 {
     if class == Class::AnySourceAnyTag { 1 } else { bins }
 }
@@ -58,7 +54,6 @@ impl PostedIndexes {
         &mut self.0[class as usize]
     }
 
-    /// A class's index, ready for its first receive.
     #[inline]
     pub(super) fn prepare(&mut self, class: Class, bins: u32) -> Result<&mut Index, Refused> {
         let index = self.of_mut(class);
@@ -66,8 +61,8 @@ impl PostedIndexes {
         Ok(index)
     }
 
-    /// The receive with the smallest label that matches and `is_free`: the first of each index, and the oldest of those
-    /// (§III-C).
+    /// The matching receive with the smallest label for which `is_free` holds: the oldest of the first
+    /// matches of all indexes (§III-C).
     #[inline]
     pub(super) fn find(
         &self,
@@ -94,8 +89,7 @@ impl PostedIndexes {
         found
     }
 
-    /// Gives up the indexes of receives that nobody may post.
-    pub(super) fn steer(&mut self, hints: Hints) {
+    pub(super) fn remove_excluded(&mut self, hints: Hints) {
         for class in CLASSES.into_iter().filter(|class| !class.is_admitted(hints)) {
             *self.of_mut(class) = Index::default();
         }
@@ -107,10 +101,10 @@ impl PostedIndexes {
 }
 
 impl UnexpectedIndexes {
-    /// Has bins for every class that `hints` admit, from now on if not before.
+    /// Allocates the bins of all classes that `hints` allow.
     #[inline]
     pub(super) fn prepare(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
-        // What every communicator keeps is allocated last: with it, all is there.
+        // Allocated last: if it exists, all do.
         if self.no_wildcard.bytes() > 0 { Ok(()) } else { self.allocate(hints, bins) }
     }
 
@@ -128,7 +122,6 @@ impl UnexpectedIndexes {
         self.no_wildcard.prepare(bins_of(Class::NoWildcard, bins))
     }
 
-    /// Files a message that is younger than all.
     #[inline]
     pub(super) fn push(&mut self, messages: &mut Messages, at: Place, hashes: Hashes) {
         self.no_wildcard.push(messages, at, Class::NoWildcard.key(hashes));
@@ -137,7 +130,7 @@ impl UnexpectedIndexes {
         self.all.push(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// Takes a message out of all indexes; it stays in the slab.
+    /// Removes a message from all indexes; the slab keeps it.
     #[inline]
     pub(super) fn unlink(&mut self, messages: &mut Messages, at: Place) {
         let hashes = messages.get(at).value.hashes;
@@ -147,24 +140,22 @@ impl UnexpectedIndexes {
         self.all.unlink(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// Files a message where its source, learned late, and its age place it.
-    pub(super) fn rename(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
+    pub(super) fn set_envelope(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
         self.unlink(messages, at);
         let hashes = Hashes::of(&named);
         let waiting = &mut messages.get_mut(at).value;
-        *waiting = Waiting { message: Message::new(waiting.message.id, named), hashes };
+        *waiting = UnexpectedEntry { message: Message::new(waiting.message.id, named), hashes };
         self.no_wildcard.insert(messages, at, Class::NoWildcard.key(hashes));
         self.any_source.insert(messages, at, Class::AnySource.key(hashes));
         self.any_tag.insert(messages, at, Class::AnyTag.key(hashes));
         self.all.insert(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    /// The earliest message that `selector` matches, from the one index that its class says.
     #[inline]
     pub(super) fn find(&self, messages: &Messages, selector: &Selector, examined: &mut u64) -> Option<Place> {
         let class = Class::of(selector);
         let key = class.key_of(selector);
-        let matches = |_, waiting: &Waiting| selector.matches(&waiting.message.envelope);
+        let matches = |_, waiting: &UnexpectedEntry| selector.matches(&waiting.message.envelope);
         match class {
             Class::NoWildcard => self.no_wildcard.bin(key).search(messages, u64::MAX, examined, matches),
             Class::AnySource => self.any_source.bin(key).search(messages, u64::MAX, examined, matches),
@@ -173,14 +164,12 @@ impl UnexpectedIndexes {
         }
     }
 
-    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         self.no_wildcard.bytes() + self.any_source.bytes() + self.any_tag.bytes() + self.all.bytes()
     }
 }
 
 impl Communicator {
-    /// Nothing is queued in it any more.
     pub(super) fn clear(&mut self) {
         self.posted.0.iter_mut().for_each(Index::clear);
         let UnexpectedIndexes { no_wildcard, any_source, any_tag, all } = &mut self.unexpected;
@@ -190,7 +179,6 @@ impl Communicator {
         all.clear();
     }
 
-    /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         self.posted.bytes() + self.unexpected.bytes()
     }

@@ -1,15 +1,13 @@
-//! The table of receive descriptors (§III-B), of all communicators: labels are their ages.
+//! Table of receive descriptors (§III-B) of all communicators. Labels are the ages.
 
-use crate::chains::{Aged, Slab};
 use crate::engine::Receive;
+use crate::linked::{Aged, Slab};
 
-/// A receive, and the run of compatible receives that it belongs to. With its label and its links it takes 64 bytes,
-/// as the paper's descriptors do (§IV-E).
+/// A receive and its run of compatible receives. With label and links 64 bytes, as in the paper (§IV-E).
 #[derive(Clone, Copy)]
 pub(in crate::engines) struct Descriptor {
     pub(super) receive: Receive,
     pub(super) run: u64,
 }
 
-/// The receives posted.
 pub(in crate::engines) type Descriptors = Slab<Aged<Descriptor>, 1>;

@@ -1,37 +1,34 @@
-//! The receives of a communicator in which none with a wildcard is posted, lent to several threads: what a message comes to
-//! there hangs on the receives and messages of its bin only.
+//! Receives of a communicator without posted wildcard receives, shared by threads. The match of a message
+//! depends only on the entries of its bin.
 
 #![allow(unsafe_code)]
 
 use super::class::Class;
 use super::communicator::Communicator;
 use super::descriptors::Descriptor;
-use super::index::number;
+use super::index::bin_of_key;
 use super::{Optimistic, Tally};
-use crate::chains::{Lent, Taken};
 use crate::engine::{Queue, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope};
 use crate::hashes::Hashes;
+use crate::linked::{RemovedEntries, SharedSlab};
 
-/// See the [module's documentation](self).
-pub(in crate::engines) struct Exact<'a> {
-    receives: Lent<'a, Descriptor>,
+pub(in crate::engines) struct ExactReceives<'a> {
+    receives: SharedSlab<'a, Descriptor>,
     bins: usize,
 }
 
-impl Exact<'_> {
-    /// How many bins there are.
+impl ExactReceives<'_> {
     pub(in crate::engines) fn bins(&self) -> usize {
         self.bins
     }
 
-    /// The bin of a message.
     #[inline]
     pub(in crate::engines) fn bin(&self, envelope: &Envelope) -> usize {
-        number(Hashes::of(envelope).source_and_tag(), self.bins)
+        bin_of_key(Hashes::of(envelope).source_and_tag(), self.bins)
     }
 
-    /// Takes the oldest receive of a message's bin that accepts it.
+    /// Takes the oldest match of a message from its bin.
     ///
     /// # Safety
     /// No other thread is in a call with the same `bin`.
@@ -40,28 +37,27 @@ impl Exact<'_> {
         &self,
         bin: usize,
         envelope: &Envelope,
-        taken: &mut Taken,
+        taken: &mut RemovedEntries,
     ) -> Option<RecvId> {
         let accept = |descriptor: &Descriptor| {
-            descriptor.receive.selector.names(envelope).then_some(descriptor.receive.id)
+            descriptor.receive.selector.matches_exact(envelope).then_some(descriptor.receive.id)
         };
-        // SAFETY: a bin is a chain, so that the caller's word is what is asked for.
+        // SAFETY: a bin is one queue, so the contract of `take_first` equals the contract of this function.
         unsafe { self.receives.take_first(bin, taken, accept) }
     }
 
-    /// Has the first receive of a bin brought near.
+    /// Loads the first receive of a bin into the cache.
     ///
     /// # Safety
     /// No other thread is in a call with the same `bin`.
     #[inline]
-    pub(in crate::engines) unsafe fn approach(&self, bin: usize) -> u64 {
+    pub(in crate::engines) unsafe fn prefetch_head(&self, bin: usize) -> u64 {
         // SAFETY: as in `take`.
-        unsafe { self.receives.approach(bin) }
+        unsafe { self.receives.prefetch_head(bin) }
     }
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// Whether receives are posted in a communicator, and none has a wildcard.
     pub(in crate::engines) fn is_exact(&self, context: ContextId) -> bool {
         let wild = [Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
         self.communicators.get(context).is_some_and(|Communicator { posted, .. }| {
@@ -70,29 +66,27 @@ impl<T: Tally> Optimistic<T> {
         })
     }
 
-    /// The receives of a communicator, if [none has a wildcard](Optimistic::is_exact).
-    pub(in crate::engines) fn lend(&mut self, context: ContextId) -> Option<Exact<'_>> {
+    pub(in crate::engines) fn share(&mut self, context: ContextId) -> Option<ExactReceives<'_>> {
         let is_exact = self.is_exact(context);
         let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;
         let index = posted.of_mut(Class::NoWildcard);
         let bins = index.len();
-        Some(Exact { receives: self.receives.lend(index.bins_mut()), bins })
+        Some(ExactReceives { receives: self.receives.share(index.bins_mut()), bins })
     }
 
-    /// What one of the threads that receives of `context` were lent to has taken of them.
-    pub(in crate::engines) fn take_back(&mut self, context: ContextId, taken: &Taken) {
-        self.receives.take_back(taken);
+    pub(in crate::engines) fn reclaim(&mut self, context: ContextId, taken: &RemovedEntries) {
+        self.receives.reclaim(taken);
         self.tally.examined(Queue::Posted, taken.examined);
         if let Some(communicator) = self.communicators.find(context) {
-            communicator.posted.of_mut(Class::NoWildcard).emptied(taken.emptied);
+            communicator.posted.of_mut(Class::NoWildcard).subtract_emptied(taken.emptied);
         }
     }
 
-    /// Sees to it that so many messages of `context` may wait, and that none will be refused.
+    /// Reserves memory for `messages` unexpected messages of `context`, so that none is refused.
     ///
     /// # Errors
     /// [`Refused::Hint`] or [`Refused::Memory`].
-    pub(in crate::engines) fn expect_unexpected(
+    pub(in crate::engines) fn reserve_unexpected(
         &mut self,
         context: ContextId,
         messages: usize,

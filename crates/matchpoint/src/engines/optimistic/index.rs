@@ -1,21 +1,20 @@
-//! One index (§III-B): a table of bins, each a chain in which what has the same key lies in order. A list is an index
-//! of one bin.
+//! An index (§III-B): bins, each a queue of entries with the same hashed key. A list is an index with one
+//! bin.
 
-use crate::chains::{Aged, Chain, Front, Place, Slab};
 use crate::engine::Refused;
 use crate::hashes;
+use crate::linked::{Aged, FrontRemoval, LinkedQueue, Place, Slab};
 
-/// Entries linked through the pair of links `W`, by the hash of their key.
+/// Entries linked through links `W`, by the hash of their key.
 pub(super) struct Index<const W: usize = 0> {
-    /// None until there is something to keep.
-    bins: Vec<Chain<W>>,
-    /// Bins with an entry: none, and the index need not be searched.
+    /// Empty before the first entry.
+    bins: Vec<LinkedQueue<W>>,
+    /// Bins with an entry. 0: searches skip the index.
     occupied: u32,
 }
 
-/// The bin, of so many, that a key goes to.
 #[inline]
-pub(super) fn number(key: u32, bins: usize) -> usize {
+pub(super) fn bin_of_key(key: u32, bins: usize) -> usize {
     ((u64::from(key) * bins as u64) >> hashes::BITS) as usize
 }
 
@@ -26,7 +25,7 @@ impl<const W: usize> Default for Index<W> {
 }
 
 impl<const W: usize> Index<W> {
-    /// Has so many bins from now on, unless it has bins already.
+    /// Allocates `bins` bins if there are none.
     #[inline]
     pub(super) fn prepare(&mut self, bins: u32) -> Result<(), Refused> {
         if self.bins.is_empty() { self.allocate(bins) } else { Ok(()) }
@@ -35,7 +34,7 @@ impl<const W: usize> Index<W> {
     #[cold]
     fn allocate(&mut self, bins: u32) -> Result<(), Refused> {
         self.bins.try_reserve_exact(bins as usize).map_err(|_| Refused::Memory)?;
-        self.bins.resize(bins as usize, Chain::default());
+        self.bins.resize(bins as usize, LinkedQueue::default());
         Ok(())
     }
 
@@ -49,35 +48,33 @@ impl<const W: usize> Index<W> {
         self.bins.len()
     }
 
-    /// The bin that a key goes to. Scaled, not masked: the paper's tables have any number of bins.
+    /// The bin of a key. Scaled instead of masked: the paper allows any number of bins.
     #[inline]
     pub(super) fn number(&self, key: u32) -> usize {
-        number(key, self.bins.len())
+        bin_of_key(key, self.bins.len())
     }
 
-    /// What has this key, and whatever shares its bin, oldest first.
+    /// Entries in the bin of a key, oldest first.
     #[inline]
-    pub(super) fn bin(&self, key: u32) -> Chain<W> {
+    pub(super) fn bin(&self, key: u32) -> LinkedQueue<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
     }
 
-    /// The oldest entry of a bin, or [`NIL`](crate::chains::NIL).
     #[inline]
     pub(super) fn head(&self, number: usize) -> Place {
         self.bins.get(number).copied().unwrap_or_default().head()
     }
 
-    /// Appends an entry. Without effect before [`Index::prepare`]: an index that is not kept.
+    /// Appends an entry. No effect before [`Index::prepare`].
     #[inline]
     pub(super) fn push<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place, key: u32) {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
-            self.occupied += u32::from(*bin == Chain::default());
+            self.occupied += u32::from(*bin == LinkedQueue::default());
             bin.push(slab, at);
         }
     }
 
-    /// Puts an entry where its age places it.
     pub(super) fn insert<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,
@@ -86,12 +83,12 @@ impl<const W: usize> Index<W> {
     ) {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
-            self.occupied += u32::from(*bin == Chain::default());
+            self.occupied += u32::from(*bin == LinkedQueue::default());
             bin.insert(slab, at);
         }
     }
 
-    /// Takes out an entry; it stays in the slab.
+    /// Removes an entry; the slab keeps it.
     #[inline]
     pub(super) fn unlink<T: Copy, const L: usize>(
         &mut self,
@@ -102,11 +99,10 @@ impl<const W: usize> Index<W> {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
             bin.unlink(slab, at);
-            self.occupied -= u32::from(*bin == Chain::default());
+            self.occupied -= u32::from(*bin == LinkedQueue::default());
         }
     }
 
-    /// Takes an entry out of the bin that it is in, and out of the slab.
     #[inline]
     pub(super) fn take<T: Copy, const L: usize>(
         &mut self,
@@ -116,52 +112,49 @@ impl<const W: usize> Index<W> {
     ) -> T {
         if let Some(bin) = self.bins.get_mut(number) {
             bin.unlink(slab, at);
-            self.occupied -= u32::from(*bin == Chain::default());
+            self.occupied -= u32::from(*bin == LinkedQueue::default());
         }
         slab.remove(at).value
     }
 
-    /// Forgets all entries; bins are kept.
     pub(super) fn clear(&mut self) {
-        self.bins.fill(Chain::default());
+        self.bins.fill(LinkedQueue::default());
         self.occupied = 0;
     }
 
-    /// The bins, for those who count themselves how many they empty.
-    pub(super) fn bins_mut(&mut self) -> &mut [Chain<W>] {
+    /// The bins, for callers that report emptied bins to [`subtract_emptied`](Self::subtract_emptied).
+    pub(super) fn bins_mut(&mut self) -> &mut [LinkedQueue<W>] {
         &mut self.bins
     }
 
-    /// So many bins were emptied.
-    pub(super) fn emptied(&mut self, bins: u32) {
+    pub(super) fn subtract_emptied(&mut self, bins: u32) {
         self.occupied -= bins;
     }
 
-    /// The share of bins without an entry; all of them if there are no bins yet.
+    /// Fraction of empty bins; 1 without bins.
     pub(super) fn empty_share(&self) -> f64 {
         1.0 - f64::from(self.occupied) / self.bins.len().max(1) as f64
     }
 
-    /// Bytes allocated: 4 for each bin. The paper's bins have 20 (§IV-E): a lock, which one thread does not need, and
-    /// 8-byte pointers to head and tail, where here the head is a 32-bit place and knows the tail.
+    /// Bytes allocated: 4 per bin. The paper's bins have 20 bytes (§IV-E): a lock, and 64-bit pointers to
+    /// head and tail.
     pub(super) fn bytes(&self) -> u64 {
-        (self.bins.capacity() * size_of::<Chain<W>>()) as u64
+        (self.bins.capacity() * size_of::<LinkedQueue<W>>()) as u64
     }
 }
 
 impl Index {
-    /// What was taken off the front of a bin is not in it any more, `head` is its oldest entry now.
     #[inline]
-    pub(super) fn cut<T: Copy, const L: usize>(
+    pub(super) fn unlink_front<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,
         number: usize,
-        front: Front,
+        front: FrontRemoval,
         head: Place,
     ) {
         if let Some(bin) = self.bins.get_mut(number) {
-            bin.cut(slab, front, head);
-            self.occupied -= u32::from(*bin == Chain::default());
+            bin.unlink_front(slab, front, head);
+            self.occupied -= u32::from(*bin == LinkedQueue::default());
         }
     }
 }

@@ -1,35 +1,26 @@
-//! `optimistic`: four indexes by wildcard use, after García et al., "Offloaded MPI message matching: an optimistic
-//! approach" (2024), §III–IV, which puts it on the accelerator of a network card. Here it is serial; what makes it
-//! parallel there (blocks of messages matched by many threads) changes how the same structure is searched.
+//! `optimistic`: four indexes by wildcard class, serial.
+//!
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III–IV, for the
+//! accelerator of a network card. Costs and measurements: `docs/engines/optimistic.md`.
 //!
 //! ```text
 //! receive ──▶ one of:  no wildcard    hash(source, tag) ─▶ bins ┐
-//!                      any source     hash(tag)         ─▶ bins ├─▶ descriptors, 64 bytes each, `capacity` of them,
-//!                      any tag, mask  hash(source)      ─▶ bins │   labelled in the order of posting
+//!                      any source     hash(tag)         ─▶ bins ├─▶ descriptors, 64 bytes each, at most `capacity`,
+//!                      any tag, mask  hash(source)      ─▶ bins │   labelled in posted order
 //!                      both                                list ┘
-//! message ──▶ searched for in all four, where the oldest of up to four candidates is taken; if none, kept in all of
-//!             four such indexes of messages, of which a receive searches the one of its class
+//! message ──▶ searches all four and takes the oldest of up to four candidates; without a match, queued in all of
+//!             four such indexes of messages, of which a receive searches that of its class
 //! ```
 //!
-//! * Each communicator has its own indexes. A table is made when the first receive of its class is posted, and is not
-//!   searched while it is empty; the tables of messages when the first message waits. Where hints rule out a class
-//!   (`no_any_source`, `no_any_tag`) nothing is kept for it in either queue.
-//! * Receives that were posted one after the other in their communicator and ask for the same belong to a run (§III-D),
-//!   which the statistics tell: how often the fast path of the parallel form is open to a message.
-//! * A receive that finds `capacity` others posted is refused ([`Refused::Full`]), and the caller matches in another
-//!   way, as the paper's library falls back to software; or this engine does so itself ([`software`]). Messages have no
-//!   such bound.
+//! * Each communicator has separate indexes. An index is allocated for the first receive of its class, those
+//!   of messages for the first unexpected message. Empty indexes are not searched. Classes that hints exclude
+//!   (`no_any_source`, `no_any_tag`) have no index.
+//! * Consecutive receives of a communicator with the same selector form a run (§III-D), which the parallel
+//!   form uses.
+//! * A receive beyond `capacity` is refused ([`Refused::Full`]), and the caller uses another engine.
+//!   Optionally this engine falls back itself (`software`). Messages have no bound.
 //!
-//! With `n` bins and `q` entries queued: arrivals O(4 + q/n + receives from any source with any tag), posts without a
-//! wildcard O(1 + q/n), from any source O(1 + messages with tags of that bin), with any tag O(1 + messages of sources
-//! of that bin), with both O(1): the list is the order, and its head matches. A mask makes its search as long as its
-//! class's bin. Cancel, retract, readdress and hints compare every entry.
-//!
-//! Memory (§IV-E): 4 bytes a bin (the paper: 20), 64 a receive (the paper: 64), 128 a message, which the paper does not
-//! count: four pairs of links do not fit beside it in one cache line.
-//!
-//! It loses where queues are short, as it looks at as many indexes as classes are posted; where messages wait, as each
-//! is filed and removed four times; and on long lists of different masks, which share a bin.
+//! Cancel, retract, readdress and hints compare all entries.
 
 mod block;
 mod class;
@@ -42,14 +33,13 @@ mod statistics;
 mod stream;
 
 use self::class::{CLASSES, Class};
-use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
+use self::communicator::{Communicator, Messages, UnexpectedEntry, UnexpectedIndexes};
 use self::descriptors::{Descriptor, Descriptors};
-pub(super) use self::exact::Exact;
+pub(super) use self::exact::ExactReceives;
 pub(super) use self::statistics::{Counts, Tally};
 pub(super) use self::stream::Stream;
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::{Aged, Place};
 use crate::communicators::Communicators;
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
@@ -57,7 +47,8 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hashes::{self, Hashes};
 use crate::hints::{HintTable, Hints};
-use crate::upkeep::{self, Oldest, Queues};
+use crate::linked::{Aged, Place};
+use crate::maintenance::{self, EntriesByAge, Queues};
 
 pub(super) const SPEC: Spec = Spec {
     name: "optimistic",
@@ -97,18 +88,17 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     }
 }
 
-/// See the [module's documentation](self).
 pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
-    /// As many receives fit, and no more; 0: as many as memory has room for.
+    /// Maximum number of receives; 0: unlimited.
     capacity: usize,
     messages: Messages,
-    /// The label of what is queued next (§III-C): its age.
+    /// Label of the next entry (§III-C): its age.
     label: u64,
     hints: HintTable,
     bins: u32,
-    /// The most that was held before a communicator was closed or steered; nothing else gives memory back.
+    /// Maximum size before a communicator was closed or its hints changed. No other call frees memory.
     peak_bytes: u64,
     tally: T,
 }
@@ -130,7 +120,7 @@ impl<T: Tally> Optimistic<T> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
-        // Else every receive posted ahead of its message would hash its selector twice.
+        // Avoids a second hash for receives posted before their messages.
         if self.messages.len() == 0 {
             return None;
         }
@@ -141,46 +131,43 @@ impl<T: Tally> Optimistic<T> {
         found
     }
 
-    /// Takes the receive that a message goes to out of its index and out of the table.
     #[inline]
     fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
         let receives = &mut self.receives;
-        self.tally.arrives(&communicator.posted, receives, hashes);
+        self.tally.count_arrival(&communicator.posted, receives, hashes);
         let mut examined = 0;
         let found = communicator.posted.find(receives, envelope, hashes, &mut examined, |_| true);
         self.tally.examined(Queue::Posted, examined);
         let (class, at) = found?;
-        self.tally.matched(receives, at);
+        self.tally.count_match(receives, at);
         communicator.posted.of_mut(class).unlink(receives, at, class.key(hashes));
         Some(receives.remove(at).value.receive.id)
     }
 
-    /// Keeps a message that no receive matches, as the youngest.
     #[inline]
-    fn keep(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
+    fn insert_message(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
         let context = message.envelope.context;
         self.hints.admit_unexpected(context)?;
         let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
         indexes.prepare(self.hints.get(context), self.bins)?;
-        let at = self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.label })?;
+        let at =
+            self.messages.insert(Aged { value: UnexpectedEntry { message, hashes }, age: self.label })?;
         self.label += 1;
         indexes.push(&mut self.messages, at, hashes);
         Ok(())
     }
 
-    /// The ages and places of the messages that wait in a context.
-    fn waiting_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
-        let here = move |waiting: &Waiting| waiting.message.envelope.context == context;
+    fn messages_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
+        let here = move |waiting: &UnexpectedEntry| waiting.message.envelope.context == context;
         messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
     }
 
-    /// Files the messages that wait in `context` anew: in the indexes that `hints` leave to search, and in no others.
-    fn refile(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+    fn rebuild_indexes(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let mut indexes = UnexpectedIndexes::default();
-        let mut oldest = Oldest::of(Self::waiting_in(&self.messages, context));
-        while let Some(at) = oldest.next(Self::waiting_in(&self.messages, context)) {
-            // Refused for the first of them or for none, so that no message is half filed.
+        let mut oldest = EntriesByAge::of(Self::messages_in(&self.messages, context));
+        while let Some(at) = oldest.next(Self::messages_in(&self.messages, context)) {
+            // Fails for the first message or never, so no message is in some indexes only.
             indexes.prepare(hints, self.bins)?;
             let hashes = self.messages.get(at).value.hashes;
             indexes.push(&mut self.messages, at, hashes);
@@ -188,7 +175,7 @@ impl<T: Tally> Optimistic<T> {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes() + indexes.bytes());
         if let Some(communicator) = self.communicators.find(context) {
             communicator.unexpected = indexes;
-            communicator.posted.steer(hints);
+            communicator.posted.remove_excluded(hints);
         }
         Ok(())
     }
@@ -245,9 +232,9 @@ impl<T: Tally> Queues for Optimistic<T> {
         self.messages.remove(at);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
         if let Some(communicator) = self.communicators.find(named.context) {
-            communicator.unexpected.rename(&mut self.messages, at, named);
+            communicator.unexpected.set_envelope(&mut self.messages, at, named);
         }
         Ok(())
     }
@@ -270,7 +257,7 @@ impl<T: Tally> Tables for Optimistic<T> {
 }
 
 impl<T: Tally> Engine for Optimistic<T> {
-    fn post_open(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
+    fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let receive = Receive::new(id, *selector);
         let selector = &receive.selector;
         self.hints.admit(selector)?;
@@ -278,7 +265,7 @@ impl<T: Tally> Engine for Optimistic<T> {
             return Ok(Some(self.take_message(at)));
         }
         if self.capacity != 0 && self.receives.len() >= self.capacity {
-            // The caller falls back to another engine, as the paper's library falls back to software.
+            // The caller uses another engine, as the paper's library falls back to software.
             return Err(Refused::Full);
         }
         let context = selector.context();
@@ -286,12 +273,12 @@ impl<T: Tally> Engine for Optimistic<T> {
         let Communicator { posted, runs, .. } = communicator;
         let class = Class::of(selector);
         let index = posted.prepare(class, self.bins)?;
-        let run = runs.of_next(selector);
+        let run = runs.next_run(selector);
         let at = self.receives.insert(Aged { value: Descriptor { receive, run }, age: self.label })?;
         self.label += 1;
         let key = class.key_of(selector);
         index.push(&mut self.receives, at, key);
-        let length = runs.posted(selector, run);
+        let length = runs.count_posted(selector, run);
         self.tally.posted(posted, &self.receives, (class, key), length);
         Ok(None)
     }
@@ -302,21 +289,21 @@ impl<T: Tally> Engine for Optimistic<T> {
         if let Some(id) = self.take_receive(&message.envelope, hashes) {
             return Ok(Some(id));
         }
-        self.keep(message, hashes)?;
+        self.insert_message(message, hashes)?;
         Ok(None)
     }
 
-    upkeep::provided!(probe matched_probe cancel retract readdress fail_source visit);
+    maintenance::provided!(probe matched_probe cancel retract readdress fail_source visit);
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let before = self.hints.get(context);
-        upkeep::set_hints(self, context, hints)?;
+        maintenance::set_hints(self, context, hints)?;
         if CLASSES.iter().all(|class| class.is_admitted(before) == class.is_admitted(hints)) {
             return Ok(());
         }
-        let refiled = self.refile(context, hints);
+        let refiled = self.rebuild_indexes(context, hints);
         if refiled.is_err() {
-            // Their place in the table is still there, so this asks for no memory.
+            // Needs no memory: the context already has an entry.
             self.hints.set(context, before)?;
         }
         refiled
@@ -324,7 +311,7 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
-        upkeep::close(self, context, drained);
+        maintenance::close(self, context, drained);
         self.communicators.close(context);
     }
 
@@ -338,7 +325,7 @@ impl<T: Tally> Engine for Optimistic<T> {
 
     fn footprint(&self) -> Footprint {
         Footprint {
-            // Tables are there whether or not anything is queued, and do not grow with the number of peers.
+            // Tables are independent of entries and peers.
             fixed_bytes: self.fixed_bytes(),
             peers_bytes: 0,
             entries_bytes: self.entries_bytes(),

@@ -1,29 +1,23 @@
-//! What an engine that counts tells of its indexes: the figures of the paper's analysis (§V), taken as each call finds
-//! them.
+//! Statistics of the indexes: the figures of the paper's analysis (§V), sampled at each call.
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
 use super::descriptors::Descriptors;
-use crate::chains::Place;
 use crate::effort::{Attempts, Effort};
 use crate::engine::Queue;
 use crate::hashes::Hashes;
+use crate::linked::Place;
 
-/// Told by the engine what it is about to do. `()` does not listen.
+/// Counter of engine events. `()` counts nothing.
 pub(in crate::engines) trait Tally: Effort {
-    /// Whether it must be told of messages one by one.
-    const LISTENS: bool = false;
+    const COUNTS_EACH_MESSAGE: bool = false;
 
-    /// A message with these hash values is about to be searched for among the receives of its communicator.
-    fn arrives(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
+    fn count_arrival(&mut self, _: &PostedIndexes, _: &Descriptors, _: Hashes) {}
 
-    /// A receive was put into the index of its class, under its key; it is the so manyth of its run.
     fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
-    /// The receive at a place is about to be given to a message.
-    fn matched(&mut self, _: &Descriptors, _: Place) {}
+    fn count_match(&mut self, _: &Descriptors, _: Place) {}
 
-    /// All of it, by name.
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -31,22 +25,20 @@ pub(in crate::engines) trait Tally: Effort {
 
 impl Tally for () {}
 
-/// Of receives, by class.
 #[derive(Clone, Copy, Default)]
 struct ByClass {
     posted: u64,
-    /// Sum of the shares of empty bins that arrivals met.
+    /// Sum of the fractions of empty bins at arrivals.
     empty: f64,
 }
 
-/// Counts. Walks each bin that is searched or grows, so that it takes the time of a search that finds nothing.
+/// Counters. They walk each bin that is searched or grows, at the cost of a search miss.
 #[derive(Default)]
 pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
-    /// In communicators that something was queued in before.
     arrivals: u64,
-    /// Receives in the bins that they searched, in all; those taken are among them.
+    /// Sum of receives in the bins of arrivals, taken ones included.
     depth: u64,
     depth_max: u64,
     collisions: u64,
@@ -67,9 +59,9 @@ impl Effort for Counts {
 }
 
 impl Tally for Counts {
-    const LISTENS: bool = true;
+    const COUNTS_EACH_MESSAGE: bool = true;
 
-    fn arrives(&mut self, indexes: &PostedIndexes, receives: &Descriptors, hashes: Hashes) {
+    fn count_arrival(&mut self, indexes: &PostedIndexes, receives: &Descriptors, hashes: Hashes) {
         self.arrivals += 1;
         for class in CLASSES {
             let index = indexes.of(class);
@@ -93,11 +85,11 @@ impl Tally for Counts {
         self.run_max = self.run_max.max(length);
     }
 
-    fn matched(&mut self, receives: &Descriptors, at: Place) {
+    fn count_match(&mut self, receives: &Descriptors, at: Place) {
         let run = |at| receives.get(at).value.run;
         let next = receives.next(at, 0);
         self.matches += 1;
-        self.matches_followed += u64::from(next != crate::chains::NIL && run(next) == run(at));
+        self.matches_followed += u64::from(next != crate::linked::NIL && run(next) == run(at));
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

@@ -1,45 +1,43 @@
-//! Messages of one communicator that arrive one after the other, nothing being posted between them. So what a message has found
-//! not to accept its envelope need not be compared with the next of that envelope: where many are alike, as where they conflict,
-//! a message costs a step in its chain. What is taken off the front of a chain is cut off when the stream leaves it.
+//! Consecutive messages of a communicator, without posts between them.
 //!
-//! 1. Where no receive has a wildcard there is one bin to look into ([`Single`]): no labels are compared, one hash value is
-//!    computed, and of a receive its source and its tag are looked at only.
-//! 2. Else the bins of all classes that have receives are gone through together, in the order of labels ([`Several`]).
+//! A receive that did not match an envelope need not be compared with the next message of the same envelope.
+//! With many equal messages, a message costs one step in its bin. Receives removed from the front of a bin
+//! are unlinked when the stream leaves the bin.
+//!
+//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only source
+//!    and tag are compared.
+//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels ([`WildcardStream`]).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
 use super::descriptors::Descriptors;
 use super::index::Index;
 use super::{Optimistic, Tally};
-use crate::chains::{Front, NIL, Place};
 use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
+use crate::linked::{FrontRemoval, NIL, Place};
 
-/// See the [module's documentation](self). All messages are of the communicator.
+/// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
-    /// No receive has a wildcard.
-    Single(Single<'a, 'm>),
-    /// Some have, or there are none.
-    Several(Several<'a, 'm>),
+    Exact(ExactStream<'a, 'm>),
+    Wildcard(WildcardStream<'a, 'm>),
 }
 
-/// Where one thread is in a bin.
 #[derive(Clone, Copy)]
-struct Walk {
+struct BinCursor {
     bin: usize,
-    /// What lies before it was taken, or does not accept the envelope.
+    /// Receives before `at` are removed or do not match.
     at: Place,
-    /// What was taken and is not cut off yet: all that lies before `at`, or nothing.
-    front: Front,
-    /// Something that lies before `at` stays.
-    has_passed: bool,
+    /// Receives removed but still linked: all before `at`, or none.
+    front: FrontRemoval,
+    /// A receive before `at` remains.
+    has_mismatch: bool,
 }
 
-impl Walk {
-    const NOWHERE: Walk = Walk { bin: 0, at: NIL, front: Front::NOTHING, has_passed: false };
+impl BinCursor {
+    const EMPTY: BinCursor = BinCursor { bin: 0, at: NIL, front: FrontRemoval::EMPTY, has_mismatch: false };
 
-    /// Takes what lies at `at` if it is accepted, and goes on to what lies behind.
     #[inline(always)]
     fn step(
         &mut self,
@@ -52,9 +50,9 @@ impl Walk {
         let id = entry.value.receive.id;
         let is_found = accepts(&entry.value.receive.selector);
         if !is_found {
-            self.leave(index, receives);
-            self.has_passed = true;
-        } else if self.has_passed {
+            self.unlink_removed(index, receives);
+            self.has_mismatch = true;
+        } else if self.has_mismatch {
             index.take(receives, at, self.bin);
         } else {
             self.front.take(receives, at);
@@ -63,40 +61,35 @@ impl Walk {
         is_found.then_some(id)
     }
 
-    /// Cuts off what was taken.
     #[inline(always)]
-    fn leave(&mut self, index: &mut Index, receives: &mut Descriptors) {
+    fn unlink_removed(&mut self, index: &mut Index, receives: &mut Descriptors) {
         if !self.front.is_empty() {
-            index.cut(receives, self.bin, std::mem::take(&mut self.front), self.at);
+            index.unlink_front(receives, self.bin, std::mem::take(&mut self.front), self.at);
         }
     }
 
-    /// Begins with the oldest of a bin.
     #[inline(always)]
-    fn enter(&mut self, index: &Index, bin: usize) {
-        *self = Walk { bin, at: index.head(bin), ..Walk::NOWHERE };
+    fn start(&mut self, index: &Index, bin: usize) {
+        *self = BinCursor { bin, at: index.head(bin), ..BinCursor::EMPTY };
     }
 }
 
-/// Messages where no receive has a wildcard.
-pub(in crate::engines) struct Single<'a, 'm> {
+pub(in crate::engines) struct ExactStream<'a, 'm> {
     index: &'a mut Index,
     receives: &'a mut Descriptors,
-    /// The last message's.
     envelope: &'m Envelope,
-    walk: Walk,
+    cursor: BinCursor,
 }
 
-impl<'m> Single<'_, 'm> {
-    /// Takes the oldest receive that accepts a message.
+impl<'m> ExactStream<'_, 'm> {
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if envelope.source != self.envelope.source || envelope.tag != self.envelope.tag {
-            self.look_for(envelope);
+            self.set_envelope(envelope);
         }
-        while self.walk.at != NIL {
-            let accepts = |selector: &Selector| selector.names(envelope);
-            let found = self.walk.step(self.index, self.receives, accepts);
+        while self.cursor.at != NIL {
+            let accepts = |selector: &Selector| selector.matches_exact(envelope);
+            let found = self.cursor.step(self.index, self.receives, accepts);
             if found.is_some() {
                 return found;
             }
@@ -105,57 +98,55 @@ impl<'m> Single<'_, 'm> {
     }
 
     #[inline(always)]
-    fn look_for(&mut self, envelope: &'m Envelope) {
+    fn set_envelope(&mut self, envelope: &'m Envelope) {
         self.envelope = envelope;
-        self.walk.leave(self.index, self.receives);
+        self.cursor.unlink_removed(self.index, self.receives);
         let bin = self.index.number(Hashes::of(envelope).source_and_tag());
-        self.walk.enter(self.index, bin);
+        self.cursor.start(self.index, bin);
     }
 }
 
-impl Drop for Single<'_, '_> {
+impl Drop for ExactStream<'_, '_> {
     fn drop(&mut self) {
-        self.walk.leave(self.index, self.receives);
+        self.cursor.unlink_removed(self.index, self.receives);
     }
 }
 
-/// Messages where receives may have wildcards.
-pub(in crate::engines) struct Several<'a, 'm> {
+pub(in crate::engines) struct WildcardStream<'a, 'm> {
     posted: &'a mut PostedIndexes,
     receives: &'a mut Descriptors,
-    /// The last message's.
     envelope: &'m Envelope,
-    /// Of the classes that have receives, in the order of `CLASSES`.
-    lanes: [Lane; CLASSES.len()],
+    /// Bins of the classes with receives, in the order of `CLASSES`.
+    cursors: [ClassCursor; CLASSES.len()],
     count: usize,
 }
 
-/// A class's bin of the last message's envelope.
 #[derive(Clone, Copy)]
-struct Lane {
+struct ClassCursor {
     class: Class,
-    walk: Walk,
-    /// Of the entry that comes next; greater than all others at the end.
+    cursor: BinCursor,
+    /// Label of the next receive; `u64::MAX` at the end.
     label: u64,
 }
 
-impl<'m> Several<'_, 'm> {
-    /// Takes the oldest receive that accepts a message.
+impl<'m> WildcardStream<'_, 'm> {
     #[inline(always)]
     pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
         if *envelope != *self.envelope {
-            self.look_for(envelope);
+            self.set_envelope(envelope);
         }
         loop {
-            let Several { posted, receives, lanes, count, .. } = self;
-            let [first, second, others @ ..] = lanes;
+            let WildcardStream { posted, receives, cursors, count, .. } = self;
+            let [first, second, others @ ..] = cursors;
             let others = &mut others[..count.saturating_sub(2)];
-            // A branch for each of the first two: which lane comes next is foreseen, and the next receive of one is not waited for to
-            // look into the other.
-            let eldest = others.iter_mut().min_by_key(|lane| lane.label);
+            // Separate branches for the first two lanes: the processor predicts the next lane, and does not
+            // wait for the next receive of the other.
+            let eldest = others.iter_mut().min_by_key(|class_cursor| class_cursor.label);
             let end = first.label.min(second.label);
             let found = match eldest {
-                Some(lane) if lane.label < end => lane.step(posted, receives, envelope)?,
+                Some(class_cursor) if class_cursor.label < end => {
+                    class_cursor.step(posted, receives, envelope)?
+                }
                 _ if second.label < first.label => second.step(posted, receives, envelope)?,
                 _ => first.step(posted, receives, envelope)?,
             };
@@ -166,28 +157,27 @@ impl<'m> Several<'_, 'm> {
     }
 
     #[inline(always)]
-    fn look_for(&mut self, envelope: &'m Envelope) {
+    fn set_envelope(&mut self, envelope: &'m Envelope) {
         self.envelope = envelope;
         let hashes = Hashes::of(envelope);
-        for lane in &mut self.lanes[..self.count] {
-            let index = self.posted.of_mut(lane.class);
-            lane.walk.leave(index, self.receives);
-            lane.walk.enter(index, index.number(lane.class.key(hashes)));
-            lane.relabel(self.receives);
+        for class_cursor in &mut self.cursors[..self.count] {
+            let index = self.posted.of_mut(class_cursor.class);
+            class_cursor.cursor.unlink_removed(index, self.receives);
+            class_cursor.cursor.start(index, index.number(class_cursor.class.key(hashes)));
+            class_cursor.update_label(self.receives);
         }
     }
 }
 
-impl Drop for Several<'_, '_> {
+impl Drop for WildcardStream<'_, '_> {
     fn drop(&mut self) {
-        for lane in &mut self.lanes[..self.count] {
-            lane.walk.leave(self.posted.of_mut(lane.class), self.receives);
+        for class_cursor in &mut self.cursors[..self.count] {
+            class_cursor.cursor.unlink_removed(self.posted.of_mut(class_cursor.class), self.receives);
         }
     }
 }
 
-impl Lane {
-    /// Takes what comes next, if it is accepted, and goes on. `None` at the end.
+impl ClassCursor {
     #[inline(always)]
     fn step(
         &mut self,
@@ -195,46 +185,45 @@ impl Lane {
         receives: &mut Descriptors,
         envelope: &Envelope,
     ) -> Option<Option<RecvId>> {
-        if self.walk.at == NIL {
+        if self.cursor.at == NIL {
             return None;
         }
         let accepts = |selector: &Selector| selector.matches(envelope);
-        let found = self.walk.step(posted.of_mut(self.class), receives, accepts);
-        self.relabel(receives);
+        let found = self.cursor.step(posted.of_mut(self.class), receives, accepts);
+        self.update_label(receives);
         Some(found)
     }
 
     #[inline(always)]
-    fn relabel(&mut self, receives: &Descriptors) {
-        let at = self.walk.at;
+    fn update_label(&mut self, receives: &Descriptors) {
+        let at = self.cursor.at;
         self.label = if at == NIL { u64::MAX } else { receives.get(at).age };
     }
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// The receives of a communicator for messages that arrive one after the other, the first of which has that envelope. `None` if
-    /// nothing was ever queued there.
+    /// Starts a stream with the envelope of the first message. `None` if the communicator never had entries.
     pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
         let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;
         let receives = &mut self.receives;
         if is_exact {
             let index = posted.of_mut(Class::NoWildcard);
-            let mut stream = Single { index, receives, envelope: first, walk: Walk::NOWHERE };
-            stream.look_for(first);
-            return Some(Stream::Single(stream));
+            let mut stream = ExactStream { index, receives, envelope: first, cursor: BinCursor::EMPTY };
+            stream.set_envelope(first);
+            return Some(Stream::Exact(stream));
         }
-        let blank = Lane { class: Class::NoWildcard, walk: Walk::NOWHERE, label: u64::MAX };
-        let (mut lanes, mut count) = ([blank; CLASSES.len()], 0);
+        let blank = ClassCursor { class: Class::NoWildcard, cursor: BinCursor::EMPTY, label: u64::MAX };
+        let (mut cursors, mut count) = ([blank; CLASSES.len()], 0);
         for class in CLASSES {
             if !posted.of(class).is_empty() {
-                lanes[count].class = class;
+                cursors[count].class = class;
                 count += 1;
             }
         }
-        // Without any the first is looked into in vain.
-        let mut stream = Several { posted, receives, envelope: first, lanes, count: count.max(1) };
-        stream.look_for(first);
-        Some(Stream::Several(stream))
+        // Without classes in use, the first lane is an empty bin.
+        let mut stream = WildcardStream { posted, receives, envelope: first, cursors, count: count.max(1) };
+        stream.set_envelope(first);
+        Some(Stream::Wildcard(stream))
     }
 }

@@ -1,21 +1,26 @@
-//! A batch from its first message to its last: what of it is matched at once, and in which way.
+//! Matching of a batch: its division into pieces, and the method for each piece.
 
-use super::crew::{Crew, Job};
+use super::block::{BlockMatcher, RunningBlock};
 use super::delivery::{BATCH, Delivery, Outcomes, Panicked, Piece};
 use super::ordered::{self, Balance};
-use super::round::{Played, Round};
-use super::shares::{self, Table};
-use super::{By, Habit, OptimisticParallel, Several, Shape, Who, Work};
+use super::partitions::{self, PartitionTable};
+use super::workers::{Job, WorkerPool};
+use super::{BatchHistory, MessageCounts, Method, OptimisticParallel, ParallelState, Parameters, Strategy};
 use crate::engine::{Deliver, Engine, Message, RecvId, Refused};
 use crate::engines::optimistic::{Stream, Tally};
 
 impl<T: Tally + Sync> OptimisticParallel<T> {
-    pub(super) fn new(shape: Shape) -> Self {
-        OptimisticParallel { tables: shape.tables(), several: None, shape, counts: Work::default() }
+    pub(super) fn new(parameters: Parameters) -> Self {
+        OptimisticParallel {
+            tables: parameters.tables(),
+            parallel: None,
+            parameters,
+            counts: MessageCounts::default(),
+        }
     }
 
     #[inline]
-    pub(super) fn batch(
+    pub(super) fn match_batch(
         &mut self,
         messages: &[Message],
         out: &mut Outcomes,
@@ -30,12 +35,13 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             return Ok(());
         }
-        self.pieces(messages, out, deliver)
+        self.match_pieces(messages, out, deliver)
     }
 
-    /// A batch that has room in `out`. By itself, so that one of a single message has none of this one's stack to set up.
+    /// A batch of several messages, with reserved memory in `out`. Separate, so that a single message needs
+    /// no large stack frame.
     #[inline(never)]
-    fn pieces(
+    fn match_pieces(
         &mut self,
         messages: &[Message],
         out: &mut Outcomes,
@@ -46,22 +52,21 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         let mut matched = Ok(());
         let mut first = 0;
         while first < messages.len() && matched.is_ok() {
-            let messages = self.together(&messages[first..]);
-            matched = self.piece(Piece { messages, first, delivery }, out);
+            let messages = self.joint_prefix(&messages[first..]);
+            matched = self.match_piece(Piece { messages, first, delivery }, out);
             first += messages.len();
         }
         panicked.end();
         matched
     }
 
-    /// The first messages of these that may be matched at once.
-    fn together<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
+    fn joint_prefix<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         let messages = &messages[..messages.len().min(BATCH)];
-        if self.shape.by == By::Optimism {
+        if self.parameters.strategy == Strategy::Blocks {
             return messages;
         }
         let context = messages[0].envelope.context;
-        // Mostly all are of one: looked at without a branch for each.
+        // All messages usually have one context: compared without a branch per message.
         let others = |messages: &[Message]| {
             messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
         };
@@ -72,48 +77,47 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         &messages[..same]
     }
 
-    fn piece(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        if piece.messages.len() == 1 || self.posted_len() == 0 || self.gather().is_err() {
-            return self.singly(piece, out);
+    fn match_piece(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        if piece.messages.len() == 1 || self.posted_len() == 0 || self.start_workers().is_err() {
+            return self.match_one_by_one(piece, out);
         }
-        let is_sure = self.cannot_be_refused(piece.messages);
-        let in_blocks = match self.shape.by {
-            By::Optimism => true,
-            By::Shares => T::LISTENS || !is_sure,
-            By::Pace | By::Order => false,
+        let cannot_fail = self.cannot_be_refused(piece.messages);
+        let in_blocks = match self.parameters.strategy {
+            Strategy::Blocks => true,
+            Strategy::Partitions => T::COUNTS_EACH_MESSAGE || !cannot_fail,
+            Strategy::Fastest | Strategy::Pipeline => false,
         };
-        if in_blocks && (is_sure || !piece.delivery.is_asked()) {
-            // What is delivered of a message cannot be undone if one before it is refused.
-            return self.optimistically(piece, out);
+        if in_blocks && (cannot_fail || !piece.delivery.is_requested()) {
+            // A delivery cannot be undone if an earlier message is refused.
+            return self.match_in_blocks(piece, out);
         }
-        if T::LISTENS || !is_sure {
-            return self.singly(piece, out);
+        if T::COUNTS_EACH_MESSAGE || !cannot_fail {
+            return self.match_one_by_one(piece, out);
         }
-        self.surely(piece, out)
+        self.match_with_best_method(piece, out)
     }
 
-    /// Has a crew from now on.
-    fn gather(&mut self) -> Result<(), Refused> {
-        if self.several.is_none() {
-            // The box aborts if there is no memory for it.
-            Vec::<u8>::new().try_reserve_exact(size_of::<Several<T>>()).map_err(|_| Refused::Memory)?;
-            let crew = Crew::gather(self.shape.threads)?;
-            let table = Table::new(crew.threads())?;
-            let round = Round::new(self.shape.tables(), crew.threads());
+    fn start_workers(&mut self) -> Result<(), Refused> {
+        if self.parallel.is_none() {
+            // A `Box` aborts without memory.
+            Vec::<u8>::new().try_reserve_exact(size_of::<ParallelState<T>>()).map_err(|_| Refused::Memory)?;
+            let workers = WorkerPool::start(self.parameters.threads)?;
+            let table = PartitionTable::new(workers.threads())?;
+            let block_matcher = BlockMatcher::new(self.parameters.tables(), workers.threads());
             let (exact, wild) = Default::default();
-            self.several = Some(Box::new(Several { crew, round, table, exact, wild }));
+            self.parallel = Some(Box::new(ParallelState { workers, block_matcher, table, exact, wild }));
         }
         Ok(())
     }
 
-    /// There is room for all of them, in each of their communicators, and they may wait there.
+    /// Whether the messages can be queued: memory is reserved in each communicator, and hints allow it.
     fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
         let tables = &mut self.tables;
-        let mut in_context = |context| tables.expect_unexpected(context, messages.len()).is_ok();
-        if self.shape.by != By::Optimism {
+        let mut in_context = |context| tables.reserve_unexpected(context, messages.len()).is_ok();
+        if self.parameters.strategy != Strategy::Blocks {
             return in_context(messages[0].envelope.context);
         }
-        // Those that follow one another are asked for once.
+        // One check for consecutive messages of a communicator.
         let mut last = None;
         messages.iter().map(|message| message.envelope.context).all(|context| {
             let is_known = last.replace(context) == Some(context);
@@ -121,156 +125,157 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         })
     }
 
-    /// Messages of one communicator of which none can be refused.
-    fn surely(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+    /// Matches messages of one communicator that cannot be refused.
+    fn match_with_best_method(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         let Piece { messages, delivery, .. } = piece;
         let is_exact = self.tables.is_exact(messages[0].envelope.context);
-        let Some(several) = self.several.as_deref_mut() else { return self.singly(piece, out) };
-        let ways: &[Who] = match (several.crew.threads(), delivery.is_asked()) {
-            (1, _) => &[Who::One],
-            (_, true) => &[Who::OneForAll, Who::All, Who::One],
-            (_, false) => &[Who::All, Who::One],
+        let Some(parallel) = self.parallel.as_deref_mut() else { return self.match_one_by_one(piece, out) };
+        let methods: &[Method] = match (parallel.workers.threads(), delivery.is_requested()) {
+            (1, _) => &[Method::SingleThread],
+            (_, true) => &[Method::Pipelined, Method::AllThreads, Method::SingleThread],
+            (_, false) => &[Method::AllThreads, Method::SingleThread],
         };
-        let Habit { pace, ratio } = several.habit(is_exact, &piece);
-        let choice = pace.start(ways.len());
+        let BatchHistory { policy, ratio } = parallel.history(is_exact, &piece);
+        let choice = policy.start(methods.len());
         let balance = Balance { ratio: *ratio, is_timed: choice.is_timed() };
-        let who = match self.shape.by {
-            By::Pace => ways[choice.way],
-            By::Order if ways.contains(&Who::OneForAll) => Who::OneForAll,
-            By::Shares if ways.len() > 1 => Who::All,
-            _ => Who::One,
+        let method = match self.parameters.strategy {
+            Strategy::Fastest => methods[choice.method],
+            Strategy::Pipeline if methods.contains(&Method::Pipelined) => Method::Pipelined,
+            Strategy::Partitions if methods.len() > 1 => Method::AllThreads,
+            _ => Method::SingleThread,
         };
-        let threads = several.crew.threads();
-        let is_settled = match who {
-            // Who still looks for a job takes power and caches from a caller who gives none.
-            Who::One => choice.is_timed() && several.crew.is_asleep(),
-            _ => several.crew.muster() == threads,
+        let threads = parallel.workers.threads();
+        let is_settled = match method {
+            // Polling workers reduce the power and cache of a single thread.
+            Method::SingleThread => choice.is_timed() && parallel.workers.is_asleep(),
+            _ => parallel.workers.wake_workers() == threads,
         };
         let mut learned = None;
-        match who {
-            Who::One => self.alone(piece, out),
-            Who::All if !is_exact => self.optimistically(piece, out)?,
-            Who::All if self.in_shares(piece, out, threads) => {}
+        match method {
+            Method::SingleThread => self.match_single_threaded(piece, out),
+            Method::AllThreads if !is_exact => self.match_in_blocks(piece, out)?,
+            Method::AllThreads if self.match_partitioned(piece, out, threads) => {}
             // Most messages are in few bins.
-            _ if delivery.is_asked() => learned = self.in_order(piece, out, (threads, balance)),
-            _ => self.alone(piece, out),
+            _ if delivery.is_requested() => learned = self.match_pipelined(piece, out, (threads, balance)),
+            _ => self.match_single_threaded(piece, out),
         }
-        if let Some(several) = self.several.as_deref_mut() {
-            let Habit { pace, ratio } = several.habit(is_exact, &piece);
-            // One that was interrupted meanwhile is not to decide.
+        if let Some(parallel) = self.parallel.as_deref_mut() {
+            let BatchHistory { policy, ratio } = parallel.history(is_exact, &piece);
+            // The average limits the effect of an interrupted batch.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
-            pace.stop(&choice, ways.len(), messages.len(), is_settled);
+            policy.stop(&choice, methods.len(), messages.len(), is_settled);
         }
         Ok(())
     }
 
-    /// Bins shared out, if that is even, among so many threads.
-    fn in_shares(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
+    /// Matches partitioned bins with up to `threads` threads. Returns false if the partitions are uneven.
+    fn match_partitioned(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
         let (begin, messages) = (out.len(), piece.messages);
         let context = messages[0].envelope.context;
-        // A share of less than a few messages is not worth having.
+        // A partition has at least four messages on average.
         let threads = threads.min(messages.len().div_ceil(4));
-        let (Some(several), Some(exact)) = (&mut self.several, self.tables.lend(context)) else {
+        let (Some(parallel), Some(exact)) = (&mut self.parallel, self.tables.share(context)) else {
             return false;
         };
-        let Several { crew, table, .. } = &mut **several;
-        let Some(left) = shares::run((crew, table), exact, piece, out, threads) else { return false };
+        let ParallelState { workers, table, .. } = &mut **parallel;
+        let Some(unmatched) = partitions::run((workers, table), exact, piece, out, threads) else {
+            return false;
+        };
         self.counts.shared += messages.len() as u64;
-        table.taken(threads).for_each(|taken| self.tables.take_back(context, &taken));
-        if left > 0 {
-            self.file(messages, &out[begin..]);
+        table.taken(threads).for_each(|taken| self.tables.reclaim(context, &taken));
+        if unmatched > 0 {
+            self.insert_unmatched(messages, &out[begin..]);
         }
         true
     }
 
-    /// One thread matches, so many deliver. The ratio of [`Balance`], if it was found out.
-    fn in_order<'a>(
+    /// One thread matches, `threads` threads deliver. Returns the ratio of [`Balance`], if measured.
+    fn match_pipelined<'a>(
         &mut self,
         piece: Piece<'a>,
         out: &mut Outcomes,
         (threads, balance): (usize, Balance),
     ) -> Option<f64> {
         let (begin, messages) = (out.len(), piece.messages);
-        let Some(several) = &mut self.several else {
-            self.alone(piece, out);
+        let Some(parallel) = &mut self.parallel else {
+            self.match_single_threaded(piece, out);
             return None;
         };
-        let crew = &mut several.crew;
+        let workers = &mut parallel.workers;
         let ratio = match self.tables.stream(&messages[0].envelope) {
-            Some(Stream::Single(mut stream)) => {
+            Some(Stream::Exact(mut stream)) => {
                 let matched = |message: &'a Message| stream.take(&message.envelope);
-                ordered::run(crew, piece, out, (threads, balance), matched)
+                ordered::run(workers, piece, out, (threads, balance), matched)
             }
-            Some(Stream::Several(mut stream)) => {
+            Some(Stream::Wildcard(mut stream)) => {
                 let matched = |message: &'a Message| stream.take(&message.envelope);
-                ordered::run(crew, piece, out, (threads, balance), matched)
+                ordered::run(workers, piece, out, (threads, balance), matched)
             }
-            None => ordered::run(crew, piece, out, (threads, balance), |_| None),
+            None => ordered::run(workers, piece, out, (threads, balance), |_| None),
         };
         self.counts.ordered += messages.len() as u64;
-        self.file(messages, &out[begin..]);
+        self.insert_unmatched(messages, &out[begin..]);
         ratio
     }
 
-    /// One thread matches and delivers, in turn: a processor matches the next message while it still delivers the last.
-    fn alone(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
+    /// One thread matches and delivers in turn. The processor overlaps the next match with the last delivery.
+    fn match_single_threaded(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let (begin, messages) = (out.len(), piece.messages);
-        // There is room.
+        // Memory is reserved.
         out.resize(begin + messages.len(), None);
         let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
-            Some(Stream::Single(mut stream)) => {
+            Some(Stream::Exact(mut stream)) => {
                 piece.in_turn(outcomes, |message| stream.take(&message.envelope))
             }
-            Some(Stream::Several(mut stream)) => {
+            Some(Stream::Wildcard(mut stream)) => {
                 piece.in_turn(outcomes, |message| stream.take(&message.envelope))
             }
             None => {}
         }
-        self.file(messages, outcomes);
+        self.insert_unmatched(messages, outcomes);
     }
 
-    /// Has those of the messages wait that found nothing.
-    fn file(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        // None, mostly: found out without a branch for each.
-        let left = outcomes.iter().filter(|found| found.is_none()).count();
-        if left == 0 {
+    fn insert_unmatched(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
+        // Usually none: counted without a branch per message.
+        let unmatched = outcomes.iter().filter(|found| found.is_none()).count();
+        if unmatched == 0 {
             return;
         }
         for (&message, _) in messages.iter().zip(outcomes).filter(|(_, found)| found.is_none()) {
-            let kept = self.tables.keep_unexpected(message);
+            let kept = self.tables.insert_unexpected(message);
             debug_assert_eq!(kept, Ok(()), "room was made for it");
         }
     }
 
-    fn optimistically(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        for (number, messages) in piece.messages.chunks(self.shape.block).enumerate() {
-            let block = Piece { messages, first: piece.first + number * self.shape.block, ..piece };
-            let Some(several) = &mut self.several else { return self.singly(block, out) };
-            let Several { crew, round, .. } = &mut **several;
-            crew.muster();
-            let parts = crew.threads();
-            // No memory for bookings: one thread needs none.
-            if messages.len() == 1 || round.begin(&mut self.tables, messages, parts).is_err() {
-                self.singly(block, out)?;
+    fn match_in_blocks(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        for (number, messages) in piece.messages.chunks(self.parameters.block).enumerate() {
+            let block = Piece { messages, first: piece.first + number * self.parameters.block, ..piece };
+            let Some(parallel) = &mut self.parallel else { return self.match_one_by_one(block, out) };
+            let ParallelState { workers, block_matcher, .. } = &mut **parallel;
+            workers.wake_workers();
+            let parts = workers.threads();
+            // A single thread needs no memory for bookings.
+            if messages.len() == 1 || block_matcher.begin(&mut self.tables, messages, parts).is_err() {
+                self.match_one_by_one(block, out)?;
                 continue;
             }
-            let played = Played { round, first: block.first, delivery: piece.delivery };
-            crew.run(&played, |hands| {
-                (1..parts).for_each(|part| hands.give(&(part..part + 1)));
-                played.take_parts(0..1);
+            let running = RunningBlock { block_matcher, first: block.first, delivery: piece.delivery };
+            workers.run(&running, |assignments| {
+                (1..parts).for_each(|part| assignments.assign(&(part..part + 1)));
+                running.run_parts(0..1);
             });
-            round.commit(&mut self.tables, out)?;
+            block_matcher.commit(&mut self.tables, out)?;
         }
         Ok(())
     }
 
-    fn singly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+    fn match_one_by_one(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         for (number, &message) in (piece.first..).zip(piece.messages) {
             let found = self.tables.arrive(message.id, message.envelope.pair(), message.envelope.tag)?;
             out.push(found);
             if let Some(receive) = found {
-                piece.delivery.of(number, receive);
+                piece.delivery.deliver_one(number, receive);
             }
         }
         Ok(())

@@ -1,52 +1,43 @@
-//! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), where a batch of messages is matched by several
-//! threads at once, after García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
+//! `optimistic_parallel`: the tables of [`optimistic`](super::optimistic), with batches matched by several
+//! threads.
+//!
+//! After García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III. Costs and
+//! measurements: `docs/engines/optimistic_parallel.md`.
 //!
 //! ```text
-//! a batch ─┬─▶ one thread matches, all deliver                                                              (ordered)
-//!          ├─▶ meets no wildcard: bins are shared out; each thread matches and delivers what is in its share  (shares)
-//!          ├─▶ may meet one: blocks of up to 64: book, wait for those before, settle, deliver      (protocol, round)
-//!          └─▶ one thread does all of it
-//! whichever was the fastest lately, for batches of that size                                                   (pace)
-//! all other calls ──▶ `optimistic`, in the caller's thread
+//! batch ─┬─▶ one thread matches, all deliver                                              (ordered.rs)
+//!        ├─▶ no wildcard receives: bins are partitioned; each thread matches and delivers (partitions.rs)
+//!        ├─▶ with wildcard receives: blocks of up to 64: book, barrier, settle, deliver   (protocol.rs, block.rs)
+//!        └─▶ one thread matches and delivers
+//! the fastest method for recent batches of this size is used                              (policy.rs)
+//! other calls ──▶ `optimistic`, in the calling thread
 //! ```
 //!
-//! Who the threads are, and how they get their parts, is in [`crew`]. Why what comes out is what one thread would have
-//! found, in [`shares`] and [`protocol`]. The same answers as `optimistic`, in all cases.
+//! All results equal those of `optimistic`; `partitions.rs` and `protocol.rs` have the proofs.
 //!
-//! * A message is delivered before the batch is matched only if none before it can be refused: where messages may not wait
-//!   (`no_unexpected`), or there is no memory for all of a batch to wait, the caller matches one by one.
-//! * A batch of one message, or one that finds nothing posted, is matched by the caller alone. Messages of one communicator
-//!   that follow one another are matched together; if it changes, those behind are another batch.
-//! * An engine that counts matches one by one, or in blocks if that is asked for: what is compared is the same.
-//!
-//! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, less where its
-//! envelope is that of the message before it; and its delivery, shared by the threads. Where bins are shared out the former is shared
-//! as well, and it costs some nanoseconds in the caller's thread to share it out and to collect it. In a block, a message whose
-//! candidate has a wildcard is compared with the messages before it: O(64).
-//!
-//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, some 27 KiB of tables, and
-//! what is used of the stack of each worker; from the first block on 16 bytes for each receive that was posted at once at most, and 64 for each
-//! message of a block.
-//!
-//! It loses wherever messages come one by one, and gains nothing where messages are few or cost little.
+//! * A message is delivered before the end of matching only if no earlier message can be refused. Under
+//!   `no_unexpected`, or without memory for all messages, the caller matches one by one.
+//! * The calling thread matches a batch of one message, and a batch without posted receives. Consecutive
+//!   messages of one communicator are matched together.
+//! * A counting engine matches one by one, or in blocks if requested, so that counts are the same.
 
 mod batch;
-mod crew;
+mod block;
 mod delivery;
 #[cfg(all(test, loom))]
 mod models;
 mod ordered;
-mod pace;
+mod partitions;
+mod policy;
 mod protocol;
-mod round;
-mod shares;
+mod workers;
 
-use self::crew::Crew;
+use self::block::BlockMatcher;
 use self::delivery::{BATCH, Outcomes, Piece};
-use self::pace::Pace;
-use self::protocol::{MESSAGES, Way};
-use self::round::Round;
-use self::shares::Table;
+use self::partitions::PartitionTable;
+use self::policy::BatchingPolicy;
+use self::protocol::{MESSAGES, Resolution};
+use self::workers::WorkerPool;
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
@@ -105,111 +96,100 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let block = arguments.within("block", 2..=MESSAGES)?;
     let bins = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
-    let by = arguments.word(
+    let strategy = arguments.word(
         "by",
-        &[("pace", By::Pace), ("optimism", By::Optimism), ("shares", By::Shares), ("order", By::Order)],
+        &[
+            ("pace", Strategy::Fastest),
+            ("optimism", Strategy::Blocks),
+            ("shares", Strategy::Partitions),
+            ("order", Strategy::Pipeline),
+        ],
     )?;
-    let shape = Shape { threads, block, bins, capacity: capacity as usize, by };
+    let parameters = Parameters { threads, block, bins, capacity: capacity as usize, strategy };
     if counting {
-        software::build(OptimisticParallel::<Counts>::new(shape), arguments, counting)
+        software::build(OptimisticParallel::<Counts>::new(parameters), arguments, counting)
     } else {
-        software::build(OptimisticParallel::<()>::new(shape), arguments, counting)
+        software::build(OptimisticParallel::<()>::new(parameters), arguments, counting)
     }
 }
 
-/// The parameters.
 #[derive(Clone, Copy)]
-struct Shape {
+struct Parameters {
     threads: usize,
     block: usize,
     bins: u32,
     capacity: usize,
-    by: By,
+    strategy: Strategy,
 }
 
-/// How batches are matched, if the user says so.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
-    /// In whichever way was faster lately.
-    Pace,
-    /// As the paper has it: optimistically, whatever is posted.
-    Optimism,
-    /// Shared out where no wildcard is posted, else optimistically.
-    Shares,
-    /// One thread matches, all deliver.
-    Order,
+enum Strategy {
+    Fastest,
+    /// Optimistically, as in the paper.
+    Blocks,
+    /// Partitioned without wildcard receives, else optimistically.
+    Partitions,
+    Pipeline,
 }
 
-impl Shape {
+impl Parameters {
     fn tables<T: Tally>(self) -> Optimistic<T> {
         Optimistic::new(self.bins, self.capacity)
     }
 }
 
-const _: () = assert!(BATCH <= crew::PARTS, "a thread may be given all of them");
+const _: () = assert!(BATCH <= workers::PARTS, "a thread may be given all of them");
 
-/// What several threads need.
-struct Several<T: Tally> {
-    crew: Crew,
-    round: Round<T>,
-    table: Table,
-    /// Of batches that meet no wildcard.
-    exact: Paces,
-    /// Of others.
-    wild: Paces,
+struct ParallelState<T: Tally> {
+    workers: WorkerPool,
+    block_matcher: BlockMatcher<T>,
+    table: PartitionTable,
+    /// Of batches without wildcard receives.
+    exact: BatchHistories,
+    wild: BatchHistories,
 }
 
-impl<T: Tally> Several<T> {
-    /// What is known of batches like this one.
-    fn habit(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut Habit {
-        let paces = if is_exact { &mut self.exact } else { &mut self.wild };
-        &mut paces[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_asked())]
+impl<T: Tally> ParallelState<T> {
+    fn history(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut BatchHistory {
+        let histories = if is_exact { &mut self.exact } else { &mut self.wild };
+        &mut histories[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_requested())]
     }
 }
 
-/// By the logarithm of the size of batches, and by whether anything is delivered.
-type Paces = [[Habit; 2]; BATCH.ilog2() as usize + 1];
+/// By the logarithm of the batch size, and by whether deliveries are requested.
+type BatchHistories = [[BatchHistory; 2]; BATCH.ilog2() as usize + 1];
 
-/// How batches that are alike are matched.
 #[derive(Clone, Copy)]
-struct Habit {
-    pace: Pace,
-    /// That of [`ordered::Balance`].
+struct BatchHistory {
+    policy: BatchingPolicy,
     ratio: f64,
 }
 
-impl Default for Habit {
+impl Default for BatchHistory {
     fn default() -> Self {
-        Habit { pace: Pace::default(), ratio: 1.0 }
+        BatchHistory { policy: BatchingPolicy::default(), ratio: 1.0 }
     }
 }
 
-/// Who matches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Who {
-    /// One thread, and delivers.
-    One,
-    /// One thread, and all deliver.
-    OneForAll,
-    /// All.
-    All,
+enum Method {
+    SingleThread,
+    Pipelined,
+    AllThreads,
 }
 
-/// What was done together.
 #[derive(Default)]
-struct Work {
-    /// Messages matched where bins were shared out, and where one thread matched and others delivered.
+struct MessageCounts {
+    /// Messages matched with partitioned bins, and messages matched by one thread and delivered by all.
     shared: u64,
     ordered: u64,
 }
 
-/// See the [module's documentation](self).
 struct OptimisticParallel<T: Tally> {
     tables: Optimistic<T>,
-    /// None before the first batch.
-    several: Option<Box<Several<T>>>,
-    shape: Shape,
-    counts: Work,
+    parallel: Option<Box<ParallelState<T>>>,
+    parameters: Parameters,
+    counts: MessageCounts,
 }
 
 impl<T: Tally> OptimisticParallel<T> {
@@ -233,11 +213,11 @@ impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
-    forwarded!(inside: post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    forwarded!(inside: post_selector arrive probe matched_probe cancel retract readdress set_hints close fail_source);
     forwarded!(inside: visit queued_in posted_len unexpected_len attempts);
 
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {
-        self.batch(messages, out, None)
+        self.match_batch(messages, out, None)
     }
 
     fn deliver_batch(
@@ -246,17 +226,17 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         out: &mut Outcomes,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        self.batch(messages, out, Some(deliver))
+        self.match_batch(messages, out, Some(deliver))
     }
 
     fn footprint(&self) -> Footprint {
         let Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes } = self.tables.footprint();
-        // Nothing of it is given back, so that it is in the peak as well.
+        // This memory is never freed, so it is part of the peak.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
-            + self.several.as_ref().map_or(0, |several| {
-                let Several { crew, round, table, .. } = &**several;
-                size_of::<Several<T>>() as u64 + crew.bytes() + round.bytes() + table.bytes()
+            + self.parallel.as_ref().map_or(0, |parallel| {
+                let ParallelState { workers, block_matcher, table, .. } = &**parallel;
+                size_of::<ParallelState<T>>() as u64 + workers.bytes() + block_matcher.bytes() + table.bytes()
             });
         Footprint {
             fixed_bytes: fixed_bytes + more,
@@ -268,21 +248,22 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut all = self.tables.statistics();
-        let several = self.several.as_deref();
-        let (blocks, ways) =
-            several.map(|several| (several.round.blocks(), several.round.ways())).unwrap_or_default();
-        let of = |way: Way| ways[way as usize] as f64;
+        let parallel = self.parallel.as_deref();
+        let (blocks, resolutions) = parallel
+            .map(|parallel| (parallel.block_matcher.blocks(), parallel.block_matcher.resolutions()))
+            .unwrap_or_default();
+        let of = |resolution: Resolution| resolutions[resolution as usize] as f64;
         all.extend([
             ("blocks", blocks as f64),
-            ("blocks_no_candidate", of(Way::NoCandidate)),
-            ("blocks_no_conflict", of(Way::NoConflict)),
-            ("blocks_fast_path", of(Way::FastPath)),
-            ("blocks_waited", of(Way::Waited)),
-            ("blocks_slow_path", of(Way::SlowPath)),
-            ("threads", several.map_or(1, |several| several.crew.threads()) as f64),
+            ("blocks_no_candidate", of(Resolution::NoCandidate)),
+            ("blocks_no_conflict", of(Resolution::NoConflict)),
+            ("blocks_fast_path", of(Resolution::FastPath)),
+            ("blocks_waited", of(Resolution::Waited)),
+            ("blocks_slow_path", of(Resolution::SlowPath)),
+            ("threads", parallel.map_or(1, |parallel| parallel.workers.threads()) as f64),
             ("shared", self.counts.shared as f64),
             ("ordered", self.counts.ordered as f64),
-            ("jobs", several.map_or(0, |several| several.crew.jobs) as f64),
+            ("jobs", parallel.map_or(0, |parallel| parallel.workers.jobs) as f64),
         ]);
         all
     }

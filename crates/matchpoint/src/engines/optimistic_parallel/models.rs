@@ -1,10 +1,11 @@
-//! The protocol under the model checker: every order in which threads may run, and every value that they may read, comes to
-//! what `list` says of the same messages one by one. Then with one step of the protocol left out: an order is found in which
-//! it does not.
+//! The protocol under the model checker: all interleavings, and all values that threads may read, yield the
+//! results of `list`.
+//!
+//! Then a step of the protocol is omitted, and the model checker must find a wrong result.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
 //!
-//! The tables are the engine's own. The crew is not in it: threads are given the round as they begin.
+//! The tables are those of the engine. Threads start with the block, without the worker pool.
 
 #![allow(unsafe_code)]
 
@@ -14,30 +15,27 @@ use std::sync::atomic::AtomicUsize;
 
 use loom::model::Builder;
 
-use super::crew::{Desk, Job};
+use super::block::BlockMatcher;
 use super::delivery::{Delivery, Panicked, Piece};
 use super::ordered::Ordered;
-use super::protocol::{Rules, Sound, Way};
-use super::round::Round;
-use crate::chains::Place;
+use super::protocol::{FullProtocol, ProtocolSteps, Resolution};
+use super::workers::{Job, PoolState};
 use crate::engine::{Engine, Entry, Message, MsgId, Queue, RecvId};
 use crate::engines::optimistic::Optimistic;
 use crate::envelope::{ContextId, Envelope, Rank, Tag};
 use crate::event::{Event, script};
+use crate::linked::Place;
 use crate::sync::Ordering;
 
-/// What is posted, and a batch that arrives.
 struct Scene {
     threads: usize,
-    /// A thread is taken off its processor at most so often, other than when it waits; none: as often as may be.
+    /// Maximum number of preemptions of a thread, except for waits; `None`: unlimited.
     preemptions: Option<usize>,
     script: &'static str,
-    /// How messages are settled, if that is the same in every order.
-    ways: &'static [Way],
+    resolutions: &'static [Resolution],
 }
 
-/// The script's posts and its messages.
-fn played(script: &str) -> (Vec<Event>, Vec<Message>) {
+fn parse_scene(script: &str) -> (Vec<Event>, Vec<Message>) {
     let mut posts = script::parse(script).expect("a script");
     match posts.pop() {
         Some(Event::ArriveBatch(messages)) => (posts, messages),
@@ -45,7 +43,7 @@ fn played(script: &str) -> (Vec<Event>, Vec<Message>) {
     }
 }
 
-fn waiting(engine: &dyn Engine) -> Vec<Entry> {
+fn queued_entries(engine: &dyn Engine) -> Vec<Entry> {
     let mut entries = Vec::new();
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| entries.push(entry));
@@ -53,15 +51,15 @@ fn waiting(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-fn check<R: Rules>(scene: &Scene) {
-    let (posts, messages) = played(scene.script);
+fn check<R: ProtocolSteps>(scene: &Scene) {
+    let (posts, messages) = parse_scene(scene.script);
     let mut right = crate::engines::create("list").expect("an engine");
     posts.iter().for_each(|post| drop(post.play(&mut *right)));
     let mut expected = Vec::new();
     right.arrive_batch(&messages, &mut expected).expect("nothing is refused");
-    let left = waiting(&*right);
+    let left = queued_entries(&*right);
 
-    let (threads, ways) = (scene.threads, scene.ways);
+    let (threads, resolutions) = (scene.threads, scene.resolutions);
     let mut builder = Builder::new();
     builder.preemption_bound = scene.preemptions;
     let orders = Arc::new(AtomicUsize::new(0));
@@ -70,54 +68,55 @@ fn check<R: Rules>(scene: &Scene) {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut tables = Optimistic::<()>::new(2, 0);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
-        let mut round = Round::<(), R>::new(Optimistic::new(2, 0), threads);
+        let mut round = BlockMatcher::<(), R>::new(Optimistic::new(2, 0), threads);
         round.begin(&mut tables, &messages, threads).expect("there is memory");
         let round = Arc::new(round);
         let worker = |_| {
             let round = Arc::clone(&round);
-            loom::thread::spawn(move || round.work(0, Delivery::new(None, &Panicked::default())))
+            loom::thread::spawn(move || round.run_all_parts(0, Delivery::new(None, &Panicked::default())))
         };
         let workers: Vec<_> = (1..threads).map(worker).collect();
-        round.work(0, Delivery::new(None, &Panicked::default()));
+        round.run_all_parts(0, Delivery::new(None, &Panicked::default()));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
-        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
+        let settled: Vec<(Option<Place>, Resolution)> =
+            (0..messages.len()).map(|at| round.outcome(at)).collect();
 
         let mut round = Arc::into_inner(round).expect("the workers have ended");
         let mut out = Vec::new();
         let id = |at: Place| round.receive(at);
         let taken: Vec<Option<RecvId>> = settled.iter().map(|&(at, _)| at.map(id)).collect();
-        assert_eq!(taken, expected, "not what one by one comes to");
-        if !ways.is_empty() {
-            assert_eq!(settled.iter().map(|&(_, way)| way).collect::<Vec<_>>(), ways);
+        assert_eq!(taken, expected, "not the result of serial matching");
+        if !resolutions.is_empty() {
+            assert_eq!(settled.iter().map(|&(_, resolution)| resolution).collect::<Vec<_>>(), resolutions);
         }
         round.commit(&mut tables, &mut out).expect("nothing is refused");
-        assert_eq!((out, waiting(&tables)), (expected.clone(), left.clone()));
+        assert_eq!((out, queued_entries(&tables)), (expected.clone(), left.clone()));
     });
     assert!(orders.load(Ordering::Relaxed) > 100, "the model checker has tried few orders: {orders:?}");
 }
 
-use Way::{FastPath, NoCandidate, NoConflict, SlowPath};
+use Resolution::{FastPath, NoCandidate, NoConflict, SlowPath};
 
 const NO_CONFLICT: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/2/2 \n arrive_batch m1=0/2/2 m2=0/1/1",
-    ways: &[NoConflict, NoConflict],
+    resolutions: &[NoConflict, NoConflict],
 };
 
 const RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
-    ways: &[NoConflict, FastPath, FastPath],
+    resolutions: &[NoConflict, FastPath, FastPath],
 };
 
-/// Two runs of one envelope: what was posted between them comes before the second.
+/// Two runs of one envelope, with another receive posted between them.
 const SHORT_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
-    ways: &[NoConflict, SlowPath, SlowPath],
+    resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
 /// Not all messages of the block are rivals.
@@ -125,191 +124,190 @@ const INTERLEAVED: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/2/2 m3=0/1/1",
-    ways: &[NoConflict, NoCandidate, FastPath],
+    resolutions: &[NoConflict, NoCandidate, FastPath],
 };
 
 const ANY_SOURCE: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/*/1 \n post r2 0/2/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
-    ways: &[NoConflict, SlowPath],
+    resolutions: &[NoConflict, SlowPath],
 };
 
 const ANY_SOURCE_RUN: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/*/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
-    ways: &[NoConflict, FastPath],
+    resolutions: &[NoConflict, FastPath],
 };
 
-/// The second message loses to the first, and then wants what is the candidate of the third.
+/// The second message loses to the first, and then competes for the candidate of the third.
 const LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/2/1",
-    ways: &[NoConflict, SlowPath, SlowPath],
+    resolutions: &[NoConflict, SlowPath, SlowPath],
 };
 
-/// The first might come to the candidate of the second, but has an older one.
+/// The first message matches the candidate of the second, but has an older one.
 const NO_LOSER: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
-    ways: &[NoConflict, Way::Waited],
+    resolutions: &[NoConflict, Resolution::Waited],
 };
 
 const UNEXPECTED: Scene = Scene {
     threads: 2,
     preemptions: None,
     script: "post r1 0/1/1 \n arrive_batch m1=0/3/3 m2=0/1/1 m3=0/1/1 m4=0/4/4",
-    ways: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
+    resolutions: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
 };
 
-/// Checks the protocol without one of its steps: messages may then be settled in any way.
-fn check_faulty<R: Rules>(scene: Scene) {
-    check::<R>(&Scene { ways: &[], ..scene });
+fn check_faulty<R: ProtocolSteps>(scene: Scene) {
+    check::<R>(&Scene { resolutions: &[], ..scene });
 }
 
-/// With three threads a scene has too many orders for all of them; three preemptions are more than most faults need.
+/// Three threads have too many interleavings; most faults need fewer than three preemptions.
 const fn with_three_threads(scene: Scene) -> Scene {
     Scene { threads: 3, preemptions: Some(3), ..scene }
 }
 
 #[test]
 fn messages_without_conflict() {
-    check::<Sound>(&NO_CONFLICT);
+    check::<FullProtocol>(&NO_CONFLICT);
 }
 
 #[test]
-fn messages_of_one_envelope_share_a_run() {
-    check::<Sound>(&RUN);
-    check::<Sound>(&with_three_threads(RUN));
+fn messages_of_one_envelope_share_run() {
+    check::<FullProtocol>(&RUN);
+    check::<FullProtocol>(&with_three_threads(RUN));
 }
 
 #[test]
 fn short_run_is_left_for_later_receives() {
-    check::<Sound>(&SHORT_RUN);
-    check::<Sound>(&with_three_threads(SHORT_RUN));
+    check::<FullProtocol>(&SHORT_RUN);
+    check::<FullProtocol>(&with_three_threads(SHORT_RUN));
 }
 
 #[test]
-fn messages_between_rivals_do_not_count() {
-    check::<Sound>(&INTERLEAVED);
-    check::<Sound>(&with_three_threads(INTERLEAVED));
+fn interleaved_messages_are_no_rivals() {
+    check::<FullProtocol>(&INTERLEAVED);
+    check::<FullProtocol>(&with_three_threads(INTERLEAVED));
 }
 
 #[test]
-fn two_sources_want_any_source_receive() {
-    check::<Sound>(&ANY_SOURCE);
-    check::<Sound>(&ANY_SOURCE_RUN);
+fn two_sources_compete_for_any_source_receive() {
+    check::<FullProtocol>(&ANY_SOURCE);
+    check::<FullProtocol>(&ANY_SOURCE_RUN);
 }
 
 #[test]
 fn loser_takes_candidate_of_later_message() {
-    check::<Sound>(&LOSER);
-    check::<Sound>(&with_three_threads(LOSER));
+    check::<FullProtocol>(&LOSER);
+    check::<FullProtocol>(&with_three_threads(LOSER));
 }
 
 #[test]
-fn possible_claimants_are_waited_for() {
-    check::<Sound>(&NO_LOSER);
+fn competitors_are_settled_first() {
+    check::<FullProtocol>(&NO_LOSER);
 }
 
 #[test]
-fn unexpected_messages_stay_in_order() {
-    check::<Sound>(&UNEXPECTED);
+fn unexpected_messages_keep_order() {
+    check::<FullProtocol>(&UNEXPECTED);
 }
 
 struct WithoutBarrier;
 
-impl Rules for WithoutBarrier {
+impl ProtocolSteps for WithoutBarrier {
     const HAS_BARRIER: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn without_the_barrier_a_booking_is_missed() {
+#[should_panic(expected = "not the result of serial matching")]
+fn missing_barrier_hides_booking() {
     check_faulty::<WithoutBarrier>(RUN);
 }
 
-struct HeedlessOfOthers;
+struct WithoutOthersCheck;
 
-impl Rules for HeedlessOfOthers {
-    const HEEDS_OTHERS: bool = false;
+impl ProtocolSteps for WithoutOthersCheck {
+    const CHECKS_OTHERS: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn unchecked_wildcard_is_missed_by_loser() {
-    check_faulty::<HeedlessOfOthers>(LOSER);
+#[should_panic(expected = "not the result of serial matching")]
+fn unchecked_others_take_next_receive() {
+    check_faulty::<WithoutOthersCheck>(LOSER);
 }
 
 struct ShiftedByNumber;
 
-impl Rules for ShiftedByNumber {
+impl ProtocolSteps for ShiftedByNumber {
     fn shift(rivals: u64, message: usize) -> u32 {
         if rivals == 0 { 0 } else { message as u32 }
     }
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
+#[should_panic(expected = "not the result of serial matching")]
 fn shift_by_message_number_omits_receives() {
     check_faulty::<ShiftedByNumber>(INTERLEAVED);
 }
 
-struct SearchesWhatIsLeft;
+struct SearchesCurrentState;
 
-impl Rules for SearchesWhatIsLeft {
-    const SEARCHES_WHAT_BEGAN: bool = false;
+impl ProtocolSteps for SearchesCurrentState {
+    const SEARCHES_INITIAL_STATE: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn search_past_taken_gives_two_candidates() {
-    check_faulty::<SearchesWhatIsLeft>(with_three_threads(RUN));
+#[should_panic(expected = "not the result of serial matching")]
+fn search_of_free_receives_splits_candidates() {
+    check_faulty::<SearchesCurrentState>(with_three_threads(RUN));
 }
 
-struct SlowPathInHaste;
+struct SlowPathWithoutWait;
 
-impl Rules for SlowPathInHaste {
+impl ProtocolSteps for SlowPathWithoutWait {
     const SLOW_PATH_WAITS: bool = false;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
-fn slow_path_without_wait_takes_others() {
-    check_faulty::<SlowPathInHaste>(SHORT_RUN);
+#[should_panic(expected = "not the result of serial matching")]
+fn slow_path_without_wait_fails() {
+    check_faulty::<SlowPathWithoutWait>(SHORT_RUN);
 }
 
 struct Unreleased;
 
-impl Rules for Unreleased {
+impl ProtocolSteps for Unreleased {
     const RELEASE: Ordering = Ordering::Relaxed;
 }
 
 #[test]
-#[should_panic(expected = "not what one by one comes to")]
+#[should_panic(expected = "not the result of serial matching")]
 fn unreleased_bookings_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
 }
 
-/// A job whose parts are cells: two threads in one of them, or the caller before another is done, is found. Each has what it is to
-/// become, which the caller writes before it gives it to others.
-struct Cells(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
+/// A job with cells as parts. Loom detects concurrent accesses to a cell, and reads before a part is done.
+/// The caller writes the input of each part before the assignment.
+struct CellJob(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
-// SAFETY: loom watches who reaches which.
-unsafe impl Sync for Cells {}
+// SAFETY: loom checks all accesses.
+unsafe impl Sync for CellJob {}
 
-impl Cells {
-    fn tell(&self, part: usize) {
+impl CellJob {
+    fn set_input(&self, part: usize) {
         // SAFETY: as above.
         self.0[part].with_mut(|at| unsafe { (*at).0 = 10 + part as u32 });
     }
 }
 
-impl Job for Cells {
-    fn take_parts(&self, parts: Range<usize>) {
+impl Job for CellJob {
+    fn run_parts(&self, parts: Range<usize>) {
         for part in parts {
             // SAFETY: as above.
             self.0[part].with_mut(|at| unsafe { (*at).1 += (*at).0 });
@@ -317,38 +315,38 @@ impl Job for Cells {
     }
 }
 
-/// Two jobs, and workers who look into their seats twice at whatever time: too early, in time, during the other job, or too late.
-/// Each has `parts` parts for each worker, and one for the caller.
-fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
+/// Two jobs, and workers that read their mailbox twice at any time. A job has `parts` parts per worker, and
+/// one for the caller.
+fn run_two_jobs<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
-        let desk = Arc::new(Desk::<RELEASES>::new(workers));
+        let pool = Arc::new(PoolState::<RELEASES>::new(workers));
         let worker = |at| {
-            let desk = Arc::clone(&desk);
+            let pool = Arc::clone(&pool);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    let called = desk.called(at);
-                    if called > 0 {
-                        desk.attend(at, called);
+                    let assigned = pool.assigned(at);
+                    if assigned > 0 {
+                        pool.run_parts(at, assigned);
                     }
                 }
             })
         };
         let threads: Vec<_> = (0..workers).map(worker).collect();
         for number in 1..=2 {
-            let cells = Cells((0..=workers * parts).map(|_| Default::default()).collect());
+            let cells = CellJob((0..=workers * parts).map(|_| Default::default()).collect());
             for at in 0..workers {
                 let parts = at * parts..(at + 1) * parts;
-                parts.clone().for_each(|part| cells.tell(part));
-                // SAFETY: it is finished before the cells end, and so is the one before.
-                unsafe { desk.give(at, number, &cells, &parts) };
+                parts.clone().for_each(|part| cells.set_input(part));
+                // SAFETY: this job is finished before the cells end; the last one is finished.
+                unsafe { pool.assign(at, number, &cells, &parts) };
             }
-            cells.tell(workers * parts);
-            cells.take_parts(workers * parts..workers * parts + 1);
-            desk.finish(number, &cells, 0..workers);
+            cells.set_input(workers * parts);
+            cells.run_parts(workers * parts..workers * parts + 1);
+            pool.finish(number, &cells, 0..workers);
             for (part, cell) in cells.0.iter().enumerate() {
-                // SAFETY: all is done, or loom says so.
+                // SAFETY: all parts are done; loom checks this.
                 assert_eq!(cell.with(|at| unsafe { (*at).1 }), 10 + part as u32, "every part, once");
             }
         }
@@ -357,54 +355,54 @@ fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions
 }
 
 #[test]
-fn parts_of_job_are_done_once() {
-    work_together::<true>(2, 1, 3);
+fn parts_of_job_run_once() {
+    run_two_jobs::<true>(2, 1, 3);
 }
 
 #[test]
 fn worker_and_caller_share_parts() {
-    work_together::<true>(1, 2, 3);
+    run_two_jobs::<true>(1, 2, 3);
 }
 
 #[test]
 #[should_panic(expected = "access")]
-fn unreleased_part_is_found() {
-    work_together::<false>(2, 1, 3);
+fn unreleased_part_is_detected() {
+    run_two_jobs::<false>(2, 1, 3);
 }
 
-/// One thread matches, two deliver: each receive once, and no outcome is looked at before it is told.
+/// One thread matches, two deliver: each receive once, and no outcome is read before it is written.
 #[test]
-fn what_one_thread_matches_all_deliver_once() {
+fn pipelined_messages_are_delivered_once() {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
-        let told: &'static [loom::sync::atomic::AtomicUsize] =
+        let delivered: &'static [loom::sync::atomic::AtomicUsize] =
             Box::leak((0..6).map(|_| loom::sync::atomic::AtomicUsize::new(0)).collect());
         let deliver = Box::leak(Box::new(|number: usize, receive: RecvId| {
             assert_eq!(receive.0 as usize, 10 + number);
-            told[number].fetch_add(1, Ordering::Relaxed);
+            delivered[number].fetch_add(1, Ordering::Relaxed);
         }));
         let panicked: &'static Panicked = Box::leak(Box::default());
         let delivery = Delivery::new(Some(deliver), panicked);
-        let desk = Arc::new(Desk::<true>::new(1));
-        let other = Arc::clone(&desk);
-        let worker = loom::thread::spawn(move || other.attend(0, 1));
+        let pool = Arc::new(PoolState::<true>::new(1));
+        let other = Arc::clone(&pool);
+        let worker = loom::thread::spawn(move || other.run_parts(0, 1));
         let messages = [Message::new(MsgId(0), Envelope::new(ContextId(0), Rank(0), Tag(0))); 6];
         let mut out = Vec::with_capacity(6);
         let piece = Piece { messages: &messages, first: 0, delivery };
         let ordered = Ordered::new(&mut out, piece);
         for message in 0..6 {
-            // The third is unexpected.
-            // SAFETY: it was not given to others.
-            unsafe { ordered.tell(message, (message != 2).then_some(RecvId(10 + message as u64))) };
+            // The third message is unexpected.
+            // SAFETY: the outcome is not assigned to a worker yet.
+            unsafe { ordered.set_outcome(message, (message != 2).then_some(RecvId(10 + message as u64))) };
             if message == 3 {
-                // SAFETY: it is finished before `ordered` ends.
-                unsafe { desk.give(0, 1, &ordered, &(0..4)) };
+                // SAFETY: the job is finished before `ordered` ends.
+                unsafe { pool.assign(0, 1, &ordered, &(0..4)) };
             }
         }
-        ordered.take_parts(4..6);
-        desk.finish(1, &ordered, 0..1);
-        let times: Vec<usize> = told.iter().map(|times| times.load(Ordering::Relaxed)).collect();
+        ordered.run_parts(4..6);
+        pool.finish(1, &ordered, 0..1);
+        let times: Vec<usize> = delivered.iter().map(|times| times.load(Ordering::Relaxed)).collect();
         assert_eq!(times, [1, 1, 0, 1, 1, 1]);
         worker.join().expect("it does not panic");
     });

@@ -1,175 +1,174 @@
-//! The protocol of a block: up to 64 messages, which several threads match with the receives posted as if they had
-//! arrived one after the other (§III-C, §III-D, changed where the paper leaves a gap).
+//! Protocol of a block: threads match up to 64 messages as if they arrived one after the other (§III-C,
+//! §III-D, with corrections).
 //!
-//! While a block is under way nobody changes a queue, a chain or a bin. Threads share these words, and no others:
+//! During a block no thread changes the tables. Threads share only these words:
 //!
 //! | word | of | written by | read by |
 //! |---|---|---|---|
-//! | `claimed` | the block | whoever takes the next part | the same |
-//! | `booked`, bit *i* | the block | the thread of message *i*, once its candidate is booked | threads of later messages |
-//! | `bookings`, bit *i* | a receive | the thread of message *i*, whose candidate it is | threads of later messages |
+//! | `claimed` | the block | all threads, to claim parts | the same |
+//! | `booked`, bit *i* | the block | the thread of message *i*, after its booking | threads of later messages |
+//! | `bookings`, bit *i* | a receive | the thread of message *i*, for its candidate | threads of later messages |
 //! | `taken` | a receive | the thread of the message that takes it | threads of later messages |
-//! | `settled`, bit *i* | the block | the thread of message *i*, once it is decided | threads of later messages; the caller |
+//! | `settled`, bit *i* | the block | the thread of message *i*, after its decision | threads of later messages; the caller |
 //! | `candidate`, `outcome` | a message | its thread | its thread; the caller, after the block |
 //!
-//! A message goes from *new* to *booked* to *settled*, and never back. Parts of a block are claimed in the order of
-//! messages; a thread books all messages of its part, then settles them in order, and then delivers them: a later message
-//! that waits for them waits for no delivery.
+//! Threads claim parts in the order of messages. A thread books all messages of its part, settles them in
+//! order, then delivers them. So later messages never wait for a delivery.
 //!
-//! 1. **Book.** The candidate of message *i* is the oldest receive that accepts it *as the block began*: what earlier
-//!    messages have taken since is not left out (see below). *i* sets its bit in the candidate's `bookings`, then in `booked`.
-//! 2. **Partial barrier.** Before a part is settled, all messages before it have booked. Later ones are not waited for.
-//! 3. **Settle.** Without a candidate the message is unexpected. Else let *r* be the candidate, *p* the number of earlier
-//!    messages that booked *r* (its *rivals*), and *others* the earlier messages that *r* accepts and that did not book it.
-//!    * No others: *i* takes the *p*th receive behind *r* in its run of compatible receives (*r* itself if *p* = 0), if
-//!      the run is that long. For *p* > 0 this is the paper's fast path.
-//!    * No rivals, but others: once the others are settled, *i* takes *r* if none of them did.
-//!    * All else is the slow path: once all earlier messages are settled, *i* searches again, past what is taken.
+//! 1. **Book.** The candidate of message *i* is the oldest matching receive *at the start of the block*,
+//!    whether taken since or not. *i* sets its bit in the candidate's `bookings`, then in `booked`.
+//! 2. **Partial barrier.** Before a part is settled, all earlier messages have booked.
+//! 3. **Settle.** Without a candidate the message is unexpected. Otherwise let *r* be the candidate, *p* the
+//!    number of earlier messages that booked *r* (*rivals*), and *others* the earlier messages that match *r*
+//!    without booking it.
+//!    * No others: *i* takes the *p*th receive after *r* in its run of compatible receives (*r* itself if *p*
+//!      = 0), if the run is long enough. For *p* > 0 this is the paper's fast path.
+//!    * Others without rivals: when the others are settled, *i* takes *r* if it is free.
+//!    * Otherwise, the slow path: when all earlier messages are settled, *i* searches again among free
+//!      receives.
 //!
-//! A receive without a wildcard has no others, so they are not looked for: it accepts one envelope only, and messages with
-//! the same envelope have the same candidate.
+//! A receive without a wildcard has no others: it matches one envelope, and messages with one envelope have
+//! one candidate.
 //!
-//! # Why it is exact
+//! # Proof
 //!
-//! By induction over *i*: if all earlier messages are settled as one by one, so is *i*.
+//! By induction over *i*: if all earlier messages have the outcome of serial matching, so has *i*.
 //!
-//! *No candidate.* Receives only become fewer, so that there is none for *i* when its turn comes.
+//! *No candidate.* Receives are only removed, so *i* has no match in its turn either.
 //!
-//! *No others.* Let *r₀, r₁, …* be the run from *r* on. One by one, what *r* accepts of the messages up to *i* are the rivals
-//! and *i*. The oldest receive that any of these matches is *r₀*, its candidate; the next oldest are *r₁, r₂, …*, as no
-//! receive of the communicator was posted between two of a run; and no other message up to *i* matches them. So the first
-//! rival takes *r₀*, the next *r₁*, and *i* takes the *p*th behind *r₀*. It need not know whether its rivals are settled.
+//! *No others.* Let *r₀, r₁, …* be the run from *r* on. In serial order, only the rivals and *i* match *r*,
+//! among the messages up to *i*. Their oldest match is *r₀*; the next are *r₁, r₂, …*, because no receive of
+//! the communicator was posted within a run. No other message up to *i* matches the run. So the first rival
+//! takes *r₀*, the next *r₁*, and *i* the *p*th after *r₀*, whether its rivals are settled or not.
 //!
-//! *No rivals, but others.* Messages up to *i* that are neither settled nor *i* do not match *r*. Nothing older matches *i*.
-//! So if *r* is not taken by then, it is for *i*. (A later message has not taken it: see below.)
+//! *Others without rivals.* Unsettled messages before *i* do not match *r*, and no older receive matches *i*.
+//! So if *r* is free, *i* takes it. (No later message has taken it, see below.)
 //!
-//! *Slow path.* All earlier messages are settled, so *i* takes the oldest receive that accepts it and that none of them took.
-//! The search leaves out what is marked as taken, which is the same, unless a *later* message *j* marked a receive *s* that
-//! *i* is to take. Then *j* did not come to *s* by the slow path, nor after waiting for others: it would have waited for *i*,
-//! which *s* accepts and which is not settled. So *j* had no others, and *s* is in the run of its candidate *r′*, which then
-//! accepts *i*; *i* is no other of *j*'s, so it booked *r′* as well: *i* and *j* have the same candidate. What *r′* accepts
-//! before *i* it accepts before *j*, so *i* has no others either; and its place in the run is before that of *j*, so it is
-//! in the run if *j*'s is. Then *i* does not search again. The same shows that no later message takes *r* from an *i* that
-//! has no rivals but others: *j* would have those others, too.
+//! *Slow path.* All earlier messages are settled. *i* takes its oldest match that none of them took. The
+//! search skips marked receives. That is the same, unless a *later* message *j* marked the receive *s* that
+//! *i* is to take. *j* did not take *s* on the slow path or after a wait for others: it would have waited for
+//! *i*, which matches *s* and is unsettled. So *j* had no others, and *s* is in the run of its candidate
+//! *r′*. Then *r′* matches *i*. As *j* has no others, *i* booked *r′*: both have the same candidate. Messages
+//! before *i* that match *r′* are also before *j*, so *i* has no others. Its position in the run is before
+//! that of *j*, so the run is long enough. Then *i* does not use the slow path. By the same argument, no
+//! later message takes *r* from an *i* that has others but no rivals: *j* would have the same others.
 //!
-//! *It ends.* A thread books without waiting. The first message that is not settled waits for none, and parts are claimed
-//! in order, so that some thread is at it or will be.
+//! *Termination.* Booking does not wait. The first unsettled message waits for no message. Parts are claimed
+//! in order, so a thread settles it.
 //!
-//! # What would go wrong
+//! # Necessity of the steps
 //!
-//! * *Without the barrier*, *i* could miss the booking of an earlier message that is still searching, and take its receive.
-//! * *If the first search left out what is taken*, messages with one envelope would have different candidates, by who is
-//!   faster: 0, 1 and 2 want the run *r₀, r₁, r₂*; 1 searches and books *r₀*; 0 takes it; 2 searches now, finds and books *r₁*
-//!   without a rival, and takes it, which is for 1. The paper does not say which search it means.
-//! * *If a receive with a wildcard were taken without heeding others*, an earlier message that loses its own candidate would
-//!   find it gone: the paper sends all messages behind a conflict into conflict resolution; here others decide.
-//! * *If the shift were the number of the message* instead of its rivals, as in the paper's figure 4, where all messages of
-//!   the block are rivals, receives would be left out wherever not all are.
+//! * *Without the barrier*, *i* may miss the booking of an earlier message that still searches, and take its
+//!   receive.
+//! * *If the first search skipped taken receives*, messages with one envelope could have different
+//!   candidates. Messages 0, 1, 2 compete for the run *r₀, r₁, r₂*. Message 1 books *r₀*; 0 takes it; 2 then
+//!   searches, books *r₁* without a rival and takes it, which is for 1. The paper does not specify this
+//!   search.
+//! * *If a wildcard receive were taken without a check for others*, an earlier message that loses its
+//!   candidate could lose its next one. The paper sends all messages after a conflict to conflict resolution
+//!   instead.
+//! * *If the shift were the message number* instead of the number of rivals, receives would be skipped unless
+//!   all messages of the block are rivals, as in the paper's figure 4.
 //!
-//! The models beside this file let each happen, and find it.
+//! The models (`models.rs`) show each of these errors.
 //!
-//! The paper's *early booking check* (§IV-D: pass over a receive that an earlier message has booked) is left out. It
-//! breaks what all of this stands on: a message would not book the oldest receive that accepts it, so that a later one could
-//! not tell from bookings who else wants its candidate.
+//! The paper's *early booking check* (§IV-D: skip receives with an earlier booking) is not used. A message
+//! would not book its oldest match, so later messages could not detect competitors from bookings.
 //!
-//! # Orderings
+//! # Memory order
 //!
-//! `booked` and `settled` only change by read-modify-write, released; who acquires a bit sees all that was done before it
-//! was set: bookings, and marks. All other words are read after one of these, or by the thread that wrote them.
+//! `booked` and `settled` change only by read-modify-write with release. An acquire of a bit makes earlier
+//! bookings and marks visible. All other words are read after such an acquire, or by the thread that wrote
+//! them.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::chains::{NIL, Place};
 use crate::engine::Refused;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Patience, wait_until};
+use crate::linked::{NIL, Place};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
-/// As many messages are in a block at most: the bits of a word.
+/// Maximum number of messages in a block: the bits of a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
 
-/// The receives that a block is matched with. They stay as they are until it is over.
+/// Receives of a block, unchanged until its end.
 pub(super) trait Receives {
-    /// The oldest receive that accepts a message and `is_free`.
     fn oldest(&self, message: usize, is_free: impl Fn(Place) -> bool) -> Option<Place>;
 
-    /// The next in the run of compatible receives.
     fn follower(&self, at: Place) -> Option<Place>;
 
-    /// Whether a receive accepts one envelope only.
     fn is_exact(&self, at: Place) -> bool;
 
-    /// Whether a receive accepts a message.
-    fn accepts(&self, at: Place, message: usize) -> bool;
+    fn matches(&self, at: Place, message: usize) -> bool;
 
-    /// A message takes that receive; all of its part are settled.
-    fn takes(&self, message: usize, at: Place);
+    fn report_match(&self, message: usize, at: Place);
 }
 
-/// Where models depart from the protocol, to show that its steps are needed.
-pub(super) trait Rules: Send + Sync + 'static {
-    /// The first search finds what was posted as the block began.
-    const SEARCHES_WHAT_BEGAN: bool = true;
+/// Steps of the protocol; models omit some to show that each is needed.
+pub(super) trait ProtocolSteps: Send + Sync + 'static {
+    /// The first search ignores receives taken during the block.
+    const SEARCHES_INITIAL_STATE: bool = true;
     /// Messages wait until earlier ones have booked.
     const HAS_BARRIER: bool = true;
-    /// Messages heed those that did not book the same receive but could take it.
-    const HEEDS_OTHERS: bool = true;
+    /// Messages check for competitors that did not book the same receive.
+    const CHECKS_OTHERS: bool = true;
     /// The slow path waits until earlier messages are settled.
     const SLOW_PATH_WAITS: bool = true;
-    /// What is done before a bit of `booked` or `settled` is set, who sees the bit sees.
+    /// Memory order of the stores to `booked` and `settled`.
     const RELEASE: Ordering = Ordering::Release;
 
-    /// How far behind its candidate a message with these rivals looks.
     fn shift(rivals: u64, _message: usize) -> u32 {
         rivals.count_ones()
     }
 }
 
-/// The protocol as it is.
-pub(super) struct Sound;
+pub(super) struct FullProtocol;
 
-impl Rules for Sound {}
+impl ProtocolSteps for FullProtocol {}
 
-/// How a message was settled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// It had no candidate.
+pub(super) enum Resolution {
     NoCandidate,
-    /// It took its candidate at once.
+    /// Took its candidate at once.
     NoConflict,
-    /// It took another of its candidate's run at once.
+    /// Took another receive of its candidate's run at once.
     FastPath,
-    /// It took its candidate, once those were settled that could have.
+    /// Took its candidate after a wait for competitors.
     Waited,
-    /// It searched again, and found a receive or none.
+    /// Searched again.
     SlowPath,
 }
 
-const WAYS: [Way; 5] = [Way::NoCandidate, Way::NoConflict, Way::FastPath, Way::Waited, Way::SlowPath];
+const RESOLUTIONS: [Resolution; 5] = [
+    Resolution::NoCandidate,
+    Resolution::NoConflict,
+    Resolution::FastPath,
+    Resolution::Waited,
+    Resolution::SlowPath,
+];
 
-/// Of a receive. Zero between blocks.
-struct Mark {
+/// State of a receive; zero between blocks.
+struct ReceiveState {
     bookings: AtomicU64,
     taken: AtomicBool,
 }
 
-/// Of a message. [`NIL`] is no receive.
+/// State of a message. [`NIL`]: no receive.
 struct Slot {
     candidate: AtomicU32,
-    /// The receive taken; above its 32 bits, the way.
+    /// The receive taken, and the resolution in the upper 32 bits.
     outcome: AtomicU64,
 }
 
-/// What threads share of a block.
-pub(super) struct Block<R = Sound> {
-    marks: Vec<Mark>,
+pub(super) struct Block<R = FullProtocol> {
+    marks: Vec<ReceiveState>,
     slots: Vec<Slot>,
     messages: usize,
-    /// Messages in a part.
     part: usize,
     claimed: AtomicUsize,
     booked: AtomicU64,
     settled: AtomicU64,
-    patience: Patience,
+    poll_limit: PollLimit,
     rules: PhantomData<R>,
 }
 
@@ -183,7 +182,7 @@ impl<R> Default for Block<R> {
             claimed: AtomicUsize::new(0),
             booked: AtomicU64::new(0),
             settled: AtomicU64::new(0),
-            patience: Patience { looks: 0 },
+            poll_limit: PollLimit { polls: 0 },
             rules: PhantomData,
         }
     }
@@ -193,12 +192,10 @@ fn bit(message: usize) -> u64 {
     1 << message
 }
 
-/// The bits of all messages before this one.
 fn below(message: usize) -> u64 {
     if message < MESSAGES { bit(message) - 1 } else { u64::MAX }
 }
 
-/// The messages whose bits are set.
 fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let first = (bits != 0).then_some(bits.trailing_zeros() as usize)?;
@@ -207,37 +204,36 @@ fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Looks for the bits of earlier messages: somewhat longer than a thread takes over a part of a block.
-const LOOKS: u32 = 200;
+/// Polls for bits of earlier messages, longer than a part takes.
+const POLLS: u32 = 200;
 
-/// What a part's last message on the fast path took: the next of the same candidate is often the one behind it.
+/// Last message of the part on the fast path. The next message of the same candidate often takes the next
+/// receive.
 #[derive(Clone, Copy)]
-struct Shifted {
+struct LastShift {
     candidate: Place,
     steps: u32,
     at: Place,
 }
 
-impl<R: Rules> Block<R> {
-    /// How long threads look, if there are so many.
-    pub(super) fn patience(threads: usize) -> Patience {
-        Patience::of(threads, LOOKS)
+impl<R: ProtocolSteps> Block<R> {
+    pub(super) fn poll_limit(threads: usize) -> PollLimit {
+        PollLimit::of(threads, POLLS)
     }
 
-    /// Begins a block of so many messages, in so many parts, for receives at places below `places`.
     pub(super) fn begin(
         &mut self,
         messages: usize,
         parts: usize,
         places: usize,
-        patience: Patience,
+        poll_limit: PollLimit,
     ) -> Result<(), Refused> {
         fn room<T>(table: &mut Vec<T>, length: usize, blank: impl Fn() -> T) -> Result<(), Refused> {
             table.try_reserve(length.saturating_sub(table.len())).map_err(|_| Refused::Memory)?;
             table.resize_with(length.max(table.len()), blank);
             Ok(())
         }
-        room(&mut self.marks, places, || Mark {
+        room(&mut self.marks, places, || ReceiveState {
             bookings: AtomicU64::new(0),
             taken: AtomicBool::new(false),
         })?;
@@ -247,16 +243,16 @@ impl<R: Rules> Block<R> {
         })?;
         self.messages = messages;
         self.part = messages.div_ceil(parts).max(1);
-        self.patience = patience;
-        // Threads learn of these as they learn of the block.
+        self.poll_limit = poll_limit;
+        // Published together with the job.
         self.booked.store(0, Ordering::Relaxed);
         self.settled.store(0, Ordering::Relaxed);
         self.claimed.store(0, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Takes part until no part is left. By any number of threads at once, the caller among them.
-    pub(super) fn work(&self, receives: &impl Receives) {
+    /// Claims and runs parts until none is left. Called by any number of threads.
+    pub(super) fn run_all_parts(&self, receives: &impl Receives) {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
             if R::HAS_BARRIER {
@@ -266,23 +262,23 @@ impl<R: Rules> Block<R> {
             for message in part.clone() {
                 self.settle(message, receives, &mut last);
             }
-            // What is done with a message may take long: nobody waits for it, as nothing of the part is left to be settled.
+            // Deliveries may take long; the part is settled, so no thread waits for them.
             for message in part {
                 if let (Some(at), _) = self.outcome(message) {
-                    receives.takes(message, at);
+                    receives.report_match(message, at);
                 }
             }
         }
     }
 
-    /// The receive that a message takes, and how it came to it. Once all are settled, or by the thread that settled it.
-    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
+    /// The receive and resolution of a settled message. Called after the block, or by the thread that settled
+    /// the message.
+    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Resolution) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as Place;
-        ((at != NIL).then_some(at), WAYS[(outcome >> Place::BITS) as usize])
+        ((at != NIL).then_some(at), RESOLUTIONS[(outcome >> Place::BITS) as usize])
     }
 
-    /// Takes the block's marks off its receives. Outcomes stay.
     pub(super) fn end(&mut self) {
         for message in 0..self.messages {
             if let Some(at) = self.candidate(message) {
@@ -294,13 +290,12 @@ impl<R: Rules> Block<R> {
         }
     }
 
-    /// Bytes allocated. Never fewer than before.
     pub(super) fn bytes(&self) -> u64 {
-        (self.marks.capacity() * size_of::<Mark>() + self.slots.capacity() * size_of::<Slot>()) as u64
+        (self.marks.capacity() * size_of::<ReceiveState>() + self.slots.capacity() * size_of::<Slot>()) as u64
     }
 
     fn claim(&self) -> Option<Range<usize>> {
-        // Nothing hangs on who sees it when: each part goes to one.
+        // Needs no order: each part goes to one thread.
         let begin = self.claimed.fetch_add(self.part, Ordering::Relaxed);
         (begin < self.messages).then(|| begin..(begin + self.part).min(self.messages))
     }
@@ -315,14 +310,14 @@ impl<R: Rules> Block<R> {
     }
 
     fn await_bits(&self, word: &AtomicU64, bits: u64) {
-        // Pairs with the release in `book`, or in `settle`.
-        wait_until(self.patience, || word.load(Ordering::Acquire) & bits == bits);
+        // Pairs with the release in `book` or `settle`.
+        wait_until(self.poll_limit, || word.load(Ordering::Acquire) & bits == bits);
     }
 
     /// Step 1.
     fn book(&self, part: Range<usize>, receives: &impl Receives) {
         for message in part.clone() {
-            let candidate = receives.oldest(message, |at| R::SEARCHES_WHAT_BEGAN || self.is_free(at));
+            let candidate = receives.oldest(message, |at| R::SEARCHES_INITIAL_STATE || self.is_free(at));
             self.slots[message].candidate.store(candidate.unwrap_or(NIL), Ordering::Relaxed);
             if let Some(at) = candidate {
                 self.marks[at as usize].bookings.fetch_or(bit(message), Ordering::Relaxed);
@@ -333,15 +328,15 @@ impl<R: Rules> Block<R> {
     }
 
     /// Step 3.
-    fn settle(&self, message: usize, receives: &impl Receives, last: &mut Option<Shifted>) {
-        let (at, way) = match self.candidate(message) {
-            None => (None, Way::NoCandidate),
+    fn settle(&self, message: usize, receives: &impl Receives, last: &mut Option<LastShift>) {
+        let (at, resolution) = match self.candidate(message) {
+            None => (None, Resolution::NoCandidate),
             Some(candidate) => self.resolve(message, candidate, receives, last),
         };
         if let Some(at) = at {
             self.marks[at as usize].taken.store(true, Ordering::Relaxed);
         }
-        let outcome = (way as u64) << Place::BITS | u64::from(at.unwrap_or(NIL));
+        let outcome = (resolution as u64) << Place::BITS | u64::from(at.unwrap_or(NIL));
         self.slots[message].outcome.store(outcome, Ordering::Relaxed);
         // Pairs with the acquire in `await_bits`.
         self.settled.fetch_or(bit(message), R::RELEASE);
@@ -352,49 +347,47 @@ impl<R: Rules> Block<R> {
         message: usize,
         candidate: Place,
         receives: &impl Receives,
-        last: &mut Option<Shifted>,
-    ) -> (Option<Place>, Way) {
+        last: &mut Option<LastShift>,
+    ) -> (Option<Place>, Resolution) {
         let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & below(message);
         let others = self.others(message, candidate, rivals, receives);
         if others == 0 {
             let steps = R::shift(rivals, message);
-            if let Some(at) = Self::shifted(candidate, steps, receives, last) {
-                return (Some(at), if steps == 0 { Way::NoConflict } else { Way::FastPath });
+            if let Some(at) = Self::receive_after(candidate, steps, receives, last) {
+                return (Some(at), if steps == 0 { Resolution::NoConflict } else { Resolution::FastPath });
             }
         } else if rivals == 0 {
             self.await_bits(&self.settled, others);
             if self.is_free(candidate) {
-                return (Some(candidate), Way::Waited);
+                return (Some(candidate), Resolution::Waited);
             }
         }
         if R::SLOW_PATH_WAITS {
             self.await_bits(&self.settled, below(message));
         }
-        (receives.oldest(message, |at| self.is_free(at)), Way::SlowPath)
+        (receives.oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
     }
 
-    /// Earlier messages that are not among the rivals, but that the candidate accepts.
     fn others(&self, message: usize, candidate: Place, rivals: u64, receives: &impl Receives) -> u64 {
-        if !R::HEEDS_OTHERS || receives.is_exact(candidate) {
+        if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
         }
-        let accepted = messages(below(message) & !rivals).filter(|&other| receives.accepts(candidate, other));
+        let accepted = messages(below(message) & !rivals).filter(|&other| receives.matches(candidate, other));
         accepted.fold(0, |others, other| others | bit(other))
     }
 
-    /// The receive so many steps behind a candidate in its run, if the run is that long.
-    fn shifted(
+    fn receive_after(
         candidate: Place,
         steps: u32,
         receives: &impl Receives,
-        last: &mut Option<Shifted>,
+        last: &mut Option<LastShift>,
     ) -> Option<Place> {
         let begun = last.filter(|last| last.candidate == candidate && last.steps <= steps);
         let (mut at, done) = begun.map_or((candidate, 0), |last| (last.at, last.steps));
         for _ in done..steps {
             at = receives.follower(at)?;
         }
-        *last = Some(Shifted { candidate, steps, at });
+        *last = Some(LastShift { candidate, steps, at });
         Some(at)
     }
 }
@@ -405,10 +398,9 @@ mod tests {
 
     use super::*;
 
-    /// Receives that all messages want, none of a run: all but the first message search again.
+    /// Receives that match all messages and form no run: all but the first message search again.
     struct Wanted<'a> {
         block: &'a Block,
-        /// Each message that took a receive, and what was settled by then.
         taken: RefCell<Vec<(usize, u64)>>,
     }
 
@@ -425,21 +417,21 @@ mod tests {
             false
         }
 
-        fn accepts(&self, _: Place, _: usize) -> bool {
+        fn matches(&self, _: Place, _: usize) -> bool {
             true
         }
 
-        fn takes(&self, message: usize, _: Place) {
+        fn report_match(&self, message: usize, _: Place) {
             self.taken.borrow_mut().push((message, self.block.settled.load(Ordering::Relaxed)));
         }
     }
 
     #[test]
     fn part_is_settled_before_delivery() {
-        let mut block = Block::<Sound>::default();
-        block.begin(6, 2, 8, Patience { looks: 0 }).expect("there is memory");
+        let mut block = Block::<FullProtocol>::default();
+        block.begin(6, 2, 8, PollLimit { polls: 0 }).expect("there is memory");
         let wanted = Wanted { block: &block, taken: RefCell::default() };
-        block.work(&wanted);
+        block.run_all_parts(&wanted);
         let halves = [(0, 0b111), (1, 0b111), (2, 0b111), (3, 0b111_111), (4, 0b111_111), (5, 0b111_111)];
         assert_eq!(*wanted.taken.borrow(), halves);
     }

@@ -1,81 +1,82 @@
-//! Algorithm 1 on the shared queue of the last level: who of those that wait in it becomes a partner?
+//! Algorithm 1 on the last level of the shared queue: selection of partners.
 
 use super::contexts::Contexts;
-use super::metric::{Metric, Over};
-use super::queue::{Queued, Split};
+use super::metric::{Metric, MetricScope};
+use super::queue::{QueueEntry, SplitQueue};
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
-/// When, and by what measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Rule {
+pub(super) struct SelectionRule {
     pub metric: Metric,
-    pub over: Over,
+    pub over: MetricScope,
     /// The paper's P.
     pub processes: u64,
 }
 
-/// A source in a context, by the number of that, and how many entries it has.
+/// A source in a numbered context, and the number of its entries.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Sender {
+pub(super) struct SourceCount {
     pub number: u64,
     pub source: Rank,
     pub entries: u64,
 }
 
-impl Rule {
-    /// Leaves those of `senders`, one for each source and in order, that have more entries than the edge point.
-    /// `counts` is room for their numbers.
-    pub fn select(&self, senders: &mut Vec<Sender>, counts: &mut Vec<u64>) -> Result<(), Refused> {
+impl SelectionRule {
+    /// Keeps the `sources` with more entries than the edge point. `sources` are sorted, one per source.
+    /// `counts` is a buffer.
+    pub fn select(&self, sources: &mut Vec<SourceCount>, counts: &mut Vec<u64>) -> Result<(), Refused> {
         counts.clear();
-        counts.try_reserve(senders.len()).map_err(|_| Refused::Memory)?;
-        counts.extend(senders.iter().map(|sender| sender.entries));
+        counts.try_reserve(sources.len()).map_err(|_| Refused::Memory)?;
+        counts.extend(sources.iter().map(|source| source.entries));
         counts.sort_unstable();
-        let contexts = senders.chunk_by(|one, next| one.number == next.number).count() as u64;
-        let silent = match self.over {
-            Over::Processes => self.processes.saturating_mul(contexts).saturating_sub(senders.len() as u64),
-            Over::Senders => 0,
+        let contexts = sources.chunk_by(|one, next| one.number == next.number).count() as u64;
+        let zeros = match self.over {
+            MetricScope::Processes => {
+                self.processes.saturating_mul(contexts).saturating_sub(sources.len() as u64)
+            }
+            MetricScope::Senders => 0,
         };
-        let edge_point = self.metric.edge_point(counts, silent);
-        senders.retain(|sender| sender.entries as f64 > edge_point);
+        let edge_point = self.metric.edge_point(counts, zeros);
+        sources.retain(|source| source.entries as f64 > edge_point);
         Ok(())
     }
 }
 
-/// Room to count in, kept from one extraction to the next.
 #[derive(Default)]
-pub(super) struct Scratch {
-    senders: Vec<Sender>,
+pub(super) struct Buffers {
+    sources: Vec<SourceCount>,
     counts: Vec<u64>,
 }
 
-impl Scratch {
+impl Buffers {
     pub fn bytes(&self) -> u64 {
-        (self.senders.capacity() * size_of::<Sender>() + self.counts.capacity() * size_of::<u64>()) as u64
+        (self.sources.capacity() * size_of::<SourceCount>() + self.counts.capacity() * size_of::<u64>())
+            as u64
     }
 
-    /// Makes partners of those who have most entries in the last level of `queue`, in order of their keys as in
-    /// Algorithm 1, as far as the table has room, and begins a new level with the entries of age `since` and younger, if
-    /// there are any. Returns how many. Without memory there are none. O(entries of the level × log).
-    pub fn extract<T: Queued>(
+    /// Makes partners of the sources with most entries in the last level of `queue` (Algorithm 1). Adds
+    /// them in the order of keys, up to the capacity of the table. If any, starts a new level with entries of age
+    /// `since`. Returns the number of partners, 0 without memory. O(entries of the level × log).
+    pub fn extract<T: QueueEntry>(
         &mut self,
-        queue: &mut Split<T>,
+        queue: &mut SplitQueue<T>,
         contexts: &mut Contexts,
-        rule: &Rule,
+        rule: &SelectionRule,
         since: u64,
     ) -> usize {
         let is_counted = !queue.partners.is_full() && self.count(queue, contexts).is_ok();
-        if !is_counted || rule.select(&mut self.senders, &mut self.counts).is_err() {
-            self.senders.clear();
+        if !is_counted || rule.select(&mut self.sources, &mut self.counts).is_err() {
+            self.sources.clear();
         }
         let partners = &mut queue.partners;
-        let selected = self.senders.iter();
-        let added = selected.filter(|sender| partners.add(sender.number, sender.source, since)).count();
+        let selected = self.sources.iter();
+        let added = selected.filter(|source| partners.add(source.number, source.source, since)).count();
         if added > 0 {
-            queue.begin_level(since);
+            queue.start_level(since);
         }
-        // The paper would try again at every entry, for nothing: a level of n entries would cost n² × log.
-        queue.patience = match added {
+        // The paper retries at every entry: n² × log for a level of n entries.
+        queue.extraction_delay = match added {
             0 if queue.partners.is_full() => usize::MAX,
             0 => queue.last_level_len(),
             _ => 0,
@@ -83,18 +84,22 @@ impl Scratch {
         added
     }
 
-    fn count<T: Queued>(&mut self, queue: &Split<T>, contexts: &mut Contexts) -> Result<(), Refused> {
-        let Scratch { senders, .. } = self;
-        senders.clear();
-        senders.try_reserve(queue.last_level_len()).map_err(|_| Refused::Memory)?;
+    fn count<T: QueueEntry>(
+        &mut self,
+        queue: &SplitQueue<T>,
+        contexts: &mut Contexts,
+    ) -> Result<(), Refused> {
+        let Buffers { sources, .. } = self;
+        sources.clear();
+        sources.try_reserve(queue.last_level_len()).map_err(|_| Refused::Memory)?;
         for entry in queue.last_level() {
-            // A message that nobody sent as yet is nobody's.
+            // Messages with unknown source do not count.
             if let (Some(number), Some(source)) = (contexts.number(entry.context()), entry.source()) {
-                senders.push(Sender { number, source, entries: 1 });
+                sources.push(SourceCount { number, source, entries: 1 });
             }
         }
-        senders.sort_unstable();
-        senders.dedup_by(|next, one| {
+        sources.sort_unstable();
+        sources.dedup_by(|next, one| {
             let is_same = (next.number, next.source) == (one.number, one.source);
             one.entries += u64::from(is_same);
             is_same
@@ -107,24 +112,24 @@ impl Scratch {
 mod tests {
     use super::*;
 
-    fn selected(rule: Rule, entries: &[(u64, u32, u64)]) -> Vec<(u64, u32)> {
-        let sender = |&(number, source, entries)| Sender { number, source: Rank(source), entries };
-        let mut senders: Vec<Sender> = entries.iter().map(sender).collect();
-        rule.select(&mut senders, &mut Vec::new()).unwrap();
-        senders.iter().map(|sender| (sender.number, sender.source.0)).collect()
+    fn selected(rule: SelectionRule, entries: &[(u64, u32, u64)]) -> Vec<(u64, u32)> {
+        let source = |&(number, source, entries)| SourceCount { number, source: Rank(source), entries };
+        let mut sources: Vec<SourceCount> = entries.iter().map(source).collect();
+        rule.select(&mut sources, &mut Vec::new()).unwrap();
+        sources.iter().map(|source| (source.number, source.source.0)).collect()
     }
 
     #[test]
     fn counted_ranks_decide_edge_point() {
-        let rule = Rule { metric: Metric::Average, over: Over::Senders, processes: 100 };
+        let rule = SelectionRule { metric: Metric::Average, over: MetricScope::Senders, processes: 100 };
         let entries = [(0, 1, 2), (0, 5, 2), (0, 9, 2)];
         assert_eq!(selected(rule, &entries), [], "none has more than the average");
-        let rule = Rule { over: Over::Processes, ..rule };
+        let rule = SelectionRule { over: MetricScope::Processes, ..rule };
         assert_eq!(selected(rule, &entries), [(0, 1), (0, 5), (0, 9)], "97 others have none");
         let entries = [(0, 1, 2), (0, 5, 2), (1, 5, 3)];
         // 7 entries ÷ 3 processes in 2 communicators.
-        assert_eq!(selected(Rule { processes: 3, ..rule }, &entries), [(0, 1), (0, 5), (1, 5)]);
-        // More sources than there are processes: addresses.
-        assert_eq!(selected(Rule { processes: 1, ..rule }, &entries), [(1, 5)]);
+        assert_eq!(selected(SelectionRule { processes: 3, ..rule }, &entries), [(0, 1), (0, 5), (1, 5)]);
+        // More sources than processes, as with addresses.
+        assert_eq!(selected(SelectionRule { processes: 1, ..rule }, &entries), [(1, 5)]);
     }
 }

@@ -1,40 +1,37 @@
-//! Counts for [`Engine::statistics`](crate::Engine::statistics) in the counting build (partner paper §6.2 to §6.5). The other build
-//! counts nothing.
+//! Counters for [`Engine::statistics`](crate::Engine::statistics) in counting engines (partner paper §6.2 to
+//! §6.5).
 
 use crate::effort::{Attempts, Effort};
 use crate::engines::rank_array::BYTES_PER_PROCESS;
 use crate::envelope::Rank;
 
-/// Sources from here on are addresses, not ranks. `rank_array` keeps no array for them, so its estimated memory excludes them.
+/// Sources from here on are addresses. `rank_array` has no array for them, so its estimated memory excludes
+/// them.
 const ADDRESSES: u32 = 1 << 16;
 
-/// The log of an effort counter.
-pub trait Observed: Effort {
-    /// Its type.
+/// Maps an effort counter to a log.
+pub trait HasLog: Effort {
     type Log: Log;
 }
 
-impl Observed for () {
+impl HasLog for () {
     type Log = ();
 }
 
-impl Observed for Attempts {
+impl HasLog for Attempts {
     type Log = Counts;
 }
 
-/// Listens to the engine. `()` does not.
+/// Counter of engine events. `()` counts nothing.
 pub trait Log: Default + Send + 'static {
-    /// The table of partners was searched for a source.
-    fn looked_up(&mut self) {}
+    fn count_lookup(&mut self) {}
 
-    /// An extraction found so many partners.
-    fn extracted(&mut self, _partners: usize) {}
+    fn count_extraction(&mut self, _partners: usize) {}
 
-    /// An entry of this source was queued.
-    fn queued(&mut self, _: Rank) {}
+    fn count_queued(&mut self, _: Rank) {}
 
-    /// Names, with units, and values. The engine keeps `peers_bytes` for its sources and has queued entries in so many
-    /// communicators.
+    /// Names with units, and values. `peers_bytes` is the memory for sources, `communicators` the number of
+    /// open communicators.
     fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
@@ -47,22 +44,22 @@ impl Log for () {}
 pub struct Counts {
     lookups: u64,
     extractions: u64,
-    fruitless: u64,
-    /// One more than the highest rank with a queued entry.
+    without_partner: u64,
+    /// Highest rank with a queued entry, plus 1.
     processes: u64,
 }
 
 impl Log for Counts {
-    fn looked_up(&mut self) {
+    fn count_lookup(&mut self) {
         self.lookups += 1;
     }
 
-    fn extracted(&mut self, partners: usize) {
+    fn count_extraction(&mut self, partners: usize) {
         self.extractions += 1;
-        self.fruitless += u64::from(partners == 0);
+        self.without_partner += u64::from(partners == 0);
     }
 
-    fn queued(&mut self, source: Rank) {
+    fn count_queued(&mut self, source: Rank) {
         if source.0 < ADDRESSES {
             self.processes = self.processes.max(u64::from(source.0) + 1);
         }
@@ -74,7 +71,7 @@ impl Log for Counts {
         vec![
             ("hash_lookups", self.lookups as f64),
             ("extractions", self.extractions as f64),
-            ("extractions_without_partner", self.fruitless as f64),
+            ("extractions_without_partner", self.without_partner as f64),
             ("rank_array_bytes", rank_array_bytes),
             ("partners_bytes_per_rank_array_bytes", memory),
         ]

@@ -1,33 +1,30 @@
-//! Which sources are partners: Algorithm 1, line 1. A source is one if it has more entries than the *edge point*, which
-//! is computed from the numbers of entries of all.
+//! Selection of partners: Algorithm 1, line 1. A source with more entries than the *edge point* is a partner.
 
-/// How the edge point follows from the numbers (partner paper §4.1).
+/// Definition of the edge point (partner paper §4.1).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Metric {
     Average,
     Median,
-    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 prints a minus, Tukey's fence has a plus; with the paper's α = 0 both are
-    /// the upper quartile.
+    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 has a minus, Tukey's fence a plus. With the paper's α = 0 both
+    /// are the upper quartile.
     UpperFence {
         slope: f64,
     },
 }
 
-/// Whose numbers count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Over {
-    /// Every process of every communicator seen, those without an entry as zeros: Algorithm 1 as it stands.
+pub(super) enum MetricScope {
+    /// All processes of all communicators seen, with zeros for those without entries (Algorithm 1).
     Processes,
-    /// Those that have an entry.
+    /// Sources with entries.
     Senders,
 }
 
 impl Metric {
-    /// The edge point of `counts`, which are sorted, and of `silent` sources that have none. Average and median are
-    /// O(1) but for the sum; quartiles lie between order statistics, linearly (the definition that R and NumPy
-    /// start with).
-    pub fn edge_point(self, counts: &[u64], silent: u64) -> f64 {
-        let of = Population { counts, silent };
+    /// Edge point of sorted `counts` and of `zeros` zeros. Quartiles interpolate linearly, the default of R and
+    /// NumPy. O(1), or O(counts) for the average.
+    pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
+        let of = Population { counts, zeros };
         match self {
             Metric::Average => of.average(),
             Metric::Median => of.quantile(0.5),
@@ -41,12 +38,12 @@ impl Metric {
 
 struct Population<'a> {
     counts: &'a [u64],
-    silent: u64,
+    zeros: u64,
 }
 
 impl Population<'_> {
     fn len(&self) -> u64 {
-        self.silent + self.counts.len() as u64
+        self.zeros + self.counts.len() as u64
     }
 
     fn average(&self) -> f64 {
@@ -56,7 +53,7 @@ impl Population<'_> {
 
     fn nth(&self, at: u64) -> f64 {
         let last = self.counts.len().saturating_sub(1);
-        let count = at.checked_sub(self.silent).map(|at| (at as usize).min(last));
+        let count = at.checked_sub(self.zeros).map(|at| (at as usize).min(last));
         count.and_then(|at| self.counts.get(at)).map_or(0.0, |&count| count as f64)
     }
 
@@ -75,7 +72,7 @@ mod tests {
     const FENCE: fn(f64) -> Metric = |slope| Metric::UpperFence { slope };
 
     #[test]
-    fn edge_points_of_a_known_sample() {
+    fn edge_points_of_sample_are_exact() {
         // 1 2 4 7 11: quartiles 2 and 7.
         let counts = [1, 2, 4, 7, 11];
         for (metric, expected) in [
@@ -90,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_sources_are_zeros() {
+    fn sources_without_entries_are_zeros() {
         // 0 0 0 4 8 12: average 4, median 2, quartiles 0 and 7.
         for (metric, expected) in [(Metric::Average, 4.0), (Metric::Median, 2.0), (FENCE(0.0), 7.0)] {
             assert_eq!(metric.edge_point(&[4, 8, 12], 3), expected, "{metric:?}");

@@ -1,13 +1,13 @@
-//! The engine's name: what may follow the colon, and what an engine of that name begins with.
+//! Parameters of the engine name, and construction from them.
 
 use std::path::Path;
 
-use super::extraction::{Rule, Sender};
-use super::log::Observed;
-use super::metric::{Metric, Over};
+use super::extraction::{SelectionRule, SourceCount};
+use super::log::HasLog;
+use super::metric::{Metric, MetricScope};
 use super::partners::Partners;
-use super::profile::{Profile, Source, Wanted};
-use super::{Partner, Plan};
+use super::profile::{ProcessSelection, Profile, Source};
+use super::{Configuration, Partner};
 use crate::effort::Attempts;
 use crate::engine::Queue;
 use crate::engines::{Arguments, Built, NameError, Parameter, Spec};
@@ -73,34 +73,35 @@ pub(in crate::engines) const SPEC: Spec = Spec {
 };
 
 fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    Ok(if counting { boxed::<Attempts>(arguments)? } else { boxed::<()>(arguments)? })
+    Ok(if counting { build_engine::<Attempts>(arguments)? } else { build_engine::<()>(arguments)? })
 }
 
-fn boxed<E: Observed>(arguments: &Arguments<'_>) -> Built {
-    Ok(Box::new(Partner::<E>::new(plan(arguments)?)))
+fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {
+    Ok(Box::new(Partner::<E>::new(configuration(arguments)?)))
 }
 
-fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
-    // All are read, whether or not they count, so that none may be nonsense.
-    let over = arguments.word("over", &[("processes", Over::Processes), ("senders", Over::Senders)])?;
+fn configuration(arguments: &Arguments<'_>) -> Result<Configuration, NameError> {
+    // All values are read, used or not, so that invalid ones are reported.
+    let over = arguments
+        .word("over", &[("processes", MetricScope::Processes), ("senders", MetricScope::Senders)])?;
     let processes = arguments.within("processes", 1..=u32::MAX.into())?;
-    let rule = Rule { metric: metric(arguments)?, over, processes };
+    let rule = SelectionRule { metric: metric(arguments)?, over, processes };
     let threshold: usize = arguments.within("threshold", 1..=1 << 24)?;
     let per_entry = Some(arguments.within("c", 0..=1 << 24)?).filter(|&most| most > 0);
-    let wanted = wanted(arguments)?;
+    let selection = selection(arguments)?;
     let profile: String = arguments.get("profile")?;
     if !arguments.word("mode", &[("dynamic", false), ("static", true)])? {
         // Not `process`, which `at_process` adds for the engine of a rank.
-        only_for(arguments, &["profile"], "mode=static")?;
-        return Ok(Plan {
+        check_only_for(arguments, &["profile"], "mode=static")?;
+        return Ok(Configuration {
             rule,
             threshold: Some(threshold),
-            posted: Partners::none(rule.processes, per_entry),
-            unexpected: Partners::none(rule.processes, per_entry),
+            posted: Partners::empty(rule.processes, per_entry),
+            unexpected: Partners::empty(rule.processes, per_entry),
         });
     }
-    // Not `processes`, for the same reason: it has to be that of the profile.
-    only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
+    // Not `processes`, which `at_process` adds; it must equal that of the profile.
+    check_only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
     if profile.is_empty() {
         return Err(NameError::new(
             "engine `partner`: mode=static needs profile=FILE",
@@ -108,11 +109,10 @@ fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
         ));
     }
     let processes = arguments.is_given("processes").then_some(rule.processes);
-    profiled(rule, processes, Path::new(&profile), wanted)
+    configure_from_profile(rule, processes, Path::new(&profile), selection)
 }
 
-/// An error if one of these parameters is given, which mean nothing but with `what`.
-fn only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Result<(), NameError> {
+fn check_only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Result<(), NameError> {
     match keys.iter().find(|key| arguments.is_given(key)) {
         Some(key) => Err(NameError::new(
             format!("engine `partner`: `{key}` is for {what}"),
@@ -134,23 +134,26 @@ fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
         ],
     )?;
     if !matches!(metric, Metric::UpperFence { .. }) {
-        only_for(arguments, &["fence", "alpha"], "metric=upper_fence")?;
+        check_only_for(arguments, &["fence", "alpha"], "metric=upper_fence")?;
     }
     Ok(metric)
 }
 
-/// Whose part of a profile.
-fn wanted(arguments: &Arguments<'_>) -> Result<Wanted, NameError> {
+fn selection(arguments: &Arguments<'_>) -> Result<ProcessSelection, NameError> {
     let process: String = arguments.get("process")?;
     match process.as_str() {
-        "first" => Ok(Wanted::First),
-        rank => Ok(Wanted::Rank(rank.parse().map_err(|_| arguments.invalid("process", rank))?)),
+        "first" => Ok(ProcessSelection::First),
+        rank => Ok(ProcessSelection::Rank(rank.parse().map_err(|_| arguments.invalid("process", rank))?)),
     }
 }
 
-/// The static approach: partners of one process, by what the profile counted.
-fn profiled(rule: Rule, processes: Option<u64>, file: &Path, wanted: Wanted) -> Result<Plan, NameError> {
-    let profile = Profile::read(file, wanted)
+fn configure_from_profile(
+    rule: SelectionRule,
+    processes: Option<u64>,
+    file: &Path,
+    selection: ProcessSelection,
+) -> Result<Configuration, NameError> {
+    let profile = Profile::read(file, selection)
         .map_err(|error| NameError::new("engine `partner` cannot use its profile", error.to_string()))?;
     if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {
         return Err(NameError::new(
@@ -162,10 +165,10 @@ fn profiled(rule: Rule, processes: Option<u64>, file: &Path, wanted: Wanted) -> 
             "write one of a run of as many (`matchpoint profile`)",
         ));
     }
-    let rule = Rule { processes: profile.processes, ..rule };
+    let rule = SelectionRule { processes: profile.processes, ..rule };
     let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
     let partners = |queue| partners(&rule, sources, queue);
-    Ok(Plan {
+    Ok(Configuration {
         rule,
         threshold: None,
         posted: partners(Queue::Posted)?,
@@ -173,23 +176,22 @@ fn profiled(rule: Rule, processes: Option<u64>, file: &Path, wanted: Wanted) -> 
     })
 }
 
-/// Algorithm 1 on the whole run.
-fn partners(rule: &Rule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
+fn partners(rule: &SelectionRule, sources: &[Source], queue: Queue) -> Result<Partners, NameError> {
     let counted = |source: &Source| match queue {
         Queue::Posted => source.posted,
         Queue::Unexpected => source.unexpected,
     };
-    let sender = |source: &Source| Sender {
+    let source = |source: &Source| SourceCount {
         number: source.context,
         source: Rank(source.source),
         entries: counted(source),
     };
-    let mut senders: Vec<Sender> = sources.iter().filter(|of| counted(of) > 0).map(sender).collect();
+    let mut sources: Vec<SourceCount> = sources.iter().filter(|of| counted(of) > 0).map(source).collect();
     let memory = |_| NameError::new("engine `partner`: no memory for the profile", "there is too much in it");
-    rule.select(&mut senders, &mut Vec::new()).map_err(memory)?;
-    let key = |sender: &Sender| u64::from(sender.source.0) + rule.processes * sender.number;
-    let keys: Vec<u64> = senders.iter().map(key).collect();
-    Ok(Partners::all(rule.processes, &keys))
+    rule.select(&mut sources, &mut Vec::new()).map_err(memory)?;
+    let key = |source: &SourceCount| u64::from(source.source.0) + rule.processes * source.number;
+    let keys: Vec<u64> = sources.iter().map(key).collect();
+    Ok(Partners::with_perfect_hash(rule.processes, &keys))
 }
 
 #[cfg(test)]
@@ -197,8 +199,8 @@ mod tests {
     use crate::engines::{at_process, create};
 
     #[test]
-    fn what_has_no_effect_is_refused() {
-        for (given, told) in [
+    fn parameter_without_effect_is_refused() {
+        for (given, expected) in [
             ("process=xyz", "`xyz` is no value for `process`"),
             ("profile=x", "`profile` is for mode=static"),
             ("metric=average,fence=tukey,alpha=3", "`fence` is for metric=upper_fence"),
@@ -212,7 +214,7 @@ mod tests {
         ] {
             let name = format!("partner:{given}");
             let error = create(&name).err().map(|error| error.to_string()).unwrap_or_default();
-            assert!(error.contains(told), "{name}: `{error}`");
+            assert!(error.contains(expected), "{name}: `{error}`");
             assert!(create(&at_process(&name, 3, 9)).is_err(), "{name}");
         }
         for name in ["partner", "partner:c=2,threshold=5", "partner:metric=upper_fence,fence=tukey,alpha=3"] {

@@ -1,36 +1,33 @@
-//! The partners of one queue, and the hash table that finds them: keys are rank + P × mapped context (Equation 1).
+//! Partners of a queue, and the hash table that finds them. Keys are rank + P × mapped context (Equation 1).
 
 use super::perfect::Displacement;
-use crate::chains::{Chain, NIL};
 use crate::engine::Refused;
 use crate::envelope::Rank;
+use crate::linked::{LinkedQueue, NIL};
 
-/// A source that has a queue of its own.
 pub(super) struct Partner {
     source: Rank,
-    /// Of its context.
     number: u64,
-    /// Its entries of this age and younger are in its queue, older ones in the shared queue.
+    /// Entries of this age and younger are in its queue, older ones in the shared queue.
     pub since: u64,
-    pub queue: Chain,
-    /// The next partner in the same entry of the hash table.
+    pub queue: LinkedQueue,
+    /// Next partner in the same entry of the hash table.
     next: u32,
 }
 
-/// The entry that a key belongs to, of so many. Keys in a row go round robin, and every round begins at another entry:
-/// in the paper's key mod entries the ranks 0, 8, 16 … share 4 of 32 entries, and 16 partners are all there can be.
+/// The entry of a key. Consecutive keys go round robin, with another start in each round. With the paper's
+/// key mod entries, the ranks 0, 8, 16 … share 4 of 32 entries, which limits them to 16 partners.
 #[inline]
-fn entry_of(key: u64, entries: usize) -> usize {
+fn entry_index(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
     let (round, place) = (key / entries, key % entries);
-    // 2⁶⁴/φ: rounds that follow each other begin as far apart as they can.
+    // 2⁶⁴/φ: consecutive rounds start far apart.
     let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
     ((place + begin) % entries) as usize
 }
 
-/// The partners of one entry of the table.
 #[inline]
-fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
+fn partners_in_entry(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let this = (at != NIL).then_some(at)?;
         at = all[this as usize].next;
@@ -39,14 +36,15 @@ fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
 }
 
 enum Table {
-    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, as [`entry_of`] says. An entry has at most so many partners, without a
-    /// bound if `None`; then the entries become more as partners do.
-    RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
-    /// All partners were known from the beginning.
+    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, see [`entry_index`]. With `None` the number of partners per
+    /// entry is unlimited, and the table grows with them.
+    RoundRobin {
+        entries: Vec<u32>,
+        per_entry: Option<u32>,
+    },
     Perfect(Displacement),
 }
 
-/// See the [module's documentation](self).
 pub(super) struct Partners {
     all: Vec<Partner>,
     table: Table,
@@ -54,19 +52,19 @@ pub(super) struct Partners {
 }
 
 impl Partners {
-    /// None yet, of so many processes.
-    pub fn none(processes: u64, per_entry: Option<u32>) -> Self {
+    /// An empty table for `processes` processes.
+    pub fn empty(processes: u64, per_entry: Option<u32>) -> Self {
         Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
     }
 
-    /// Those with `keys`, found through a perfect hash. If that would take too much memory, they are found through a round
-    /// robin table with an entry for each.
-    pub fn all(processes: u64, keys: &[u64]) -> Self {
+    /// Partners with `keys` and a perfect hash. If the hash takes too much memory, a round robin table with
+    /// an entry per key.
+    pub fn with_perfect_hash(processes: u64, keys: &[u64]) -> Self {
         let partner = |key| Partner {
             source: Rank((key % processes) as u32),
             number: key / processes,
             since: 0,
-            queue: Chain::default(),
+            queue: LinkedQueue::default(),
             next: NIL,
         };
         let table = match Displacement::new(keys) {
@@ -97,14 +95,14 @@ impl Partners {
         &mut self.all[at as usize]
     }
 
-    /// Equation 1. Distinct for ranks below P; what lies beyond (a libfabric address) shares keys, and is told apart by
-    /// the comparison that follows.
+    /// Equation 1. Distinct for ranks below P. Other sources (libfabric addresses) may share keys;
+    /// [`find`](Self::find) compares the source.
     #[inline]
     fn key(&self, number: u64, source: Rank) -> u64 {
         u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number))
     }
 
-    /// O(1): at most `per_entry` comparisons.
+    /// Finds a partner. O(1): at most `per_entry` comparisons.
     #[inline]
     pub fn find(&self, number: u64, source: Rank) -> Option<u32> {
         let key = self.key(number, source);
@@ -114,50 +112,50 @@ impl Partners {
         };
         match &self.table {
             Table::RoundRobin { entries, .. } if !entries.is_empty() => {
-                chained(&self.all, entries[entry_of(key, entries.len())]).find(|&at| is_it(at))
+                partners_in_entry(&self.all, entries[entry_index(key, entries.len())]).find(|&at| is_it(at))
             }
             Table::RoundRobin { .. } => None,
             Table::Perfect(perfect) => perfect.find(key).filter(|&at| is_it(at)),
         }
     }
 
-    /// Those of one context.
+    /// Partners of one context.
     pub fn of(&self, number: u64) -> impl Iterator<Item = (u32, &Partner)> {
         (0..).zip(&self.all).filter(move |(_, partner)| partner.number == number)
     }
 
-    /// Whether no source can become a partner any more.
+    /// Whether no more partners can be added.
     pub fn is_full(&self) -> bool {
         match self.table {
             Table::RoundRobin { per_entry: None, .. } => self.all.len() as u64 >= u64::from(NIL),
             Table::RoundRobin { per_entry: Some(per_entry), .. } => {
-                self.all.len() as u64 >= self.entries_wanted() * u64::from(per_entry)
+                self.all.len() as u64 >= self.entries_min() * u64::from(per_entry)
             }
             Table::Perfect(_) => true,
         }
     }
 
-    /// Makes a partner of a source that is none, for entries of age `since` and younger. False if its entry of the table
-    /// is full, or memory cannot be had: it stays what it is.
+    /// Makes a source a partner for entries of age `since` and younger. Returns false if its table entry is
+    /// full or memory is exhausted.
     pub fn add(&mut self, number: u64, source: Rank, since: u64) -> bool {
-        if self.is_full() || self.make_room().is_err() {
+        if self.is_full() || self.reserve_partner().is_err() {
             return false;
         }
         let key = self.key(number, source);
         let at = self.all.len() as u32;
         let Table::RoundRobin { entries, per_entry } = &mut self.table else { return false };
-        let entry = entry_of(key, entries.len());
-        let there = chained(&self.all, entries[entry]).count() as u64;
+        let entry = entry_index(key, entries.len());
+        let there = partners_in_entry(&self.all, entries[entry]).count() as u64;
         if per_entry.is_some_and(|most| there >= most.into()) {
             return false;
         }
         let next = std::mem::replace(&mut entries[entry], at);
-        self.all.push(Partner { source, number, since, queue: Chain::default(), next });
+        self.all.push(Partner { source, number, since, queue: LinkedQueue::default(), next });
         true
     }
 
-    /// Forgets the partners of a context that has no entries any more.
-    pub fn forget(&mut self, number: u64) {
+    /// Removes the partners of a context without entries.
+    pub fn remove_context(&mut self, number: u64) {
         self.all.retain(|partner| partner.number != number);
         self.link();
     }
@@ -170,15 +168,15 @@ impl Partners {
         table + (self.all.capacity() * size_of::<Partner>()) as u64
     }
 
-    /// ⌈√P⌉ entries; without a bound at least one for each partner, so that finding stays O(1).
-    fn entries_wanted(&self) -> u64 {
+    /// ⌈√P⌉ entries. A table without bound grows to one entry per partner, so that lookups stay O(1).
+    fn entries_min(&self) -> u64 {
         let root = self.processes.isqrt();
         root + u64::from(root * root < self.processes)
     }
 
-    /// Room for one more partner: memory grows with their number, and never beyond what is bounded.
-    fn make_room(&mut self) -> Result<(), Refused> {
-        let wanted = self.entries_wanted();
+    /// Reserves memory for one more partner. It grows with their number, up to the bound.
+    fn reserve_partner(&mut self) -> Result<(), Refused> {
+        let wanted = self.entries_min();
         let len = self.all.len() as u64;
         let Table::RoundRobin { entries, per_entry } = &mut self.table else { return Err(Refused::Full) };
         if len == self.all.capacity() as u64 {
@@ -196,7 +194,6 @@ impl Partners {
         Ok(())
     }
 
-    /// Puts every partner into its entry.
     fn link(&mut self) {
         let Table::RoundRobin { entries, .. } = &mut self.table else { return };
         entries.fill(NIL);
@@ -204,7 +201,7 @@ impl Partners {
         for at in 0..self.all.len() {
             let Partner { source, number, .. } = self.all[at];
             let key = u64::from(source.0).wrapping_add(self.processes.wrapping_mul(number));
-            let entry = &mut entries[entry_of(key, len)];
+            let entry = &mut entries[entry_index(key, len)];
             self.all[at].next = std::mem::replace(entry, at as u32);
         }
     }
@@ -217,7 +214,7 @@ mod tests {
     #[test]
     fn entry_takes_limited_partners() {
         // ⌈√10⌉ = 4 entries of 2, full after two rounds.
-        let mut partners = Partners::none(10, Some(2));
+        let mut partners = Partners::empty(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank.into())).collect();
         assert_eq!(taken, [true, true, true, true, true, true, true, true, false, false]);
         assert!(partners.is_full());
@@ -230,22 +227,22 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_stride_fill_the_table() {
+    fn strided_ranks_fill_table() {
         for stride in (1..=128).filter(|stride| 1024 / stride >= 8) {
-            let mut partners = Partners::none(1024, Some(4));
+            let mut partners = Partners::empty(1024, Some(4));
             let ranks = (0..1024u32).step_by(stride);
             let fits = ranks.len().min(4 * 32);
             let taken = ranks.filter(|&rank| partners.add(0, Rank(rank), 0)).count();
             assert!(taken * 20 >= fits * 17, "{taken} of {fits} with every {stride}th rank");
         }
-        let mut partners = Partners::none(1024, Some(4));
+        let mut partners = Partners::empty(1024, Some(4));
         let taken = (0..64).filter(|&at| partners.add(at / 4, Rank((at % 4) as u32), 0)).count();
         assert!(taken >= 60, "{taken} of 4 ranks in 16 contexts");
     }
 
     #[test]
-    fn without_a_bound_entries_become_more() {
-        let mut partners = Partners::none(4, None);
+    fn table_without_bound_grows() {
+        let mut partners = Partners::empty(4, None);
         for rank in 0..1000 {
             assert!(partners.add(rank % 3, Rank(rank as u32), rank));
         }
@@ -259,11 +256,11 @@ mod tests {
 
     #[test]
     fn removed_context_leaves_others() {
-        let mut partners = Partners::none(100, Some(4));
+        let mut partners = Partners::empty(100, Some(4));
         for rank in 0..12 {
             assert!(partners.add(rank % 2, Rank(rank as u32), rank));
         }
-        partners.forget(1);
+        partners.remove_context(1);
         assert_eq!((partners.len(), partners.of(1).count()), (6, 0));
         for rank in 0..12 {
             assert_eq!(partners.find(rank % 2, Rank(rank as u32)).is_some(), rank % 2 == 0);
@@ -272,18 +269,18 @@ mod tests {
 
     #[test]
     fn ranks_beyond_p_are_distinguished() {
-        let mut partners = Partners::none(16, Some(4));
+        let mut partners = Partners::empty(16, Some(4));
         assert!(partners.add(1, Rank(3), 7));
         assert_eq!(partners.key(1, Rank(3)), partners.key(0, Rank(19)));
         assert_eq!(partners.find(0, Rank(19)), None);
-        let partners = Partners::all(16, &[19]);
+        let partners = Partners::with_perfect_hash(16, &[19]);
         assert!(partners.find(1, Rank(3)).is_some() && partners.find(0, Rank(19)).is_none());
     }
 
     #[test]
-    fn partners_with_keys_far_apart_are_found() {
+    fn sparse_keys_are_found() {
         let keys = [0, 7, (1 << 60) + 5];
-        let partners = Partners::all(1 << 32, &keys);
+        let partners = Partners::with_perfect_hash(1 << 32, &keys);
         assert!(partners.bytes() < 200, "{} bytes", partners.bytes());
         for key in keys {
             assert!(partners.find(key >> 32, Rank(key as u32)).is_some());

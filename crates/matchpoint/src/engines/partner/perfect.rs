@@ -1,29 +1,28 @@
-//! A perfect hash over the keys of the partners: the static approach knows them before anything is queued.
+//! Perfect hash over the keys of the partners, for the static approach.
 //!
-//! It gives, for any key, the one partner that can have it. The caller compares that partner with the key.
+//! For any key it returns the only partner that can have it. The caller compares that partner with the key.
 
-use crate::chains::NIL;
+use crate::linked::NIL;
 
-/// The hash of the paper (§4.2, after Gettys). Keys are in a matrix of m × m, m² > the largest key. Its rows are moved to the
-/// right until no column holds two, and then merged into one array.
+/// Hash of the paper (§4.2, after Gettys). Keys are in an m × m matrix, m² > the largest key. Rows are
+/// shifted right until no column has two keys, then merged into one array.
 ///
-/// A division and two loads find a key; but m shifts and at least the columns in use take up to 8·√(largest key) bytes,
-/// however few the keys are: four keys up to 2⁴⁸ would have 170 MiB. So there is none beyond [`BYTES`] that takes more than
-/// the partners themselves, of [`BYTES_PER_KEY`].
+/// A lookup takes a division and two loads. The m shifts and the columns take up to 8·√(largest key) bytes,
+/// for any number of keys: four keys up to 2⁴⁸ need 170 MiB. A hash above [`BYTES`] may therefore not exceed
+/// [`BYTES_PER_KEY`].
 pub(super) struct Displacement {
     m: u64,
     shifts: Box<[u32]>,
     slots: Box<[u32]>,
 }
 
-/// What a [`Displacement`] may take in any case: a million processes with ten contexts need 25 KB.
+/// Size that is always allowed: a million processes with ten contexts need 25 KB.
 const BYTES: usize = 1 << 16;
 
-/// Beyond that, what it may take for each key.
 const BYTES_PER_KEY: usize = 32;
 
 impl Displacement {
-    /// Of distinct keys, or `None` if it would take too much.
+    /// Creates a hash of distinct keys, or returns `None` if it is too large.
     pub fn new(keys: &[u64]) -> Option<Self> {
         let entries_most = BYTES.max(BYTES_PER_KEY * keys.len()) / size_of::<u32>();
         let m = keys.iter().max().map_or(1, |&largest| largest.isqrt() + 1);
@@ -33,7 +32,7 @@ impl Displacement {
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
         rows.sort_unstable();
         let mut rows: Vec<&[(u64, u64, u32)]> = rows.chunk_by(|one, next| one.0 == next.0).collect();
-        // The fullest first, while there is most room ("first fit decreasing"; the paper says "some amount").
+        // The fullest row first ("first fit decreasing"; in the paper "some amount").
         rows.sort_by_key(|row| std::cmp::Reverse(row.len()));
         let mut shifts = vec![0; m as usize];
         let mut slots: Vec<u32> = Vec::new();
@@ -51,7 +50,7 @@ impl Displacement {
         fits.then(|| Displacement { m, shifts: shifts.into(), slots: slots.into() })
     }
 
-    /// The number, in the order given, of the only key that `key` can be equal to.
+    /// The index of the only key that may equal `key`.
     #[inline]
     pub fn find(&self, key: u64) -> Option<u32> {
         let (row, column) = (key / self.m, key % self.m);
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_found_and_no_other() {
+    fn perfect_hash_finds_its_keys_only() {
         let dense: Vec<u64> = (0..1000).collect();
         let sparse: Vec<u64> = (0..300).map(|at: u64| at * at * 7 + 5).collect();
         for keys in [&dense[..], &sparse, &[0], &[99], &[]] {
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn size_follows_the_range_of_keys() {
+    fn hash_size_depends_on_key_range() {
         let far_apart: Vec<u64> = (0..10).map(|at| at * 1_000_000).collect();
         let bytes = Displacement::new(&far_apart).expect("keys of these tests are small").bytes();
         assert!((12_000..25_000).contains(&bytes), "{bytes}");

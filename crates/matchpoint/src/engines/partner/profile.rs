@@ -1,7 +1,7 @@
-//! The profile of the static approach (partner paper §4.2): how many queue elements each process was sent from whom.
+//! Profile of the static approach (partner paper §4.2): queue elements by process and source.
 //!
-//! A text file. The first line is [`VERSION`]; empty lines and what follows a `#` mean nothing. `processes P` says how
-//! many processes there were; `process R` begins those of process R; a line of four numbers is a source:
+//! A text file. The first line is [`VERSION`]. Empty lines and `#` comments are ignored. `processes P` is the
+//! number of processes. `process R` starts the lines of process R. A line of four numbers is a source:
 //!
 //! ```text
 //! matchpoint-partners 1
@@ -14,57 +14,57 @@
 //! 0 0 12 3
 //! ```
 //!
-//! *context* is the mapped context id: contexts are numbered at each process in the order in which something was first
-//! queued in them. *source* is a rank of that communicator. *posted* counts the receives that named this source and had to
-//! wait, *unexpected* the messages from it that had to.
+//! *context* is the mapped context id: each process numbers contexts in the order of their first entry.
+//! *source* is a rank of that communicator. *posted* counts queued receives with this source, *unexpected*
+//! its unexpected messages.
 
 use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-/// The first line of a profile.
+/// First line of a profile.
 pub const VERSION: &str = "matchpoint-partners 1";
 
-/// Processes and contexts are fewer, so that every key fits into 64 bits.
+/// Bound of processes and contexts, so that every key fits into 64 bits.
 const IDS: u64 = 1 << 32;
 
-/// One source, as one process met it.
+/// Queue elements of a source at a process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Source {
-    /// The mapped context id.
+    /// Mapped context id.
     pub context: u64,
-    /// Its rank in that communicator.
+    /// Rank in that communicator.
     pub source: u32,
-    /// Receives that named it and were queued.
+    /// Queued receives with this source.
     pub posted: u64,
-    /// Messages from it that were queued.
+    /// Its unexpected messages.
     pub unexpected: u64,
 }
 
-/// The sources of one process.
+/// Sources of a process.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Process {
-    /// Its rank.
+    /// Rank of the process.
     pub process: u64,
-    /// Those it has queued anything of, in order of context and source.
+    /// Sources with entries, by context and source.
     pub sources: Vec<Source>,
 }
 
-/// A profile, or what has been read of one.
+/// A profile, or the part that was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Profile {
-    /// Processes that ran: the paper's P.
+    /// Number of processes: the paper's P.
     pub processes: u64,
-    /// Those that are known, in order.
+    /// Processes that were read, in ascending order.
     pub known: Vec<Process>,
 }
 
-/// What is wrong with a profile, and where.
+/// An invalid profile, with the position of the error.
 #[derive(Debug)]
 pub struct ProfileError {
     path: PathBuf,
-    /// From 1; 0 if it is about the file.
+    /// From 1; 0 for the whole file.
     line: usize,
     what: String,
 }
@@ -81,22 +81,22 @@ impl Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// Which processes to read.
+/// Processes to read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wanted {
-    /// All.
+pub enum ProcessSelection {
+    /// All processes.
     All,
-    /// The first of the file.
+    /// The first process of the file.
     First,
-    /// That rank.
+    /// The process with this rank.
     Rank(u64),
 }
 
 impl Profile {
-    /// Writes all of it.
+    /// Writes the profile.
     ///
     /// # Errors
-    /// `out` does not take it.
+    /// The error of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{VERSION}\nprocesses {}", self.processes)?;
         writeln!(out, "# Lines below: context source posted unexpected")?;
@@ -109,34 +109,34 @@ impl Profile {
         Ok(())
     }
 
-    /// Reads the file up to the last process wanted. Lines of other processes are not looked at closely, so that a
-    /// thousand engines can each read their own in little time.
+    /// Reads the file up to the last process of `selection`. Lines of other processes are skipped without
+    /// checks, so that many engines can read one file.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged (the message has its name and the line), or lacks what is wanted.
-    pub fn read(path: &Path, wanted: Wanted) -> Result<Self, ProfileError> {
+    /// The file is unreadable or damaged (reported with its line), or lacks the process.
+    pub fn read(path: &Path, selection: ProcessSelection) -> Result<Self, ProfileError> {
         let file = File::open(path).map_err(|cause| ProfileError {
             path: path.to_owned(),
             line: 0,
             what: format!("cannot be read: {cause}; `matchpoint profile TRACE -o FILE` writes one"),
         })?;
-        Profile::parse(path, BufReader::new(file), wanted)
+        Profile::parse(path, BufReader::new(file), selection)
     }
 
-    fn parse(path: &Path, mut text: impl BufRead, wanted: Wanted) -> Result<Self, ProfileError> {
+    fn parse(path: &Path, mut text: impl BufRead, selection: ProcessSelection) -> Result<Self, ProfileError> {
         let error = |line, what: String| ProfileError { path: path.to_owned(), line, what };
-        let mut reader = Reader { profile: Profile::default(), wanted, last: None, is_read: false };
+        let mut reader = Reader { profile: Profile::default(), selection, last: None, is_read: false };
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
             let bytes =
                 text.read_until(b'\n', &mut line).map_err(|cause| error(number, cause.to_string()))?;
             if bytes == 0 {
-                return reader.end(number - 1).map_err(|what| error(0, what));
+                return reader.finish(number - 1).map_err(|what| error(0, what));
             }
-            // A name in a comment may be of any encoding.
+            // Comments may have any encoding.
             let line = String::from_utf8_lossy(&line);
-            if reader.line(number, line.trim_end()).map_err(|what| error(number, what))? {
+            if reader.parse_line(number, line.trim_end()).map_err(|what| error(number, what))? {
                 break;
             }
         }
@@ -146,16 +146,14 @@ impl Profile {
 
 struct Reader {
     profile: Profile,
-    wanted: Wanted,
-    /// The process of the last `process` line.
+    selection: ProcessSelection,
     last: Option<u64>,
-    /// Whether its sources are wanted.
     is_read: bool,
 }
 
 impl Reader {
-    /// Takes a line; true once nothing more is wanted.
-    fn line(&mut self, at: usize, line: &str) -> Result<bool, String> {
+    /// Parses a line. Returns true after the last line of interest.
+    fn parse_line(&mut self, at: usize, line: &str) -> Result<bool, String> {
         if at == 1 {
             return if line == VERSION {
                 Ok(false)
@@ -164,18 +162,18 @@ impl Reader {
             };
         }
         if let Some(process) = line.strip_prefix("process ") {
-            return self.process(number(without_comment(process), "rank of a process", IDS)?);
+            return self.parse_process(number(without_comment(process), "rank of a process", IDS)?);
         }
         if !self.is_read && self.last.is_some() {
             return Ok(false);
         }
         match without_comment(line) {
             "" => Ok(false),
-            line => self.other(line).map(|()| false),
+            line => self.parse_other(line).map(|()| false),
         }
     }
 
-    fn process(&mut self, process: u64) -> Result<bool, String> {
+    fn parse_process(&mut self, process: u64) -> Result<bool, String> {
         if process >= self.profile.processes {
             return Err(match self.profile.processes {
                 0 => "`process` comes after `processes`".to_owned(),
@@ -185,13 +183,13 @@ impl Reader {
         if self.last.is_some_and(|last| last >= process) {
             return Err(format!("process {process} comes too late: processes are in order, each once"));
         }
-        if self.is_read && self.wanted != Wanted::All {
+        if self.is_read && self.selection != ProcessSelection::All {
             return Ok(true);
         }
         self.last = Some(process);
-        self.is_read = match self.wanted {
-            Wanted::All | Wanted::First => true,
-            Wanted::Rank(wanted) => wanted == process,
+        self.is_read = match self.selection {
+            ProcessSelection::All | ProcessSelection::First => true,
+            ProcessSelection::Rank(selection) => selection == process,
         };
         if self.is_read {
             self.profile.known.push(Process { process, sources: Vec::new() });
@@ -199,7 +197,7 @@ impl Reader {
         Ok(false)
     }
 
-    fn other(&mut self, line: &str) -> Result<(), String> {
+    fn parse_other(&mut self, line: &str) -> Result<(), String> {
         if let Some(processes) = line.strip_prefix("processes ") {
             if self.profile.processes > 0 {
                 return Err("a second `processes`".to_owned());
@@ -223,12 +221,12 @@ impl Reader {
         Ok(())
     }
 
-    fn end(self, lines: usize) -> Result<Profile, String> {
+    fn finish(self, lines: usize) -> Result<Profile, String> {
         let lacks = |what: String| Err(format!("{what}; the file ends after {lines} lines"));
-        match self.wanted {
+        match self.selection {
             _ if lines == 0 => Err(format!("is empty; a profile begins with `{VERSION}`")),
             _ if self.profile.processes == 0 => lacks("has no `processes P`".to_owned()),
-            Wanted::Rank(rank) if self.profile.known.is_empty() => {
+            ProcessSelection::Rank(rank) if self.profile.known.is_empty() => {
                 lacks(format!("has no `process {rank}` (was it made from another run?)"))
             }
             _ if self.profile.known.is_empty() => lacks("has no `process R`".to_owned()),
@@ -266,7 +264,6 @@ fn without_comment(line: &str) -> &str {
     line.split('#').next().unwrap_or_default().trim()
 }
 
-/// What is quoted of a line.
 fn excerpt(line: &str) -> String {
     line.chars().take(40).collect()
 }
@@ -275,8 +272,9 @@ fn excerpt(line: &str) -> String {
 mod tests {
     use super::*;
 
-    fn parse(text: &str, wanted: Wanted) -> Result<Profile, String> {
-        Profile::parse(Path::new("app.partners"), text.as_bytes(), wanted).map_err(|error| error.to_string())
+    fn parse(text: &str, selection: ProcessSelection) -> Result<Profile, String> {
+        Profile::parse(Path::new("app.partners"), text.as_bytes(), selection)
+            .map_err(|error| error.to_string())
     }
 
     fn source(context: u64, source: u32, posted: u64, unexpected: u64) -> Source {
@@ -284,22 +282,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_profile_is_read_back() {
         let sources = vec![source(0, 1, 12, 3), source(0, 3, 0, 9), source(2, 1, u64::MAX - 1, 0)];
         let known = vec![Process { process: 4, sources }, Process { process: 6, sources: Vec::new() }];
         let profile = Profile { processes: 7, known };
         let mut text = Vec::new();
         profile.write(&mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert_eq!(parse(&text, Wanted::All), Ok(profile.clone()));
-        for (wanted, at) in [(Wanted::First, 0), (Wanted::Rank(4), 0), (Wanted::Rank(6), 1)] {
+        assert_eq!(parse(&text, ProcessSelection::All), Ok(profile.clone()));
+        for (selection, at) in
+            [(ProcessSelection::First, 0), (ProcessSelection::Rank(4), 0), (ProcessSelection::Rank(6), 1)]
+        {
             let one = Profile { processes: 7, known: vec![profile.known[at].clone()] };
-            assert_eq!(parse(&text, wanted), Ok(one));
+            assert_eq!(parse(&text, selection), Ok(one));
         }
     }
 
     #[test]
-    fn errors_say_where_what_and_what_instead() {
+    fn profile_error_reports_line_and_expected_text() {
         let whole = |rest: &str| format!("{VERSION}\nprocesses 4\n\nprocess 1 # the second\n0 2 3 4\n{rest}");
         for (text, expected) in [
             (String::new(), "app.partners: is empty; a profile begins with `matchpoint-partners 1`"),
@@ -322,18 +322,20 @@ mod tests {
             (whole("4294967296 3 4 5"), "app.partners:6: `4294967296` is no number of a context"),
             (whole("0 2 4 5"), "app.partners:6: sources are in order"),
         ] {
-            let error = parse(&text, Wanted::All).expect_err(expected);
+            let error = parse(&text, ProcessSelection::All).expect_err(expected);
             assert!(error.starts_with(expected), "{error}");
         }
-        let error = parse(&whole("process 3"), Wanted::Rank(2)).expect_err("it is not there");
+        let error = parse(&whole("process 3"), ProcessSelection::Rank(2)).expect_err("it is not there");
         assert!(error.contains("has no `process 2`"), "{error}");
     }
 
     #[test]
     fn unwanted_ranks_are_skipped() {
         let text = format!("{VERSION}\nprocesses 4\nprocess 0\nx\nprocess 1\n0 2 3 4\nprocess 2\nx\n");
-        let profile = parse(&text, Wanted::Rank(1)).unwrap();
+        let profile = parse(&text, ProcessSelection::Rank(1)).unwrap();
         assert_eq!(profile.known, [Process { process: 1, sources: vec![source(0, 2, 3, 4)] }]);
-        assert!(parse(&text, Wanted::All).is_err() && parse(&text, Wanted::First).is_err());
+        assert!(
+            parse(&text, ProcessSelection::All).is_err() && parse(&text, ProcessSelection::First).is_err()
+        );
     }
 }

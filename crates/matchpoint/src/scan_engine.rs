@@ -1,42 +1,35 @@
-//! The engine that compares keys many at a time: `vector` and `fuzzy` are this, with different keys.
+//! Engine with vector comparison of keys: common part of `vector` and `fuzzy`.
 
-use crate::blocks::{Blocks, Found, Keys, Place, Wanted};
+use crate::blocks::{Blocks, Found, Keys, Pattern, Place};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
+use crate::maintenance::{self, Queues};
 use crate::scan::{Kernel, Lanes};
-use crate::upkeep::{self, Queues};
 
-/// How keys are made and compared. A key stands for an entry as a hint: what it hits is verified.
+/// Construction and comparison of keys. Keys may have false positives, so every hit is verified.
 pub(crate) trait Scheme: Copy + Send + 'static {
-    /// The keys of a block of receives.
     type Posted: Keys<Receive, Self> + Send;
-    /// The keys of a block of messages.
     type Unexpected: Keys<Message, Self> + Send;
-    /// What an arrival compares keys with.
     type Key: Copy;
-    /// What a receive or a probe compares keys with.
     type Query: Copy;
 
-    /// The key of an envelope.
     fn key(&self, envelope: &Envelope) -> Self::Key;
-    /// The key of a selector.
     fn query(&self, selector: &Selector) -> Self::Query;
-    /// Receives that may accept a message: all that do, and some that do not. `inline(always)`.
-    fn accepting<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
-    /// Messages that may be accepted: all that are, and some that are not. `inline(always)`.
-    fn accepted<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
+    /// Bits of the receives that may match. `inline(always)`.
+    fn matching_receives<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
+    /// Bits of the messages that may match. `inline(always)`.
+    fn matching_messages<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
 }
 
-/// An arriving message, in search of a receive.
-struct Arrival<'a, S> {
+struct ArrivalSearch<'a, S> {
     scheme: &'a S,
     envelope: &'a Envelope,
 }
 
-impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
+impl<S: Scheme> Pattern<Receive, S::Posted> for ArrivalSearch<'_, S> {
     type Key = S::Key;
 
     #[inline(always)]
@@ -45,8 +38,8 @@ impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
     }
 
     #[inline(always)]
-    fn hits<L: Lanes>(lanes: L, posted: &S::Posted, key: S::Key) -> u64 {
-        S::accepting(lanes, posted, &key)
+    fn candidates<L: Lanes>(lanes: L, posted: &S::Posted, key: S::Key) -> u64 {
+        S::matching_receives(lanes, posted, &key)
     }
 
     #[inline(always)]
@@ -55,13 +48,12 @@ impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
     }
 }
 
-/// A receive or a probe, in search of a message.
-struct Request<'a, S> {
+struct PostSearch<'a, S> {
     scheme: &'a S,
     selector: &'a Selector,
 }
 
-impl<S: Scheme> Wanted<Message, S::Unexpected> for Request<'_, S> {
+impl<S: Scheme> Pattern<Message, S::Unexpected> for PostSearch<'_, S> {
     type Key = S::Query;
 
     #[inline(always)]
@@ -70,8 +62,8 @@ impl<S: Scheme> Wanted<Message, S::Unexpected> for Request<'_, S> {
     }
 
     #[inline(always)]
-    fn hits<L: Lanes>(lanes: L, unexpected: &S::Unexpected, query: S::Query) -> u64 {
-        S::accepted(lanes, unexpected, &query)
+    fn candidates<L: Lanes>(lanes: L, unexpected: &S::Unexpected, query: S::Query) -> u64 {
+        S::matching_messages(lanes, unexpected, &query)
     }
 
     #[inline(always)]
@@ -80,36 +72,34 @@ impl<S: Scheme> Wanted<Message, S::Unexpected> for Request<'_, S> {
     }
 }
 
-/// See the [module's documentation](self).
-pub(crate) struct Scanning<S: Scheme, E: Effort> {
+pub(crate) struct ScanEngine<S: Scheme, E: Effort> {
     scheme: S,
     kernel: Kernel,
     posted: Blocks<Receive, S::Posted>,
     unexpected: Blocks<Message, S::Unexpected>,
     hints: HintTable,
     effort: E,
-    /// Counts hits that were none.
-    in_vain: E,
+    false_hits: E,
 }
 
-impl<S: Scheme, E: Effort> Scanning<S, E> {
+impl<S: Scheme, E: Effort> ScanEngine<S, E> {
     pub(crate) fn new(scheme: S, kernel: Kernel) -> Self {
-        Scanning {
+        ScanEngine {
             scheme,
             kernel,
             posted: Blocks::default(),
             unexpected: Blocks::default(),
             hints: HintTable::default(),
             effort: E::default(),
-            in_vain: E::default(),
+            false_hits: E::default(),
         }
     }
 
     #[inline]
-    fn take_accepting(&mut self, envelope: &Envelope) -> Option<RecvId> {
-        let arrival = Arrival { scheme: &self.scheme, envelope };
-        let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
-        let found = self.posted.find(self.kernel, Queue::Posted, &arrival, effort, in_vain)?;
+    fn take_matching_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
+        let arrival = ArrivalSearch { scheme: &self.scheme, envelope };
+        let (effort, false_hits) = (&mut self.effort, &mut self.false_hits);
+        let found = self.posted.find(self.kernel, Queue::Posted, &arrival, effort, false_hits)?;
         let id = self.posted.get(found.place).id;
         self.posted.take(&self.scheme, found);
         Some(id)
@@ -117,9 +107,9 @@ impl<S: Scheme, E: Effort> Scanning<S, E> {
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        let request = Request { scheme: &self.scheme, selector };
-        let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
-        self.unexpected.find(self.kernel, Queue::Unexpected, &request, effort, in_vain)
+        let request = PostSearch { scheme: &self.scheme, selector };
+        let (effort, false_hits) = (&mut self.effort, &mut self.false_hits);
+        self.unexpected.find(self.kernel, Queue::Unexpected, &request, effort, false_hits)
     }
 
     #[inline]
@@ -145,7 +135,7 @@ impl<S: Scheme, E: Effort> Scanning<S, E> {
     }
 }
 
-impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
+impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
     type Posted = Place;
     type Unexpected = Place;
 
@@ -173,16 +163,16 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
         self.unexpected.remove(at);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
-        let message = Message { envelope: named, ..*self.unexpected.get(at) };
+    fn set_envelope(&mut self, at: Place, addressed: Envelope) -> Result<(), Refused> {
+        let message = Message { envelope: addressed, ..*self.unexpected.get(at) };
         self.unexpected.replace(&self.scheme, at, message);
         Ok(())
     }
 
-    fn settle(&mut self, queue: Queue) {
+    fn compact(&mut self, queue: Queue) {
         match queue {
-            Queue::Posted => self.posted.settle(&self.scheme),
-            Queue::Unexpected => self.unexpected.settle(&self.scheme),
+            Queue::Posted => self.posted.compact(&self.scheme),
+            Queue::Unexpected => self.unexpected.compact(&self.scheme),
         }
     }
 
@@ -191,9 +181,9 @@ impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
     }
 }
 
-impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
-    upkeep::provided!(post_open arrive probe matched_probe cancel retract readdress set_hints close fail_source);
-    upkeep::provided!(posted_len unexpected_len attempts);
+impl<S: Scheme, E: Effort> Engine for ScanEngine<S, E> {
+    maintenance::provided!(post_selector arrive probe matched_probe cancel retract readdress set_hints close fail_source);
+    maintenance::provided!(posted_len unexpected_len attempts);
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
         match queue {
@@ -207,7 +197,7 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // Blocks are kept for later, so what there is now is the most there was.
+        // Memory is never freed, so the current size is the peak.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 
@@ -215,7 +205,7 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
         if size_of::<E>() == 0 {
             return Vec::new();
         }
-        let Attempts { posted, unexpected } = self.in_vain.attempts();
+        let Attempts { posted, unexpected } = self.false_hits.attempts();
         vec![("posted_false_positives", posted as f64), ("unexpected_false_positives", unexpected as f64)]
     }
 }

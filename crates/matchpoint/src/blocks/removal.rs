@@ -1,10 +1,10 @@
-//! Taking entries out of a queue in blocks, and what keeps its holes few.
+//! Removals from a queue in blocks, and its compaction.
 
-use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, each, place};
+use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, place, set_bits};
 
 impl<T: Copy, K> Blocks<T, K> {
-    /// Takes out what was found, and mends the queue around it. Does not return the entry: of its 40 bytes a caller
-    /// wants eight, and copying the others, just written in other sizes, made a ping-pong wait 5 ns.
+    /// Removes the entry found and compacts around it. Does not return the entry: callers need 8 of its 40
+    /// bytes. Copying the others, just written with other widths, delayed a ping-pong by 5 ns.
     #[inline]
     pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
     where
@@ -15,12 +15,11 @@ impl<T: Copy, K> Blocks<T, K> {
             && self.blocks[found.place as usize / LANES].count <= SPARSE
             && self.order.len() - self.front > 1
         {
-            self.mend(scheme, self.front + found.at as usize);
+            self.merge_neighbours(scheme, self.front + found.at as usize);
         }
     }
 
-    /// Takes out the entry at a place. Nothing moves, but the queue must be [settled](Self::settle) before the next push
-    /// or search.
+    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or search.
     #[inline]
     pub(crate) fn remove(&mut self, place: Place) {
         if place == NEWEST {
@@ -33,14 +32,13 @@ impl<T: Copy, K> Blocks<T, K> {
         self.stored -= 1;
     }
 
-    /// Mends the queue wherever entries were [removed](Self::remove). O(blocks), with at most 32 moves for
-    /// each of them.
-    pub(crate) fn settle<S>(&mut self, scheme: &S)
+    /// Compacts the queue after calls of [`remove`](Self::remove). O(blocks), at most 32 moves per block.
+    pub(crate) fn compact<S>(&mut self, scheme: &S)
     where
         K: Keys<T, S>,
     {
-        // Those before `kept` are mended. Each is looked at once: blocks taken out of the order one by one would have the
-        // others moved as often.
+        // Blocks before `kept` are compacted. One pass: separate removals would move the other numbers each
+        // time.
         let mut kept = self.front;
         for at in self.front..self.order.len() {
             let block = self.order[at];
@@ -56,15 +54,14 @@ impl<T: Copy, K> Blocks<T, K> {
         }
         self.order.truncate(kept);
         if kept == self.front {
-            // What is skipped is no block of the queue: the next push must not take it for the last.
+            // The next push must not use a removed block as the last block.
             self.order.clear();
             self.front = 0;
         }
     }
 
-    /// Sees to it that the block at a position has neighbours that it cannot be merged with.
     #[inline(never)]
-    fn mend<S>(&mut self, scheme: &S, at: usize)
+    fn merge_neighbours<S>(&mut self, scheme: &S, at: usize)
     where
         K: Keys<T, S>,
     {
@@ -78,7 +75,7 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Moves the entries of the block behind position `at` to the end of the one there, whose holes go.
+    /// Appends the entries of block `at + 1` to block `at`.
     fn merge<S>(&mut self, scheme: &S, at: usize)
     where
         K: Keys<T, S>,
@@ -87,24 +84,23 @@ impl<T: Copy, K> Blocks<T, K> {
         self.drop_block(at + 1);
     }
 
-    /// Moves the entries of `from` to the end of `to`, whose holes go.
     fn join<S>(&mut self, scheme: &S, to: u32, from: u32)
     where
         K: Keys<T, S>,
     {
-        let moved = self.gather(scheme, to, 0, to);
-        self.gather(scheme, to, moved, from);
+        let moved = self.move_entries(scheme, to, 0, to);
+        self.move_entries(scheme, to, moved, from);
     }
 
-    /// Moves the entries of `from` to the places of `to` from `lane` on, where no entries lie but those moved. Returns
-    /// the next place.
-    pub(super) fn gather<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
+    /// Moves the entries of `from` to the slots of `to` from `lane` on, which must be free. Returns the next
+    /// slot.
+    pub(super) fn move_entries<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
     where
         K: Keys<T, S>,
     {
         let live = std::mem::take(&mut self.blocks[from as usize].live);
         self.blocks[from as usize].count = 0;
-        for old in each(live) {
+        for old in set_bits(live) {
             let entry = self.entries[place(from, old) as usize];
             self.entries[place(to, lane) as usize] = entry;
             self.blocks[to as usize].keys.set(scheme, lane as usize, &entry);
@@ -115,7 +111,7 @@ impl<T: Copy, K> Blocks<T, K> {
         lane
     }
 
-    /// Takes an empty block out of the order, of which the shorter side moves.
+    /// Removes an empty block from the order; the shorter side moves.
     fn drop_block(&mut self, at: usize) {
         self.vacate(self.order[at]);
         if at - self.front < self.order.len() - at {
@@ -126,7 +122,6 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Keeps an empty block for later.
     fn vacate(&mut self, block: u32) {
         self.blocks[block as usize].vacant = self.vacant;
         self.vacant = block;

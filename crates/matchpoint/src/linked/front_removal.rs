@@ -1,31 +1,29 @@
-//! Entries taken one after the other off the front of a chain, whose links are put right once for all of them.
+//! Removal of several entries from the front of a queue, with one update of its links.
 
-use super::{Chain, NIL, Place, Slab};
+use super::{LinkedQueue, NIL, Place, Slab};
 
-/// Whether entries were taken off the front of a chain, which still begins with them: it has to be [cut](Chain::cut) before anything
-/// else is done with it.
+/// Entries removed from the slab but still linked at the front of a queue. [Unlink](LinkedQueue::unlink_front) the queue before
+/// any other operation.
 #[derive(Clone, Copy)]
-pub(crate) struct Front {
-    /// The chain's; or nothing was taken.
+pub(crate) struct FrontRemoval {
+    /// Tail of the queue; [`NIL`] if no entry was removed.
     tail: Place,
 }
 
-impl Default for Front {
+impl Default for FrontRemoval {
     fn default() -> Self {
-        Front::NOTHING
+        FrontRemoval::EMPTY
     }
 }
 
-impl Front {
-    /// Nothing was taken.
-    pub(crate) const NOTHING: Front = Front { tail: NIL };
+impl FrontRemoval {
+    pub(crate) const EMPTY: FrontRemoval = FrontRemoval { tail: NIL };
 
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.tail == NIL
     }
 
-    /// Takes an entry out of the slab: the oldest of the chain, or the one behind the last that was taken.
     #[inline]
     pub(crate) fn take<T: Copy, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
         if self.is_empty() {
@@ -35,10 +33,14 @@ impl Front {
     }
 }
 
-impl Chain<0> {
-    /// What was taken is not in the chain any more, which begins with `head` now, the entry behind the last that was taken.
+impl LinkedQueue<0> {
     #[inline]
-    pub(crate) fn cut<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, front: Front, head: Place) {
+    pub(crate) fn unlink_front<T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<T, L>,
+        front: FrontRemoval,
+        head: Place,
+    ) {
         self.head = head;
         if head != NIL {
             slab.slots[head as usize].links[0].prev = front.tail;
@@ -53,18 +55,18 @@ mod tests {
     #[test]
     fn remaining_slots_form_chain() {
         for taken in 1..=4_u8 {
-            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+            let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..4 {
                 let at = slab.insert(value).unwrap();
-                chain.push(&mut slab, at);
+                queue.push(&mut slab, at);
             }
-            let (mut front, mut at) = (Front::default(), chain.head());
+            let (mut front, mut at) = (FrontRemoval::default(), queue.head());
             for _ in 0..taken {
                 let next = slab.next(at, 0);
                 front.take(&mut slab, at);
                 at = next;
             }
-            chain.cut(&mut slab, front, at);
+            queue.unlink_front(&mut slab, front, at);
             assert_eq!(
                 slab.iter().map(|(_, &value)| value).collect::<Vec<_>>(),
                 (taken..4).collect::<Vec<_>>()
@@ -72,14 +74,14 @@ mod tests {
             assert_eq!(slab.len(), 4 - usize::from(taken));
             for value in 4..9 {
                 let at = slab.insert(value).unwrap();
-                chain.push(&mut slab, at);
+                queue.push(&mut slab, at);
             }
-            let values = chain.iter(&slab).map(|(_, &value)| value).collect::<Vec<_>>();
+            let values = queue.iter(&slab).map(|(_, &value)| value).collect::<Vec<_>>();
             assert_eq!(values, (taken..9).collect::<Vec<_>>(), "the tail is known");
             assert_eq!(slab.places(), 9 - usize::from(taken), "vacant places are used first");
-            let last = chain.iter(&slab).last().unwrap().0;
-            chain.unlink(&mut slab, last);
-            assert_eq!(chain.iter(&slab).count(), 8 - usize::from(taken));
+            let last = queue.iter(&slab).last().unwrap().0;
+            queue.unlink(&mut slab, last);
+            assert_eq!(queue.iter(&slab).count(), 8 - usize::from(taken));
         }
     }
 }

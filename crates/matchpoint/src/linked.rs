@@ -1,31 +1,30 @@
-//! Queue entries in one allocation, linked by 32-bit places into chains: what the engines of many short queues share.
+//! Linked queues with 32-bit links, in one allocation. Used by engines with many short queues.
 //!
 //! ```text
-//! slots   [ a | b | c | d | – ]      one Vec, grown by try_reserve, never shrunk: no allocation once warm
-//! chain 0   head → a → c             a chain is one u32; the head's `prev` is the tail,
-//! chain 1   head → b → d             so that an empty chain costs 4 bytes and a push needs no second anchor
+//! slots     [ a | b | c | d | – ]      one Vec, grown by try_reserve, never shrunk
+//! queue 0   head → a → c               a queue is one u32; `prev` of the head is the tail,
+//! queue 1   head → b → d               so an empty queue takes 4 bytes
 //! ```
 //!
-//! An entry may be in `L` chains at once, one for each of its pairs of links: a hash bin and the order of arrival, say.
-//! Push, unlink and removal are O(1).
+//! An entry may be in `L` queues at once, for example of a hash bin and of the arrival order. Push, unlink
+//! and removal are O(1).
 
-mod front;
-mod lent;
+mod front_removal;
+mod shared;
 
-pub(crate) use self::front::Front;
-pub(crate) use self::lent::{Lent, Taken};
+pub(crate) use self::front_removal::FrontRemoval;
+pub(crate) use self::shared::{RemovedEntries, SharedSlab};
 use crate::engine::Refused;
 
-/// Where an entry lies in its [`Slab`].
 pub(crate) type Place = u32;
 
-/// No entry: the end of a chain.
+/// No entry: the end of a queue.
 pub(crate) const NIL: Place = u32::MAX;
 
-/// In `prev` of the first pair of links: nothing is kept here.
+/// In `prev` of the first pair of links: the slot is free.
 const VACANT: Place = u32::MAX - 1;
 
-/// A receive or a message, and its number among all that were queued.
+/// A receive or a message, and its number in the order of posts or arrivals.
 #[derive(Clone, Copy)]
 pub(crate) struct Aged<T> {
     pub(crate) value: T,
@@ -38,15 +37,15 @@ struct Links {
     next: Place,
 }
 
-/// One entry, one cache line: a receive with its number and links would take 56 bytes and lie across two, and copying
-/// it there cost 4 ns more per post and arrival.
+/// One entry, one cache line. Unaligned, a receive takes 56 bytes and crosses lines: 4 ns more per post and
+/// arrival.
 #[repr(align(64))]
 struct Slot<T, const L: usize> {
     value: T,
     links: [Links; L],
 }
 
-/// The entries of all chains. Vacant slots keep their last value and are linked through `next`.
+/// The entries of all queues. Free slots keep their last value and are linked through `next`.
 pub(crate) struct Slab<T, const L: usize> {
     slots: Vec<Slot<T, L>>,
     vacant: Place,
@@ -60,24 +59,21 @@ impl<T, const L: usize> Default for Slab<T, L> {
 }
 
 impl<T: Copy, const L: usize> Slab<T, L> {
-    /// Number of entries kept.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Every place of an entry is below this.
     #[inline]
     pub(crate) fn places(&self) -> usize {
         self.slots.len()
     }
 
-    /// Bytes allocated. Never fewer than before.
     pub(crate) fn bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
     }
 
-    /// Has room for so many entries more.
+    /// Reserves memory for `more` entries.
     ///
     /// # Errors
     /// [`Refused::Memory`].
@@ -86,7 +82,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.slots.try_reserve(more.saturating_sub(vacant)).map_err(|_| Refused::Memory)
     }
 
-    /// Keeps a value, in no chain yet.
     #[inline]
     pub(crate) fn insert(&mut self, value: T) -> Result<Place, Refused> {
         let links = [Links { prev: NIL, next: NIL }; L];
@@ -113,7 +108,6 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         Ok(at)
     }
 
-    /// Gives back an entry that is in no chain any more.
     #[inline]
     pub(crate) fn remove(&mut self, at: Place) -> T {
         let slot = &mut self.slots[at as usize];
@@ -123,20 +117,18 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         slot.value
     }
 
-    /// Gives back all entries; chains that they are in have to be forgotten. Memory is kept.
+    /// Frees all slots and keeps the memory. Discard the queues of these entries.
     pub(crate) fn clear(&mut self) {
         self.slots.clear();
         self.vacant = NIL;
         self.len = 0;
     }
 
-    /// The entry after `at` in the chain that its links `which` are in.
     #[inline]
     pub(crate) fn next(&self, at: Place, which: usize) -> Place {
         self.slots[at as usize].links[which].next
     }
 
-    /// An entry, and the one after it in the chain that its first links are in.
     #[inline]
     pub(crate) fn get_and_next(&self, at: Place) -> (&T, Place) {
         let slot = &self.slots[at as usize];
@@ -153,33 +145,33 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         &mut self.slots[at as usize].value
     }
 
-    /// All that is kept, in the order of memory: for the calls that nobody waits for. O(the most ever kept).
+    /// All entries in memory order. O(capacity used so far); not for the critical path.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
         let kept = |slot: &&Slot<T, L>| slot.links[0].prev != VACANT;
         (0..).zip(&self.slots).filter(move |(_, slot)| kept(slot)).map(|(at, slot)| (at, &slot.value))
     }
 }
 
-/// The entries linked through the pair of links `W`, oldest first.
+/// A queue of entries linked through links `W`, oldest first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Chain<const W: usize = 0> {
+pub(crate) struct LinkedQueue<const W: usize = 0> {
     head: Place,
 }
 
-impl<const W: usize> Default for Chain<W> {
+impl<const W: usize> Default for LinkedQueue<W> {
     fn default() -> Self {
-        Chain { head: NIL }
+        LinkedQueue { head: NIL }
     }
 }
 
-impl<const W: usize> Chain<W> {
+impl<const W: usize> LinkedQueue<W> {
     /// The oldest entry, or [`NIL`].
     #[inline]
     pub(crate) fn head(self) -> Place {
         self.head
     }
 
-    /// Appends an entry that is in no chain of these links.
+    /// Appends an entry that is in no queue of these links.
     #[inline]
     pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
         if self.head == NIL {
@@ -193,12 +185,12 @@ impl<const W: usize> Chain<W> {
         slab.slots[at as usize].links[W] = Links { prev: tail, next: NIL };
     }
 
-    /// Puts an entry before `after`, which is in this chain; at the end if `after` is [`NIL`].
+    /// Inserts an entry before `after`, or at the end if `after` is [`NIL`].
     fn insert_before<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place, after: Place) {
         if after == NIL {
             return self.push(slab, at);
         }
-        // The tail, if `after` is the head: `at` then is the new head, whose `prev` is the tail.
+        // The tail, if `after` is the head: then `at` becomes the head.
         let prev = std::mem::replace(&mut slab.slots[after as usize].links[W].prev, at);
         slab.slots[at as usize].links[W] = Links { prev, next: after };
         if after == self.head {
@@ -208,7 +200,7 @@ impl<const W: usize> Chain<W> {
         }
     }
 
-    /// Takes an entry out of the chain; it stays in the slab.
+    /// Removes an entry from the queue; the slab keeps it.
     #[inline]
     pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
         let Links { prev, next } = slab.slots[at as usize].links[W];
@@ -217,14 +209,14 @@ impl<const W: usize> Chain<W> {
         } else {
             slab.slots[prev as usize].links[W].next = next;
         }
-        // Whoever comes next inherits the way back: the neighbour, or the head if the tail was taken.
-        let heir = if next == NIL { self.head } else { next };
-        if heir != NIL {
-            slab.slots[heir as usize].links[W].prev = prev;
+        // `prev` of the next entry, or of the head if the tail was removed.
+        let neighbour = if next == NIL { self.head } else { next };
+        if neighbour != NIL {
+            slab.slots[neighbour as usize].links[W].prev = prev;
         }
     }
 
-    /// The first entry that matches and is older than `age`. Adds the entries compared to `examined`.
+    /// Finds the first entry that matches and is older than `age`. Adds the entries compared to `examined`.
     #[inline]
     pub(crate) fn search<T: Copy, const L: usize>(
         self,
@@ -244,8 +236,8 @@ impl<const W: usize> Chain<W> {
         None
     }
 
-    /// The oldest entry of this chain or of the `other` that matches, and whether it is in the other. Searches this chain, then the
-    /// older entries of the other. Adds the entries compared to `examined`.
+    /// Finds the oldest match in this queue and `other`, and returns whether it is in `other`. Searches this
+    /// queue, then the older entries of `other`. Adds the entries compared to `examined`.
     #[inline]
     pub(crate) fn search_both<T: Copy, const L: usize>(
         self,
@@ -260,8 +252,8 @@ impl<const W: usize> Chain<W> {
         older.map(|at| (at, true)).or(own.map(|at| (at, false)))
     }
 
-    /// The first entry of this chain or of the `other` that matches, compared in the order of their ages; and whether it is
-    /// in the other. Adds the entries compared to `examined`.
+    /// Finds the oldest match in this queue and `other`, and returns whether it is in `other`. Compares in
+    /// the order of ages. Adds the entries compared to `examined`.
     #[inline]
     pub(crate) fn search_merged<T: Copy, const L: usize>(
         self,
@@ -270,10 +262,10 @@ impl<const W: usize> Chain<W> {
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
     ) -> Option<(Place, bool)> {
-        for (chain, is_empty, is_other) in [(self, other.head == NIL, false), (other, self.head == NIL, true)]
+        for (queue, is_empty, is_other) in [(self, other.head == NIL, false), (other, self.head == NIL, true)]
         {
             if is_empty {
-                let found = chain.search(slab, u64::MAX, examined, |_, value| matches(value));
+                let found = queue.search(slab, u64::MAX, examined, |_, value| matches(value));
                 return found.map(|at| (at, is_other));
             }
         }
@@ -293,14 +285,12 @@ impl<const W: usize> Chain<W> {
         }
     }
 
-    /// Puts an entry where its age places it.
     pub(crate) fn insert<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place) {
         let age = slab.get(at).age;
         let younger = self.iter(slab).find(|(_, entry)| entry.age > age).map_or(NIL, |(place, _)| place);
         self.insert_before(slab, at, younger);
     }
 
-    /// The entries from the oldest on.
     pub(crate) fn iter<T: Copy, const L: usize>(
         self,
         slab: &Slab<T, L>,
@@ -318,44 +308,44 @@ impl<const W: usize> Chain<W> {
 mod tests {
     use super::*;
 
-    fn values(chain: Chain, slab: &Slab<u8, 1>) -> Vec<u8> {
-        chain.iter(slab).map(|(_, &value)| value).collect()
+    fn values(queue: LinkedQueue, slab: &Slab<u8, 1>) -> Vec<u8> {
+        queue.iter(slab).map(|(_, &value)| value).collect()
     }
 
     #[test]
     fn entries_leave_from_head_middle_and_tail() {
-        for gone in 0..3 {
-            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+        for removed in 0..3 {
+            let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..3 {
                 let at = slab.insert(value).unwrap();
-                chain.push(&mut slab, at);
+                queue.push(&mut slab, at);
             }
-            chain.unlink(&mut slab, gone);
-            assert_eq!(slab.remove(gone), gone as u8);
+            queue.unlink(&mut slab, removed);
+            assert_eq!(slab.remove(removed), removed as u8);
             let at = slab.insert(9).unwrap();
-            assert_eq!(at, gone, "the vacant slot is used first");
-            chain.push(&mut slab, at);
-            let expected: Vec<u8> = (0..3).filter(|&value| u32::from(value) != gone).chain([9]).collect();
-            assert_eq!(values(chain, &slab), expected);
+            assert_eq!(at, removed, "the vacant slot is used first");
+            queue.push(&mut slab, at);
+            let expected: Vec<u8> = (0..3).filter(|&value| u32::from(value) != removed).chain([9]).collect();
+            assert_eq!(values(queue, &slab), expected);
         }
     }
 
     #[test]
-    fn an_entry_enters_anywhere() {
+    fn insert_before_keeps_order() {
         for before in [0, 1, 2, NIL] {
-            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+            let (mut slab, mut queue) = (Slab::<u8, 1>::default(), LinkedQueue::<0>::default());
             for value in 0..3 {
                 let at = slab.insert(value).unwrap();
-                chain.push(&mut slab, at);
+                queue.push(&mut slab, at);
             }
             let at = slab.insert(9).unwrap();
-            chain.insert_before(&mut slab, at, before);
+            queue.insert_before(&mut slab, at, before);
             let mut expected = vec![0, 1, 2];
             expected.insert(before.min(3) as usize, 9);
-            assert_eq!(values(chain, &slab), expected);
+            assert_eq!(values(queue, &slab), expected);
             let at = slab.insert(10).unwrap();
-            chain.push(&mut slab, at);
-            assert_eq!(values(chain, &slab)[4], 10, "the tail is known");
+            queue.push(&mut slab, at);
+            assert_eq!(values(queue, &slab)[4], 10, "the tail is known");
         }
     }
 }

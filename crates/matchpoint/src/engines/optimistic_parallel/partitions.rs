@@ -1,0 +1,256 @@
+//! Partitioned matching of batches without wildcard receives.
+//!
+//! The outcome of a message depends on the entries of its bin only. Bins are partitioned among threads, so
+//! threads have no conflicts. Not in the paper, in which threads take messages in any order and resolve
+//! conflicts later.
+//!
+//! ```text
+//! caller   bin of each message ─▶ slice of its bin ─▶ partitions with similar numbers of messages
+//! all      messages of a partition in the order of each bin: take the oldest match, write the outcome, deliver
+//! caller   frees the receives' slots; queues unmatched messages
+//! ```
+//!
+//! *Correctness*: a receive without a wildcard matches one envelope; its messages are all in one bin, and
+//! reach one thread in order. That thread does the same as serial matching. Unexpected messages remain
+//! unexpected, because receives are only removed.
+
+#![allow(unsafe_code)]
+
+use std::mem;
+use std::ops::Range;
+
+use crate::engine::{Message, RecvId, Refused};
+use crate::engines::optimistic::ExactReceives;
+use crate::hashes;
+use crate::linked::RemovedEntries;
+use crate::sync::UnsafeCell;
+
+use super::delivery::{BATCH, Outcomes, Piece};
+use super::protocol::MESSAGES;
+use super::workers::{Job, WorkerPool};
+
+/// Maximum number of slices of the bins. More slices give more even partitions, but take more time.
+const SLICES: usize = 1 << u8::BITS;
+
+/// Slices of small batches; as many messages per slice as in a full batch.
+const FEW_SLICES: usize = SLICES / 4;
+
+const FEW: usize = BATCH / 4;
+
+/// Maximum size of the largest partition, in quarters of the mean, plus two messages.
+const UNEVEN_QUARTERS: usize = 6;
+
+/// Index of a message in its batch and its bin, in one word, because it is written twice.
+#[derive(Clone, Copy, Default)]
+struct BinnedMessage(u32);
+
+const _: () = assert!(BATCH.ilog2() + hashes::BITS <= u32::BITS, "there is room for both");
+
+impl BinnedMessage {
+    fn new(message: usize, bin: usize) -> Self {
+        BinnedMessage((message as u32) << hashes::BITS | bin as u32)
+    }
+
+    fn message(self) -> usize {
+        (self.0 >> hashes::BITS) as usize
+    }
+
+    fn bin(self) -> usize {
+        (self.0 & ((1 << hashes::BITS) - 1)) as usize
+    }
+}
+
+pub(super) struct PartitionPlan {
+    /// Messages and their slices, in order of arrival.
+    in_arrival_order: [BinnedMessage; BATCH],
+    slices: [u8; BATCH],
+    /// Messages by slice; a partition is a range of slices.
+    by_slice: [BinnedMessage; BATCH],
+    /// Start of each partition, and the end of the last.
+    starts: [u16; MESSAGES + 1],
+}
+
+impl PartitionPlan {
+    fn new() -> Self {
+        let (in_arrival_order, by_slice) =
+            ([BinnedMessage::default(); BATCH], [BinnedMessage::default(); BATCH]);
+        PartitionPlan { in_arrival_order, slices: [0; BATCH], by_slice, starts: [0; MESSAGES + 1] }
+    }
+
+    /// Partitions messages among `threads` threads. Returns false if the partitions are uneven.
+    fn make(&mut self, exact: &ExactReceives<'_>, messages: &[Message], threads: usize) -> bool {
+        let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
+        // Increases with the bin, so a bin is in one slice.
+        let scale = ((slices as u64) << 32) / exact.bins() as u64;
+        let mut of_slices = [0_u16; SLICES];
+        let places = self.in_arrival_order.iter_mut().zip(&mut self.slices);
+        for ((number, message), (assigned, slice)) in messages.iter().enumerate().zip(places) {
+            let bin = exact.bin(&message.envelope);
+            *assigned = BinnedMessage::new(number, bin);
+            *slice = ((bin as u64 * scale) >> 32) as u8;
+            of_slices[usize::from(*slice)] += 1;
+        }
+        // The middle of a slice determines its partition. The end of a partition, in half messages.
+        let end = |partition: usize| {
+            if partition < threads { (2 * messages.len() * partition).div_ceil(threads) } else { usize::MAX }
+        };
+        let (mut before, mut partition, mut partition_end) = (0, 0, end(1));
+        for slice in &mut of_slices[..slices] {
+            // Replaces the count of a slice by the index of its next message.
+            let count = usize::from(mem::replace(slice, before as u16));
+            while 2 * before + count >= partition_end {
+                partition += 1;
+                self.starts[partition] = before as u16;
+                partition_end = end(partition + 1);
+            }
+            before += count;
+        }
+        self.starts[partition + 1..=threads].fill(messages.len() as u16);
+        let sizes = self.starts[..=threads].windows(2).map(|ends| usize::from(ends[1] - ends[0]));
+        let greatest = sizes.max().unwrap_or(0);
+        if 4 * greatest > UNEVEN_QUARTERS * messages.len().div_ceil(threads) + 8 {
+            return false;
+        }
+        for (assigned, slice) in self.in_arrival_order.iter().zip(&self.slices).take(messages.len()) {
+            let next = &mut of_slices[usize::from(*slice)];
+            self.by_slice[usize::from(*next) % BATCH] = *assigned;
+            *next += 1;
+        }
+        true
+    }
+
+    fn partition(&self, partition: usize) -> &[BinnedMessage] {
+        &self.by_slice[usize::from(self.starts[partition])..usize::from(self.starts[partition + 1])]
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct PartitionResult {
+    taken: RemovedEntries,
+    written: usize,
+    unmatched: usize,
+}
+
+/// Written by the thread of the partition, read by the caller after the job.
+#[repr(align(128))]
+struct ResultCell(UnsafeCell<PartitionResult>);
+
+// SAFETY: one per partition, and a partition is assigned to one thread at a time.
+unsafe impl Sync for ResultCell {}
+
+pub(super) struct PartitionTable {
+    plan: PartitionPlan,
+    results: Vec<ResultCell>,
+}
+
+impl PartitionTable {
+    /// # Errors
+    /// [`Refused::Memory`].
+    pub(super) fn new(threads: usize) -> Result<Self, Refused> {
+        let mut results = Vec::new();
+        results.try_reserve_exact(threads).map_err(|_| Refused::Memory)?;
+        results.extend((0..threads).map(|_| ResultCell(UnsafeCell::new(PartitionResult::default()))));
+        Ok(PartitionTable { plan: PartitionPlan::new(), results })
+    }
+
+    fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
+        // SAFETY: `self` is borrowed mutably, so no other thread has a partition.
+        self.results[..threads].iter().map(|report| report.0.with(|at| unsafe { *at }))
+    }
+
+    pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = RemovedEntries> {
+        self.done(threads).map(|done| done.taken)
+    }
+
+    /// Bytes allocated, without `size_of::<Self>()`.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.results.capacity() * size_of::<ResultCell>()) as u64
+    }
+}
+
+struct PartitionedBatch<'a> {
+    exact: ExactReceives<'a>,
+    piece: Piece<'a>,
+    table: &'a PartitionTable,
+    /// Result vector of the engine's caller.
+    outcomes: *mut Option<RecvId>,
+}
+
+// SAFETY: every message, and so its outcome, is in one partition, which one thread runs.
+unsafe impl Sync for PartitionedBatch<'_> {}
+
+/// Matches a batch with `threads` threads. Appends the outcomes to `out`, which has the capacity. Returns the
+/// number of unmatched messages, or `None` if the partitions are uneven.
+pub(super) fn run(
+    (workers, table): (&mut WorkerPool, &mut PartitionTable),
+    exact: ExactReceives<'_>,
+    piece: Piece<'_>,
+    out: &mut Outcomes,
+    threads: usize,
+) -> Option<usize> {
+    let messages = piece.messages;
+    if !table.plan.make(&exact, messages, threads) {
+        return None;
+    }
+    let spare = &mut out.spare_capacity_mut()[..messages.len()];
+    let partitions = PartitionedBatch { exact, piece, outcomes: spare.as_mut_ptr().cast(), table };
+    workers.run(&partitions, |assignments| {
+        (1..threads).for_each(|partition| assignments.assign(&(partition..partition + 1)));
+        partitions.run_parts(0..1);
+    });
+    let (written, unmatched) = table
+        .done(threads)
+        .fold((0, 0), |(written, unmatched), done| (written + done.written, unmatched + done.unmatched));
+    assert_eq!(written, messages.len(), "a message is in one share");
+    // SAFETY: each message is in one partition, so all outcomes are written once; the assertion checks their
+    // number.
+    unsafe { out.set_len(out.len() + messages.len()) };
+    Some(unmatched)
+}
+
+impl Job for PartitionedBatch<'_> {
+    fn run_parts(&self, partitions: Range<usize>) {
+        for partition in partitions {
+            self.match_partition(partition);
+        }
+    }
+}
+
+impl PartitionedBatch<'_> {
+    fn match_partition(&self, partition: usize) {
+        let assigned = self.table.plan.partition(partition);
+        let mut loaded = 0;
+        for message in assigned {
+            // SAFETY: this thread runs the partition of this bin.
+            loaded ^= unsafe { self.exact.prefetch_head(message.bin()) };
+        }
+        std::hint::black_box(loaded);
+        let mut done = PartitionResult::default();
+        let Piece { messages, first, delivery } = self.piece;
+        delivery.match_each(assigned.len(), |at| {
+            let (message, bin) = (assigned[at].message(), assigned[at].bin());
+            // SAFETY: this thread runs the partition of this bin.
+            let found = unsafe { self.exact.take(bin, &messages[message].envelope, &mut done.taken) };
+            // SAFETY: in bounds by the indexing above; only this thread has this message.
+            unsafe { self.outcomes.add(message).write(found) };
+            done.written += 1;
+            done.unmatched += usize::from(found.is_none());
+            Some((first + message, found?))
+        });
+        // SAFETY: the cell of this partition.
+        self.table.results[partition].0.with_mut(|at| unsafe { *at = done });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_and_bin_are_read_back() {
+        for (message, bin) in [(0, 0), (BATCH - 1, (1 << hashes::BITS) - 1), (BATCH - 1, 0), (0, 5)] {
+            let assigned = BinnedMessage::new(message, bin);
+            assert_eq!((assigned.message(), assigned.bin()), (message, bin));
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! Worker threads of the engine, started for the first batch.
+//!
+//! A worker polls for a moment after each job, then sleeps, and ends with the engine.
+//!
+//! ```text
+//! caller   job, parts ─▶ mailbox of each worker ─▶ its own parts ─▶ claims unclaimed parts ─▶ waits for claimed ones
+//! worker   reads its mailbox ─▶ claims half of the parts left ─▶ runs them ─▶ … until no part is left ─▶ done
+//! ```
+//!
+//! Every worker has two words in separate cache lines. The caller writes a job and a range of parts to the
+//! *mailbox*; only the worker writes its *status*. So a worker polls one line, and no two workers write the
+//! same line. Measurements are in `docs/engines/optimistic_parallel.md`.
+//!
+//! Worker and caller claim parts in the mailbox by compare-and-swap, half of the remaining parts at a time. A
+//! late worker finds no part and does not access the job. The caller runs its own parts, then claims the
+//! remaining parts of all workers. Therefore it waits only for parts that a worker runs.
+//!
+//! A job is borrowed from the caller, which returns when all claimed parts are done. A worker that falls
+//! asleep leaves its parts to the caller. So does a child of `fork`, which has no workers.
+
+#![allow(unsafe_code)]
+
+use std::mem;
+use std::ops::Range;
+use std::process;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use crate::engine::Refused;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, PollLimit, UnsafeCell, wait_until};
+
+const NAME: &str = "matchpoint-worker";
+
+/// Allocations of the standard library for a thread, which cannot be refused.
+const THREAD_BYTES: usize = 16 << 10;
+
+/// Polling time of an idle worker, about the time to wake it.
+const LINGER: Duration = Duration::from_micros(50);
+
+/// A worker that slept for less than this doubles its polling time, up to this limit.
+const NAP: Duration = Duration::from_millis(1);
+
+const POLLS: u32 = 32;
+
+/// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
+/// cache line from the worker. (Models need no polls.)
+const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
+
+const CALLER_POLLS: u32 = 1000;
+
+const PART_BITS: u32 = 11;
+
+pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
+
+pub(super) trait Job: Sync {
+    /// Runs parts. Each part runs once, in any thread.
+    fn run_parts(&self, parts: Range<usize>);
+}
+
+/// Job numbers fit next to the parts. They repeat after 2^41 jobs, that is after weeks.
+const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
+
+/// Unclaimed parts of a job: its number, whether the worker has claimed a part, the first part and the end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct UnclaimedParts(u64);
+
+impl UnclaimedParts {
+    const JOINED: u64 = 1 << (2 * PART_BITS);
+
+    fn of(number: u64, parts: &Range<usize>) -> Self {
+        UnclaimedParts(number << (2 * PART_BITS + 1) | (parts.start as u64) << PART_BITS | parts.end as u64)
+    }
+
+    fn number(self) -> u64 {
+        self.0 >> (2 * PART_BITS + 1)
+    }
+
+    fn is_joined(self) -> bool {
+        self.0 & Self::JOINED != 0
+    }
+
+    fn parts(self) -> Range<usize> {
+        (self.0 >> PART_BITS) as usize & PARTS..self.0 as usize & PARTS
+    }
+
+    fn split_half(self) -> Option<(Range<usize>, Self)> {
+        let Range { start, end } = self.parts();
+        let middle = start + end.checked_sub(start)?.div_ceil(2);
+        let left = UnclaimedParts(self.0 + (((middle - start) as u64) << PART_BITS));
+        (middle > start).then_some((start..middle, left))
+    }
+}
+
+/// Written by the caller; both sides claim parts.
+#[repr(align(128))]
+struct Mailbox {
+    left: AtomicU64,
+    /// Valid while a part is unclaimed or running.
+    job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
+}
+
+/// Written by the worker only.
+#[repr(align(128))]
+struct WorkerStatus {
+    /// Last job of which this worker has finished parts.
+    done: AtomicU64,
+    asleep: AtomicBool,
+}
+
+/// State shared by caller and workers. `RELEASES` is false in models that must detect a missing release.
+pub(super) struct PoolState<const RELEASES: bool = true> {
+    mailboxes: Box<[Mailbox]>,
+    statuses: Box<[WorkerStatus]>,
+    asleep: AtomicUsize,
+    started: AtomicUsize,
+    ended: AtomicBool,
+    /// Worker threads by mailbox; set after all have started.
+    threads: OnceLock<Vec<Thread>>,
+    poll_limit: PollLimit,
+}
+
+// SAFETY: the caller writes the `job` pointer when no part of the last job is running. A thread reads it
+// after it has claimed a part. The job is `Sync`.
+unsafe impl<const RELEASES: bool> Send for PoolState<RELEASES> {}
+// SAFETY: as above.
+unsafe impl<const RELEASES: bool> Sync for PoolState<RELEASES> {}
+
+impl<const RELEASES: bool> PoolState<RELEASES> {
+    const RELEASE: Ordering = if RELEASES { Ordering::Release } else { Ordering::Relaxed };
+
+    pub(super) fn new(workers: usize) -> Self {
+        let mailbox = |_| Mailbox { left: AtomicU64::new(0), job: UnsafeCell::new(None) };
+        let status = |_| WorkerStatus { done: AtomicU64::new(0), asleep: AtomicBool::new(false) };
+        PoolState {
+            mailboxes: (0..workers).map(mailbox).collect(),
+            statuses: (0..workers).map(status).collect(),
+            asleep: AtomicUsize::new(0),
+            started: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+            threads: OnceLock::new(),
+            poll_limit: PollLimit::of(workers + 1, POLLS),
+        }
+    }
+
+    /// Assigns parts of a job to a worker.
+    ///
+    /// # Safety
+    /// The last job of the worker is [finished](PoolState::finish) and has another number. This job is finished
+    /// before `job` ends.
+    pub(super) unsafe fn assign(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
+        // SAFETY: only the lifetime differs, which the contract of this function covers.
+        let job = unsafe { mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
+        let mailbox = &self.mailboxes[at];
+        // SAFETY: the last job is finished, so no thread reads the pointer.
+        mailbox.job.with_mut(|at| unsafe { *at = Some(job) });
+        // Pairs with the acquire in `Mailbox::claim`.
+        mailbox.left.store(UnclaimedParts::of(number, parts).0, Self::RELEASE);
+    }
+
+    /// Waits for all parts assigned to the `given` workers. The calling thread runs unclaimed parts.
+    pub(super) fn finish(&self, number: u64, job: &dyn Job, given: impl Iterator<Item = usize> + Clone) {
+        let is_done = |at: usize| {
+            // Pairs with the release in `run_parts`.
+            self.statuses[at].done.load(Ordering::Acquire) == number
+        };
+        let mut polls = if self.poll_limit.polls == 0 { 0 } else { FINISH_POLLS };
+        for at in given.clone() {
+            while polls > 0 && !is_done(at) {
+                polls -= 1;
+                std::hint::spin_loop();
+            }
+        }
+        let mut has_claimed = true;
+        while std::mem::take(&mut has_claimed) {
+            for at in given.clone().filter(|&at| !is_done(at)) {
+                if let Some(parts) = self.mailboxes[at].claim(number, 0) {
+                    job.run_parts(parts);
+                    has_claimed = true;
+                }
+            }
+        }
+        let poll_limit = PollLimit { polls: if self.poll_limit.polls == 0 { 0 } else { CALLER_POLLS } };
+        for at in given {
+            // No parts are left to claim, so the word is final.
+            if UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).is_joined() {
+                wait_until(poll_limit, || is_done(at));
+            }
+        }
+    }
+
+    /// Runs parts of the job in the mailbox of a worker. Returns false if no part was left.
+    pub(super) fn run_parts(&self, at: usize, number: u64) -> bool {
+        let (mailbox, status) = (&self.mailboxes[at], &self.statuses[at]);
+        let mut has_claimed = false;
+        while let Some(parts) = mailbox.claim(number, UnclaimedParts::JOINED) {
+            // SAFETY: the claimed part belongs to this job, which is not finished before the store of `done`.
+            if let Some(job) = mailbox.job.with(|job| unsafe { *job }) {
+                // SAFETY: valid until then by the contract of `assign`.
+                unsafe { (*job).run_parts(parts) };
+            }
+            has_claimed = true;
+        }
+        if has_claimed {
+            // Pairs with the acquire in `finish`.
+            status.done.store(number, Self::RELEASE);
+        }
+        has_claimed
+    }
+
+    pub(super) fn assigned(&self, at: usize) -> u64 {
+        UnclaimedParts(self.mailboxes[at].left.load(Ordering::Relaxed)).number()
+    }
+
+    fn is_asleep(&self, at: usize) -> bool {
+        self.statuses.get(at).is_some_and(|status| status.asleep.load(Ordering::Relaxed))
+    }
+
+    fn wake(&self, at: usize) {
+        if let Some(thread) =
+            self.threads.get().and_then(|threads| threads.get(at)).filter(|_| self.is_asleep(at))
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Wakes two more workers for the next job, each of which wakes two others.
+    fn wake_next(&self, at: usize) {
+        if self.asleep.load(Ordering::Relaxed) > 0 && !self.ended.load(Ordering::Relaxed) {
+            self.wake(2 * at + 1);
+            self.wake(2 * at + 2);
+        }
+    }
+}
+
+impl Mailbox {
+    /// Claims half of the unclaimed parts of a job.
+    fn claim(&self, number: u64, mark: u64) -> Option<Range<usize>> {
+        let mut left = UnclaimedParts(self.left.load(Ordering::Relaxed));
+        loop {
+            let (parts, rest) = left.split_half().filter(|_| left.number() == number)?;
+            // Acquire: makes the job visible, and all writes before its assignment.
+            let changed =
+                self.left.compare_exchange(left.0, rest.0 | mark, Ordering::Acquire, Ordering::Relaxed);
+            match changed {
+                Ok(_) => return Some(parts),
+                Err(now) => left = UnclaimedParts(now),
+            }
+        }
+    }
+}
+
+fn reserved_vec<T>(entries: usize) -> Result<Vec<T>, Refused> {
+    let mut reserved_vec = Vec::new();
+    reserved_vec.try_reserve_exact(entries).map_err(|_| Refused::Memory)?;
+    Ok(reserved_vec)
+}
+
+pub(super) struct WorkerPool {
+    pool: Arc<PoolState>,
+    workers: Vec<JoinHandle<()>>,
+    /// Process of the workers; a child of `fork` has none.
+    process: u32,
+    assigned: Vec<usize>,
+    pub(super) jobs: u64,
+}
+
+impl WorkerPool {
+    /// Starts `threads - 1` workers, or fewer if the system has no more threads.
+    ///
+    /// # Errors
+    /// [`Refused::Memory`].
+    pub(super) fn start(threads: usize) -> Result<Self, Refused> {
+        // The standard library aborts without memory for a thread. This check reduces the risk; another
+        // thread may still take the memory.
+        let bytes = size_of::<PoolState>()
+            + threads * (THREAD_BYTES + size_of::<Mailbox>() + size_of::<WorkerStatus>());
+        drop(reserved_vec::<u8>(bytes)?);
+        let mut workers: Vec<JoinHandle<()>> = reserved_vec(threads - 1)?;
+        let mut handles = reserved_vec(threads - 1)?;
+        let assigned = reserved_vec(threads - 1)?;
+        // No error may follow: the workers would never end.
+        let pool = Arc::new(PoolState::<true>::new(threads - 1));
+        for at in 0..threads - 1 {
+            let pool = Arc::clone(&pool);
+            // Default stack size, because deliveries run code of the application.
+            let builder = thread::Builder::new().name(NAME.to_owned());
+            match builder.spawn(move || run_worker(&pool, at)) {
+                Ok(worker) => workers.push(worker),
+                Err(_) => break,
+            }
+        }
+        // Waits, so that no thread allocates in a later call.
+        wait_until(PollLimit { polls: 0 }, || pool.started.load(Ordering::Relaxed) == workers.len());
+        handles.extend(workers.iter().map(|worker| worker.thread().clone()));
+        pool.threads.get_or_init(|| handles);
+        Ok(WorkerPool { pool, workers, process: process::id(), assigned, jobs: 0 })
+    }
+
+    /// Number of threads, the caller included.
+    pub(super) fn threads(&self) -> usize {
+        self.workers.len() + 1
+    }
+
+    /// Orders the workers for the next job, awake ones first, and wakes one, which wakes others. Waking takes
+    /// longer than a short batch. Returns the number of awake threads, the caller included.
+    pub(super) fn wake_workers(&mut self) -> usize {
+        let (pool, workers) = (&self.pool, self.workers.len());
+        self.assigned.clear();
+        self.assigned.extend((0..workers).filter(|&at| !pool.is_asleep(at)));
+        let awake = self.assigned.len();
+        if awake < workers {
+            for at in 0..workers {
+                // Not read again: the state may have changed.
+                if !self.assigned[..awake].contains(&at) {
+                    self.assigned.push(at);
+                }
+            }
+            pool.wake(self.assigned[awake]);
+        }
+        1 + awake
+    }
+
+    pub(super) fn is_asleep(&self) -> bool {
+        self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
+    }
+
+    /// Runs a job. `distribute` assigns parts to workers and runs its own. Call [`wake_workers`](WorkerPool::wake_workers) before.
+    pub(super) fn run<A>(&mut self, job: &dyn Job, distribute: impl FnOnce(&mut Assignments<'_>) -> A) -> A {
+        self.jobs += 1;
+        let number = self.jobs & NUMBERS;
+        let mut assignments =
+            Assignments { pool: &self.pool, number, job, assigned: &self.assigned, given: 0 };
+        let result = distribute(&mut assignments);
+        // Explicit: `drop` calls it again after a panic.
+        assignments.finish();
+        result
+    }
+
+    /// Bytes allocated, without the stacks of the workers.
+    pub(super) fn bytes(&self) -> u64 {
+        // An `Arc` adds two counters.
+        let pool = 2 * size_of::<usize>() + size_of::<PoolState>();
+        let places = size_of_val(&*self.pool.mailboxes) + size_of_val(&*self.pool.statuses);
+        let workers = self.workers.capacity() * size_of::<JoinHandle<()>>();
+        (pool + places + workers + self.assigned.capacity() * size_of::<usize>()) as u64
+    }
+}
+
+/// Assignments of a running job. Finishes the job on drop, even after a panic of the caller's part.
+pub(super) struct Assignments<'a> {
+    pool: &'a PoolState,
+    number: u64,
+    job: &'a dyn Job,
+    assigned: &'a [usize],
+    given: usize,
+}
+
+impl Assignments<'_> {
+    pub(super) fn assign(&mut self, parts: &Range<usize>) {
+        // SAFETY: the last job is finished. This one is finished when `self` is dropped, before `job` ends.
+        unsafe { self.pool.assign(self.assigned[self.given], self.number, self.job, parts) };
+        self.given += 1;
+    }
+
+    fn finish(&mut self) {
+        let given = self.assigned[..self.given].iter().copied();
+        self.pool.finish(self.number, self.job, given);
+        // Reset last: after a panic here, workers still run parts, and `drop` calls this again.
+        self.given = 0;
+    }
+}
+
+impl Drop for Assignments<'_> {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        if process::id() != self.process {
+            // Threads of another process can be neither joined nor detached.
+            self.workers.drain(..).for_each(mem::forget);
+        }
+        // Pairs with the acquire in `run_parts`.
+        self.pool.ended.store(true, Ordering::Release);
+        for worker in self.workers.drain(..) {
+            worker.thread().unpark();
+            // Workers do not panic: panics of deliveries are caught.
+            let _ = worker.join();
+        }
+    }
+}
+
+fn run_worker(pool: &PoolState, at: usize) {
+    pool.started.fetch_add(1, Ordering::Relaxed);
+    let (mut last_number, mut polls, mut linger) = (0, 0, LINGER);
+    let mut idle_since = Instant::now();
+    loop {
+        let assigned = pool.assigned(at);
+        if assigned != last_number {
+            last_number = assigned;
+            pool.run_parts(at, assigned);
+            pool.wake_next(at);
+            (polls, idle_since) = (0, Instant::now());
+        } else if polls < pool.poll_limit.polls {
+            polls += 1;
+            std::hint::spin_loop();
+        } else if pool.ended.load(Ordering::Acquire) {
+            return;
+        } else if pool.poll_limit.polls > 0 && idle_since.elapsed() < linger {
+            polls = 0;
+        } else {
+            let slept_since = Instant::now();
+            sleep(pool, at);
+            (polls, idle_since) = (0, Instant::now());
+            linger = if idle_since - slept_since < NAP { NAP.min(2 * linger) } else { LINGER };
+        }
+    }
+}
+
+/// Sleeps until woken. The caller runs parts assigned meanwhile.
+fn sleep(pool: &PoolState, at: usize) {
+    let asleep = &pool.statuses[at].asleep;
+    pool.asleep.fetch_add(1, Ordering::Relaxed);
+    asleep.store(true, Ordering::Release);
+    // The end of the pool unparks all workers, awake or not; an earlier unpark makes this return at once.
+    thread::park();
+    asleep.store(false, Ordering::Release);
+    pool.asleep.fetch_sub(1, Ordering::Relaxed);
+    pool.wake_next(at);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// The first part waits for a barrier, the second panics.
+    struct Failing {
+        has_begun: Barrier,
+        may_end: Barrier,
+        is_done: AtomicBool,
+    }
+
+    impl Job for Failing {
+        fn run_parts(&self, parts: Range<usize>) {
+            if parts.start > 0 {
+                resume_unwind(Box::new("this one fails"));
+            }
+            self.has_begun.wait();
+            self.may_end.wait();
+            self.is_done.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn job_outlives_panic_of_caller() {
+        let pool = PoolState::<true>::new(2);
+        let job =
+            Failing { has_begun: Barrier::new(2), may_end: Barrier::new(2), is_done: AtomicBool::new(false) };
+        let mut assignments = Assignments { pool: &pool, number: 1, job: &job, assigned: &[0, 1], given: 0 };
+        assignments.assign(&(0..1));
+        assignments.assign(&(1..2));
+        thread::scope(|scope| {
+            scope.spawn(|| pool.run_parts(0, 1));
+            job.has_begun.wait();
+            // The second worker does not run.
+            assert!(catch_unwind(AssertUnwindSafe(|| assignments.finish())).is_err());
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                job.may_end.wait();
+            });
+            drop(assignments);
+            assert!(job.is_done.load(Ordering::Acquire), "a worker still has it");
+        });
+    }
+}

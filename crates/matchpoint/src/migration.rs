@@ -1,0 +1,57 @@
+//! Migration of queued entries to another engine, because a table is full or a device has failed.
+
+use crate::engine::{Engine, Entry, Queue, Refused};
+
+/// Copies all entries of `from` to `into`: the receives, then the messages, oldest first. Queued receives
+/// match no queued message, so nothing matches, and the order of each queue is kept. The caller sets the
+/// hints of `into`. Returns the number of entries.
+///
+/// O(entries), and the cost of `visit` of `from` and of the calls of `into`.
+///
+/// # Errors
+/// The error of `into`. All copied entries are removed from `into` again, and `from` is unchanged.
+pub fn migrate_entries(into: &mut dyn Engine, from: &dyn Engine) -> Result<u64, Refused> {
+    let mut taken = 0;
+    let all = visit_entries(from, &mut |entry| {
+        let is_queued = match entry {
+            Entry::Receive(receive) => into.post(receive)?.is_none(),
+            Entry::Message(message) => into.arrive_message(message)?.is_none(),
+        };
+        debug_assert!(is_queued, "{entry:?} met what waits beside it");
+        taken += 1;
+        Ok(())
+    });
+    if all.is_err() {
+        undo_migration(into, from, taken);
+    }
+    all.map(|()| taken)
+}
+
+#[cold]
+pub(crate) fn undo_migration(into: &mut dyn Engine, from: &dyn Engine, taken: u64) {
+    let mut left = taken;
+    // An error ends the visit early.
+    let _ = visit_entries(from, &mut |entry| {
+        left = left.checked_sub(1).ok_or(Refused::Full)?;
+        match entry {
+            Entry::Receive(receive) => into.cancel(&receive),
+            Entry::Message(message) => into.retract(&message),
+        };
+        Ok(())
+    });
+}
+
+pub(crate) fn visit_entries(
+    from: &dyn Engine,
+    each: &mut dyn FnMut(Entry) -> Result<(), Refused>,
+) -> Result<(), Refused> {
+    let mut result = Ok(());
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        from.visit(queue, &mut |entry| {
+            if result.is_ok() {
+                result = each(entry);
+            }
+        });
+    }
+    result
+}
