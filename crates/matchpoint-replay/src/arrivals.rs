@@ -1,38 +1,37 @@
-//! In which order messages arrive: a trace taken above MPI does not know, so it is a named choice.
+//! Arrival orders. A trace recorded at the MPI layer has none, so the user chooses one.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use matchpoint_trace::Trace;
 
-/// How the order of arrivals is found.
+/// Source of the arrival order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
-    /// All ranks are simulated together under LogGP: compute gaps are the trace's, communication is the model's,
-    /// waits really wait.
+    /// Simulation of all ranks under LogGP: the trace gives the time between calls, the model gives the
+    /// communication, and blocking calls wait.
     #[default]
     Simulated,
-    /// Messages travel from the time their send was recorded at, under LogGP, clocks aligned; receives are posted at
-    /// the time recorded.
+    /// Messages start at the recorded time of their send and travel under LogGP with aligned clocks. Receives
+    /// are posted at the recorded times.
     Timestamps,
-    /// A message arrives when the call that completes its receive returns: nothing is ever unexpected. The
-    /// simplification of the published analyzer (García et al. 2024, §V), for comparison.
+    /// A message arrives when the call that completes its receive returns, so no message is unexpected. This
+    /// is the simplification of the published analyzer (García et al. 2024, §V), for comparison.
     AtWait,
-    /// Messages arrive when they did, which was recorded below MPI (`matchpoint run --record`); receives are posted at
-    /// the time recorded.
+    /// Messages arrive at the times that `matchpoint run --record` recorded below MPI. Receives are posted at
+    /// the recorded times.
     Recorded,
 }
 
 impl Arrivals {
-    /// All of them.
+    /// All arrival orders.
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
-    /// Those that are assumed: any trace can be replayed under them.
+    /// Arrival orders that any trace supports.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
-    /// The mode that says most of the traced run: as recorded, else by recorded times if they are of one clock, else
-    /// simulated.
+    /// Best arrival order for a trace: recorded arrivals, else timestamps of one clock, else the simulation.
     pub fn best_of(trace: &dyn Trace) -> Arrivals {
         match trace.description().clock_error_ns {
             _ if has_arrivals(trace) => Arrivals::Recorded,
@@ -41,13 +40,13 @@ impl Arrivals {
         }
     }
 
-    /// Calls are made at the times recorded.
+    /// Calls take place at the recorded times.
     pub(crate) fn by_clock(self) -> bool {
         matches!(self, Arrivals::Timestamps | Arrivals::Recorded)
     }
 }
 
-/// Whether it was recorded when messages arrived, at all ranks.
+/// Returns true if all ranks have recorded arrivals.
 pub(crate) fn has_arrivals(trace: &dyn Trace) -> bool {
     trace.present().iter().all(|&rank| matches!(trace.arrivals(rank), Ok(Some(_))))
 }

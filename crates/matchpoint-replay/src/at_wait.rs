@@ -1,7 +1,8 @@
 //! `--arrivals at_wait`: a message arrives when the call that completes its receive returns.
 //!
-//! Each rank by itself, in the order of its stream; nothing is ever unexpected, and a receive counts as queued from
-//! its post to its completion. This is what the published analyzer assumes (García et al. 2024, §V-A).
+//! Each rank is replayed separately, in the order of its stream. No message is unexpected, and a receive is
+//! queued from its post to its completion. The published analyzer makes the same assumption (García et al.
+//! 2024, §V-A).
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,10 +23,10 @@ use crate::slab::Slab;
 use crate::step::{Point, Sent, Sink};
 use crate::tally::Tally;
 
-/// Calls between two looks at [`Progress`].
+/// Calls between two updates of [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Replays every rank, one after the other.
+/// Replays all ranks, one after another.
 pub(crate) fn run<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -65,20 +66,20 @@ pub(crate) fn run<S: Sink>(
     Ok((sink, tally))
 }
 
-/// One rank.
+/// Replay of one rank.
 struct Alone<'a, S> {
     setting: &'a Setting<'a>,
     process: usize,
     rank: u32,
     matcher: Matcher,
-    /// Receives that no message has taken yet.
+    /// Posted receives.
     receives: Slab<PostedReceive>,
-    /// Messages that no receive has taken yet.
+    /// Unexpected messages.
     messages: Slab<Flight>,
     comms: FxHashMap<CommId, Seat>,
     meets_unexplained: Cell<bool>,
     created: usize,
-    /// Receives from any source begun so far.
+    /// Receives from any source started so far.
     any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
     sequence: u64,
@@ -86,7 +87,6 @@ struct Alone<'a, S> {
     tally: &'a mut Tally,
 }
 
-/// What a request stands for.
 #[derive(Clone, Copy)]
 enum Request {
     Receive(Begun),
@@ -94,11 +94,11 @@ enum Request {
     PersistentReceive(ReceiveArgs, Option<Begun>),
 }
 
-/// A receive that was begun.
+/// A receive that was started.
 #[derive(Clone, Copy)]
 struct Begun {
     asked: Label,
-    /// Its number, and its place while it is posted.
+    /// Number among all receives and messages, and index while it is posted.
     number: u64,
     place: u32,
 }
@@ -234,8 +234,8 @@ impl<S: Sink> Alone<'_, S> {
         Some(Begun { asked, number, place })
     }
 
-    /// The message of that receive arrives. Of several receives that accept it the earliest takes it, as ever; the
-    /// messages of the others are still to come.
+    /// Simulates the arrival of a receive's message. The oldest receive that accepts the message takes it;
+    /// the messages of the others follow.
     fn arrive(&mut self, at_ns: i64, asked: Label, status: Option<Status>) {
         self.sequence += 1;
         let label = asked.made_up(Reported::of(status));
@@ -290,7 +290,7 @@ impl<S: Sink> Alone<'_, S> {
         }
     }
 
-    /// What a request began will not complete with a message.
+    /// Removes the receive of a request without a message.
     fn forget(&mut self, id: RequestId) {
         match self.requests.get_mut(&id) {
             Some(Request::PersistentReceive(_, begun)) => *begun = None,

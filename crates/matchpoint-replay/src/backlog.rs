@@ -1,13 +1,12 @@
-//! Messages that wait where very many do: 16 bytes each, and 1 to 2 for bins.
+//! Compact queue for very many unexpected messages: 16 bytes each, and 1 to 2 bytes for bins.
 //!
-//! While a message is under way it has a record of its own, 56 bytes that the simulation knows by their place. Of most
-//! that wait there is little left to know: what it says of itself, and its number. So once there are very many, those
-//! that come to wait are kept in blocks, in the order of their arrival, and their records are given up until somebody
-//! asks for them. A message about which there is more to know (its sender waits for it, or it was made up) keeps its
-//! record, and has its place in the order all the same.
+//! The record of a message in flight has 56 bytes, and the simulation refers to it by position. A plain
+//! unexpected message needs only its envelope and its number. The backlog keeps these in blocks in arrival
+//! order, and removes the record until the simulation asks for it. A message with more state keeps its
+//! record: its sender waits for it, or the simulation invented it.
 //!
-//! Messages that were taken leave a gap. A block of gaps at the beginning is given back at once; elsewhere all that
-//! waits moves up when a fifth of it is gaps, so that a message never costs more than a quarter besides.
+//! Taken messages leave gaps. A block of gaps at the front is freed at once. Elsewhere, messages are
+//! compacted when a fifth of the queue is gaps, so gaps add at most a quarter.
 
 use std::collections::VecDeque;
 
@@ -17,33 +16,34 @@ use crate::entries::{Flight, NIL};
 use crate::label::Label;
 use crate::slab::Slab;
 
-/// Messages in a block: 4 KiB.
+/// Messages in a block of 4 KiB.
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
-/// Bins at first, as a power of two; messages per bin that are put up with.
+/// Initial bins, as a power of two; messages per bin before the bins grow.
 const FIRST_BITS: u32 = 4;
 const CROWD: usize = 4;
 
-/// In [`Waiting::origin`]: it was taken; it kept its record, whose place is in `tag`.
+/// Values of [`Waiting::origin`]: the message was taken; the message has a record, whose position is in
+/// `tag`.
 const GONE: u32 = u32::MAX;
 const KEPT: u32 = u32::MAX - 1;
 
-/// In [`Flight::older`] of a record that was kept: its position is in `newer`.
+/// Value of [`Flight::older`] in a record of a message in the backlog. `newer` is its position there.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
-/// A message that waits.
+/// An unexpected message.
 #[derive(Clone, Copy)]
 struct Waiting {
-    /// Context and source, by their place among the origins.
+    /// Index of its context and source in the origins.
     origin: u32,
     tag: u32,
     number: u32,
-    /// The position of the next in its bin: of the last one, of the first.
+    /// Position of the next message in the bin. The last message refers to the first.
     next: u32,
 }
 
-/// Where a message was found, and the one before it in its bin, if that is known.
+/// Position of a message, and of its predecessor in the bin if known.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     at: u32,
@@ -53,12 +53,12 @@ pub(crate) struct Found {
 /// See the [module's documentation](self).
 pub(crate) struct Backlog {
     blocks: VecDeque<Vec<Waiting>>,
-    /// Positions: of the first place of the first block, of the earliest message, and behind the last.
+    /// Positions of the first slot of the first block, of the oldest message, and after the newest.
     base: u32,
     first: u32,
     end: u32,
     len: usize,
-    /// The last of each bin.
+    /// Position of the newest message of each bin.
     bins: Box<[u32]>,
     origins: Vec<(u32, u32)>,
     origin_of: FxHashMap<(u32, u32), u32>,
@@ -82,7 +82,7 @@ impl Backlog {
         self.len
     }
 
-    /// Places for messages, gaps included.
+    /// Slots for messages, with gaps.
     #[cfg(test)]
     pub fn places(&self) -> usize {
         self.blocks.iter().map(Vec::capacity).sum()
@@ -112,7 +112,7 @@ impl Backlog {
         (label.hash() >> (64 - self.bins.len().trailing_zeros())) as usize
     }
 
-    /// The message at that place of the table joins those that wait.
+    /// Adds a message, and may remove its record.
     pub fn push(&mut self, flights: &mut Slab<Flight>, place: u32) {
         let gaps = (self.end - self.base) as usize - self.len;
         if gaps > self.len / 4 + BLOCK as usize
@@ -180,7 +180,7 @@ impl Backlog {
         }
     }
 
-    /// Closes the gaps, and forgets origins of which nothing waits.
+    /// Closes the gaps and drops unused origins.
     #[cold]
     fn move_up(&mut self, flights: &mut Slab<Flight>) {
         let bins = vec![NIL; self.bins.len()].into();
@@ -200,7 +200,7 @@ impl Backlog {
         }
     }
 
-    /// The earliest message that a receive would take.
+    /// Returns the oldest message that a receive would take.
     pub fn find(&self, asked: Label, flights: &Slab<Flight>) -> Option<Found> {
         if !asked.is_exact() {
             let accepted =
@@ -224,7 +224,6 @@ impl Backlog {
         }
     }
 
-    /// The message of that number.
     pub fn numbered(&self, number: u32) -> Option<Found> {
         self.search(|waiting| waiting.origin != GONE && waiting.number == number)
     }
@@ -234,12 +233,11 @@ impl Backlog {
         found.map(Backlog::at)
     }
 
-    /// The message at that position.
     pub fn at(at: u32) -> Found {
         Found { at, before: NIL }
     }
 
-    /// Gives a message its record back, where it stays in the order: the place of that.
+    /// Restores the record of a message, which stays queued. Returns the record's position.
     pub fn keep(&mut self, Found { at, .. }: Found, flights: &mut Slab<Flight>) -> u32 {
         let waiting = *self.get(at);
         if waiting.origin == KEPT {
@@ -254,7 +252,7 @@ impl Backlog {
         place
     }
 
-    /// A message waits no longer: the place of its record.
+    /// Removes a message from the queue. Returns the position of its record.
     pub fn take(&mut self, found: Found, flights: &mut Slab<Flight>) -> u32 {
         let place = self.keep(found, flights);
         self.leave_bin(found, flights[place].label);

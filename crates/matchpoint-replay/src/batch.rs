@@ -1,44 +1,42 @@
-//! Steps on their way from the simulation to the thread that measures.
+//! Chunks of steps on the way from the simulation to the measuring thread.
 //!
-//! The simulation writes one long row of steps, of all ranks as they come, and sends it in chunks; the measuring
-//! thread, which has less to do, sorts each chunk by rank, and makes the engines' types of what the simulation wrote in
-//! half the bytes. A chunk has a few hundred steps of each rank, so that clocks need be read only once for those of one
-//! rank, and caches are warm for most of them.
+//! The simulation writes the steps of all ranks in one sequence, at half the size of the engines' types. The
+//! measuring thread sorts each chunk by rank and converts the steps. A chunk has a few hundred steps of each
+//! rank, so that one pair of clock readings covers many steps of one rank with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::step::{Brief, CallEnd, Sink, Step};
 
-/// Steps of all ranks, and the ends of the calls that they belong to.
+/// Steps of all ranks, and the ends of their calls.
 #[derive(Default)]
 pub(crate) struct Chunk {
     steps: Vec<Brief>,
-    /// Each with the number of steps before it.
+    /// Each end with the number of steps before it.
     ends: Vec<(u32, CallEnd)>,
 }
 
-/// Steps per rank in a chunk, on average.
+/// Mean steps per rank in a chunk.
 const STEPS_PER_RANK: usize = 256;
 
-/// Steps in a chunk, at least and at most.
+/// Limits of the steps in a chunk.
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Steps that may wait to be measured, in two to eight chunks: while the measuring thread flushes caches, a millisecond or
-/// two at a time, the simulation goes on.
+/// Steps that may wait for measurement, in two to eight chunks. The simulation continues while the measuring
+/// thread flushes caches for one or two milliseconds.
 const IN_FLIGHT: usize = 65_536;
 
-/// A call that takes so long may do what earlier ones have left to do.
+/// A call of this length gives the engine time for deferred maintenance.
 const LONG_CALL_NS: u32 = 1000;
 
-/// The sending end.
 pub(crate) struct Batcher {
     open: Chunk,
     capacity: usize,
     full: SyncSender<Chunk>,
-    /// Chunks that come back, to be filled again.
+    /// Empty chunks for reuse.
     returned: Receiver<Chunk>,
-    /// By process: it has made a step since its last call ended.
+    /// By process: it made a step since its last call ended.
     has_stepped: Vec<bool>,
 }
 
@@ -46,7 +44,7 @@ fn capacity(processes: usize) -> usize {
     (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX)
 }
 
-/// Chunks that may wait to be measured.
+/// Chunks that may wait for measurement.
 pub(crate) fn chunks_in_flight(processes: usize) -> usize {
     (IN_FLIGHT / capacity(processes)).clamp(2, 8)
 }
@@ -58,7 +56,7 @@ impl Batcher {
         Batcher { open, capacity, full, returned, has_stepped: vec![false; processes] }
     }
 
-    /// Sends what is left.
+    /// Sends the last chunk.
     pub fn flush(mut self) {
         self.send();
     }
@@ -69,7 +67,7 @@ impl Batcher {
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
         spare.ends.clear();
-        // The receiver is gone only if it panicked, and that will be seen where it is joined.
+        // `send` fails only after a panic of the receiver, which the join of its thread reports.
         let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }
@@ -93,15 +91,15 @@ impl Sink for Batcher {
     }
 }
 
-/// Steps sorted by process, those of one process in their order.
+/// Steps sorted by process, in the order of each process.
 #[derive(Default)]
 pub(crate) struct Sorted {
     steps: Vec<Step>,
-    /// Where each process's steps begin, and one more.
+    /// Index of the first step of each process, and the number of all steps.
     begins: Vec<u32>,
-    /// Where the next step of each process goes.
+    /// Index of the next step of each process.
     next: Vec<u32>,
-    /// Ends of calls, each with the number of steps of its process in this chunk before it.
+    /// Ends of calls, each with the number of earlier steps of its process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 
@@ -135,7 +133,7 @@ impl Sorted {
         }
     }
 
-    /// Ends of calls, those of one process in their order, each with the number of its steps in this chunk before it.
+    /// Ends of calls in order, each with the number of earlier steps of its process in this chunk.
     pub fn ends(&self) -> &[(u32, CallEnd)] {
         &self.ends
     }

@@ -1,10 +1,12 @@
-//! Engines that are too slow to be played to the end: when they stop, and what the rest would have been.
+//! Limits for slow engines, and the estimate of the part that was not executed.
 //!
-//! An engine that compares every entry takes a minute over a queue that others pass in a blink, and whoever asks for
-//! all engines did not ask for that. One that has used up its time stops, at all ranks. Its answers are known (every
-//! engine gives the same); what it compared, and the time that took, is estimated in proportion to the entries that
-//! were queued when it would have searched. That is right for those that compare every entry, and too much for others,
-//! which do not get here. Times are of the processor, not of the clock on the wall: a busy machine plays no less. How much was played is told with every figure that comes of it.
+//! An engine that compares every entry may take a minute where others take milliseconds. An engine beyond its
+//! time limit stops at all ranks. Its results are known, because all engines give the same. Attempts and time
+//! of the rest are estimated in proportion to the entries queued at each search. That is exact for engines
+//! that compare every entry, and an upper estimate for others, which do not reach the limit.
+//!
+//! Limits are processor time, so host load does not change them. Every estimated result contains the executed
+//! share.
 
 use std::time::Duration;
 
@@ -13,68 +15,68 @@ use matchpoint::wrap::counted::QueueCounts;
 use crate::measurements::QueueMeasurements;
 use crate::observer::Searched;
 
-/// Why an engine was stopped.
+/// Reason for stopping an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stopped {
-    /// It took too long.
+    /// The engine took too long.
     Time,
-    /// It held too much memory.
+    /// The engine used too much memory.
     Memory,
     /// A table of fixed size was full.
     Full,
-    /// One could not be made for a rank.
+    /// The engine could not be created for a rank.
     Unmade,
 }
 
-/// Memory that all engines together may hold at all ranks.
+/// Memory limit of all engines together over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// Whether one of so many engines holds too much.
+/// Returns true if one of `engines` engines uses too much memory.
 pub(crate) fn is_too_large(held_bytes: u64, engines: usize) -> bool {
     held_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
-/// Time that an engine which nobody asked for may take: at first, and of what has passed.
+/// Time limit of an engine that the user did not request: a constant, and a share of the elapsed time.
 const UNASKED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNASKED_SHARE: u32 = 64;
 
-/// Whether an engine that nobody asked for was played enough of a long trace.
+/// Returns true if an engine that the user did not request executed enough of a long trace.
 pub(crate) fn is_sampled_enough(spent: Duration, passed: Duration) -> bool {
     spent > UNASKED_AT_FIRST + passed / UNASKED_SHARE
 }
 
-/// Processor time that all engines together may take whatever the length of the run, and that one may have of it at most.
+/// Processor time that all engines together, and one of them, may take in any run.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// An engine may take so many times its equal share of the processor time that the replay has had, but not more than half of it all:
-/// ordinary engines share it equally.
+/// Multiple of the equal share of the replay's processor time that an engine may take, up to half of the
+/// total. Ordinary engines take equal shares.
 const SHARES: u32 = 2;
 
-/// Whether one of so many engines has taken too long by now.
+/// Returns true if one of `engines` engines reached its time limit.
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
     let engines = engines.max(1) as u32;
     let at_first = AT_FIRST_EACH.min(AT_FIRST / engines);
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// What searching a queue is about, in entries: those queued, and one for the search.
+/// Estimate of the work of searches: the queued entries, and one per search.
 fn weight(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
 
-/// What was asked of an engine, or would have been, in all.
+/// Work of all searches of the replay.
 pub(crate) fn asked(searched: &[&Searched]) -> f64 {
     searched.iter().map(|of| weight(of.searches, of.length_sum)).sum()
 }
 
-/// What an engine was played.
+/// Work of the searches that the engine executed.
 pub(crate) fn played(counts: &[&QueueCounts]) -> f64 {
     counts.iter().map(|of| weight(of.searches, of.length_sum)).sum()
 }
 
 impl QueueMeasurements {
-    /// Of a queue that was `searched` so, where the engine that this is about played a part.
+    /// Estimates the measurements of the whole queue from those of the executed part.
     pub(crate) fn extrapolated(mut self, searched: &Searched) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
         let by_entries =

@@ -1,21 +1,21 @@
-//! One time for all processes.
+//! A common time for all processes.
 //!
-//! Traces of clusters carry a clock per host. A collective that no process leaves before all have entered bounds how
-//! far two clocks can differ: what process r calls the end of it is no earlier than any entry, and its entry no later
-//! than any end. Clocks that keep these bounds as they are stay as they are; others are shifted to the middle of what
-//! is possible.
+//! Traces of clusters have a clock per host. No process leaves a synchronizing collective before all have
+//! entered it, which limits the offset of two clocks: its end at one process is not before its entry at any
+//! other. Clocks within these bounds remain unchanged. Other clocks are shifted to the middle of their
+//! bounds.
 
 use crate::survey::RankSurvey;
 
-/// What to add to each process's clock.
+/// Offsets of all processes' clocks.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     shift_ns: Vec<i64>,
-    /// The earliest entry of any call, in common time.
+    /// The earliest entry of a call, in common time.
     origin_ns: i64,
-    /// Processes whose clock had to be shifted.
+    /// Processes with a shifted clock.
     pub shifted: usize,
-    /// Those of them for which no shift keeps all bounds: their clocks drift, or the trace is damaged.
+    /// Shifted processes without an offset within all bounds: their clocks drift, or the trace is damaged.
     pub irreconcilable: usize,
 }
 
@@ -42,14 +42,14 @@ impl Clocks {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// From the first call entered to the last one left, over all processes.
+    /// Time from the first call's entry to the last call's exit, over all processes.
     pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
         let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
         ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
     }
 }
 
-/// Between what a clock may be shifted so that no collective ends before it was entered.
+/// Bounds of a clock's offset, so that no collective ends before it was entered.
 fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn contradicting_clocks_are_shifted_into_bounds() {
-        // By the first clock, the collective took place in [0, 100]; by the second, in [5000, 5100].
+        // The collective took place in [0, 100] by the first clock, in [5000, 5100] by the second.
         let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(5000, 5100)])]);
         assert_eq!(clocks.shifted, 1);
         assert_eq!(clocks.common(1, 5050), 50);

@@ -1,4 +1,4 @@
-//! Entries of the simulation's queues: its records of receives and messages, linked to each other where they lie.
+//! Records of receives and messages in the simulation's queues, with their links.
 
 use matchpoint::{MsgId, RecvId};
 use matchpoint_trace::call::{CommId, RequestId};
@@ -6,48 +6,47 @@ use matchpoint_trace::call::{CommId, RequestId};
 use crate::label::Label;
 use crate::reported::Reported;
 
-/// No entry.
+/// Null link.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// What lies in a bin or a list: it knows the next.
+/// An entry of a linked queue.
 pub(crate) trait Linked {
     fn label(&self) -> Label;
     fn next(&self) -> u32;
     fn set_next(&mut self, next: u32);
 }
 
-/// Whom the end of a send, a receive or a collective concerns.
+/// Owner of a pending send, receive or collective.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// The thread that is blocked in the call: index of its lane.
+    /// The thread that is blocked in the call, as the index of its lane.
     Lane(u16),
-    /// A request.
     Request(RequestId),
-    /// A request that was freed.
+    /// None, because the request was freed.
     Nobody,
 }
 
 /// A receive, from its post to the end of the call that completes it.
 pub(crate) struct PostedReceive {
     pub asked: Label,
-    /// Its number among all receives and messages.
+    /// Number among all receives and messages.
     pub number: u64,
-    /// Where it was posted, as [`Step::site`](crate::step::Step::site).
+    /// Call site, as in [`Step::site`](crate::step::Step::site).
     pub site: u32,
     pub owner: Owner,
     pub comm: CommId,
-    /// For the matcher: the next in its bin or list.
+    /// Next receive in the matcher's bin.
     pub next: u32,
-    /// What the call reported, if it blocked.
+    /// Recorded status of a blocking call.
     pub expected: Option<Reported>,
-    /// Its message is made up: the sender has no stream.
+    /// The sender has no stream, so the simulation invents the message.
     pub absent: bool,
-    /// Messages made up for it since everybody waited.
+    /// Messages invented for this receive since the simulation stalled.
     pub made_up: u8,
 }
 
 impl PostedReceive {
-    /// A receive that is nobody's yet.
+    /// Receive without an owner.
     pub fn of(asked: Label, number: u64) -> Self {
         PostedReceive {
             asked,
@@ -62,7 +61,7 @@ impl PostedReceive {
         }
     }
 
-    /// What engines know it by, at that place.
+    /// Identifier for engines.
     pub fn id(&self, place: u32) -> RecvId {
         RecvId::new(place, self.number as u32)
     }
@@ -85,34 +84,33 @@ impl Linked for PostedReceive {
     }
 }
 
-/// A message on its way, or unexpected: 56 bytes. Where very many are unexpected, most are kept in less
-/// ([`Backlog`](crate::backlog::Backlog)).
+/// A message in flight or unexpected: 56 bytes. The [`Backlog`](crate::backlog::Backlog) stores very many of
+/// them in less.
 pub(crate) struct Flight {
     pub label: Label,
     pub bytes: u64,
-    /// The lower half of its number among all receives and messages.
+    /// Lower half of the number among all receives and messages.
     pub number: u32,
     /// World rank of the sender.
     pub from: u32,
-    /// For the matcher: the next in its bin, and its neighbours in the list of arrivals.
+    /// Links of the matcher: next message in the bin, and neighbors in the list of arrivals.
     pub next: u32,
     pub older: u32,
-    /// As long as it is under way, it has no neighbours, and this is how long it will have been when it arrives, in
-    /// nanoseconds: at most so many as fit, or [`NIL`].
+    /// In flight, this is the flight time until the arrival in nanoseconds, limited by the type, or [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
-    /// It waits for a receive.
+    /// The message is unexpected.
     pub is_queued: bool,
-    /// Who waits at the sending process for its end, unless it was eager.
+    /// Owner of the send, which waits for the match unless the message is eager.
     pub sender: Owner,
-    /// The sender has no stream: this is what its receiver recorded.
+    /// The sender has no stream, so the simulation invented the message from the receiver's record.
     pub made_up: bool,
-    /// The sender withdrew it before it arrived.
+    /// The sender cancelled the message before it arrived.
     pub withdrawn: bool,
 }
 
 impl Flight {
-    /// An eager message of no bytes, from nobody.
+    /// Eager message of 0 bytes with an unknown sender.
     pub fn of(label: Label, number: u32) -> Self {
         Flight {
             label,
@@ -130,13 +128,13 @@ impl Flight {
         }
     }
 
-    /// What engines know it by. Numbers begin again after four milliards, of which not all wait at once.
+    /// Identifier for engines. Numbers wrap after 2^32 messages, of which only some are queued at a time.
     #[inline]
     pub fn id(&self) -> MsgId {
         MsgId::new(self.number, 0)
     }
 
-    /// Once it waits, nothing matters of it but its label and number.
+    /// Returns true if label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
         let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::Nobody;
         is_sent && !self.made_up && !self.withdrawn && self.label.is_exact()
@@ -160,13 +158,13 @@ impl Linked for Flight {
     }
 }
 
-/// How a message travels.
+/// Protocol of a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Protocol {
-    /// All at once; the sender does not wait.
+    /// The message has its data; the sender does not wait.
     Eager,
-    /// All at once; the sender waits for the match (`MPI_Ssend`).
+    /// The message has its data; the sender waits for the match (`MPI_Ssend`).
     Synchronous,
-    /// A request to send, and the rest after the match.
+    /// A request to send, followed by the data after the match.
     Rendezvous,
 }

@@ -1,4 +1,4 @@
-//! The events of a trace by themselves, for whoever measures something else than [`replay`](crate::replay()) does.
+//! Events of a trace, for other measurements than those of [`replay`](crate::replay()).
 
 use matchpoint::{Event, Outcome};
 use matchpoint_trace::Trace;
@@ -7,17 +7,18 @@ use crate::replay::{Prepared, run};
 use crate::step::{Brief, Kind, Sink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
-/// What happened at one rank, in order, and what came of it.
+/// Events of one rank in order.
 #[derive(Clone, Debug, Default)]
 pub struct RankEvents {
-    /// The rank in `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Its events, each with the answer of the replay's own matcher.
+    /// Events with the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// The first `limit` events of all ranks together, and whether there are more: what [`replay`](crate::replay()) plays
-/// through engines. All of them are in memory, some 200 bytes each.
+/// Returns the first `limit` events of all ranks together, and whether there are more.
+///
+/// The events are those that [`replay`](crate::replay()) executes. Each takes about 200 bytes of memory.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -52,7 +53,7 @@ impl Sink for Kept {
     }
 }
 
-/// The event that a step is, and the answer of the replay's own matcher.
+/// Converts a step to its event and the outcome of the replay's matcher.
 pub(crate) fn event(kind: Kind) -> (Event, Outcome) {
     match kind {
         Kind::Post { receive, took } => (Event::Post(receive), Outcome::Posted(Ok(took))),

@@ -1,13 +1,13 @@
-//! How tables grow that every process has.
+//! Growth of tables that every process has.
 //!
-//! A vector that doubles leaves up to half of its room unused, and a replay has a dozen tables for each of ten thousand
-//! ranks, all of them just beyond some power of two. A quarter more each time is at most a fifth unused, for some two
-//! more copies of each entry, once.
+//! A doubling vector may leave half of its capacity unused, and a replay has a dozen tables for each of up to
+//! ten thousand ranks. Growth by a quarter leaves at most a fifth unused, for about two more copies of each
+//! entry.
 
-/// Entries that a table has room for at first, and more of at least.
+/// Initial capacity, and minimal growth.
 const LEAST: usize = 4;
 
-/// Makes room for one more entry.
+/// Reserves capacity for one more entry.
 #[inline]
 pub(crate) fn make_room<T>(table: &mut Vec<T>) {
     if table.len() == table.capacity() {

@@ -1,9 +1,10 @@
-//! `--arrivals recorded`: messages under way to one process arrive when they did.
+//! `--arrivals recorded`: messages in flight to a process arrive at their recorded times.
 //!
-//! The process's list has when, from whom, and with which tag; of one sender's messages with one tag the first to set out
-//! is the first to arrive (MPI-4.1 §3.5). A message is kept back until those before it in the list have set out: with
-//! clocks of several hosts, that may be later than they arrived. Messages that are not in the list, which nobody
-//! received, or which the library matches by itself, arrive as the network's model has it.
+//! The list of a process has the time, sender and tag of each arrival. Messages with one sender and tag
+//! arrive in the order of their sends (MPI-4.1 §3.5). A message is held until the messages before it in the
+//! list were sent; with the clocks of several hosts, that may be later than the recorded arrival. Unlisted
+//! messages arrive at the time of the network model. The program did not receive them, or the library matched
+//! them internally.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -14,10 +15,10 @@ use rustc_hash::FxHashMap;
 /// Sender and tag.
 type Key = (u32, i32);
 
-/// The list of one process, and what is kept back.
+/// Recorded arrivals of one process, and the messages that wait for them.
 pub(crate) struct InOrder<'t> {
     list: Peekable<Arrivals<'t>>,
-    /// By key: arrivals in the list for which no message has set out yet.
+    /// By key: listed arrivals without a sent message.
     to_come: FxHashMap<Key, u64>,
     kept: FxHashMap<Key, VecDeque<u32>>,
     last_ns: i64,
@@ -28,10 +29,10 @@ fn key(arrival: &Arrival) -> Key {
 }
 
 impl<'t> InOrder<'t> {
-    /// The list of this rank; `None` if there is none.
+    /// Reads the list of a rank; `None` if the trace has none.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The list is damaged.
     pub fn of(trace: &'t dyn Trace, rank: u32) -> Result<Option<Self>, TraceError> {
         let Some(list) = trace.arrivals(rank)? else { return Ok(None) };
         let mut to_come: FxHashMap<Key, u64> = FxHashMap::default();
@@ -42,7 +43,7 @@ impl<'t> InOrder<'t> {
         Ok(Some(InOrder { list: list.peekable(), to_come, kept: FxHashMap::default(), last_ns: i64::MIN }))
     }
 
-    /// A message sets out. True: it is kept back until [`next`](Self::next) gives it; else the list does not have it.
+    /// Adds a sent message. Returns true if it is listed, so that [`next`](Self::next) will return it.
     pub fn keep(&mut self, from: u32, tag: i32, place: u32) -> bool {
         let Some(to_come) = self.to_come.get_mut(&(from, tag)).filter(|to_come| **to_come > 0) else {
             return false;
@@ -52,9 +53,10 @@ impl<'t> InOrder<'t> {
         true
     }
 
-    /// The next message of the list, if it has set out, and when it arrived, on the clock of the process's calls.
+    /// Removes the next message of the list, if it was sent. Returns it with its arrival time in the clock of
+    /// the process.
     pub fn next(&mut self) -> Option<(i64, u32)> {
-        // It was read to its end before; if it has changed since, it ends here.
+        // The constructor read the whole list. A file that was damaged since then ends here.
         let next = self.list.peek()?.as_ref().ok()?;
         let kept = self.kept.get_mut(&key(next))?;
         let place = kept.pop_front()?;
@@ -66,7 +68,7 @@ impl<'t> InOrder<'t> {
         Some((self.last_ns, place))
     }
 
-    /// Nothing goes on any more: the next message of the list will not set out. False: it does not keep any back.
+    /// Skips the next listed arrival, because the simulation stalled. Returns false if no message waits.
     pub fn pass_over(&mut self) -> bool {
         if self.kept.is_empty() {
             return false;

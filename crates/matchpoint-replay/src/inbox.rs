@@ -1,24 +1,24 @@
-//! Messages under way to one process, by time of arrival.
+//! Messages in flight to one process, in order of arrival.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// How far from its end the sorted queue is searched for a message's place.
+/// Entries that an insertion scans from the end of the sorted queue.
 const NEAR: usize = 8;
 
-/// When a message arrives, its number among those that set out, and its place in the simulation's table.
+/// Arrival time, number in the order of sends, and index in the simulation's table.
 type Due = (i64, u32, u32);
 
-/// Messages mostly set out in the order in which they will arrive, so a sorted queue that is searched from its end
-/// beats a heap. Those that overtake more than a few others go to a heap of their own, for what is behind one that
-/// is inserted has to move.
+/// Messages are usually sent in the order of their arrival, so a sorted queue with insertion at its end is
+/// faster than a heap. A message that overtakes more than [`NEAR`] others goes to a heap, because an
+/// insertion moves the entries behind it.
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     begun: u32,
-    /// When the next message arrives, or [`NEVER`]: asked for three times as often as it changes.
+    /// Arrival time of the next message, or [`NEVER`]. It is read three times as often as it changes.
     next_ns: i64,
 }
 
@@ -29,13 +29,13 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// A message sets out; of two that arrive at once, the one that set out first arrives first.
+    /// Adds a message. Of messages with equal arrival times, the one sent first arrives first.
     #[inline]
     pub fn push(&mut self, at_ns: i64, place: u32) {
         let due = (at_ns, self.begun, place);
         self.begun = self.begun.wrapping_add(1);
         self.next_ns = self.next_ns.min(at_ns);
-        // Mostly.
+        // The usual case.
         if self.sorted.back().is_none_or(|last| last.0 <= at_ns) {
             self.sorted.push_back(due);
             return;
@@ -52,7 +52,7 @@ impl Inbox {
         }
     }
 
-    /// When the next message arrives, or [`NEVER`].
+    /// Arrival time of the next message, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> i64 {
         self.next_ns
@@ -67,7 +67,8 @@ impl Inbox {
         };
     }
 
-    /// The place of the first message to arrive that is meant, by when it will and by its place.
+    /// Returns the index of the first arriving message for which `is_meant` (given arrival time and index)
+    /// holds.
     pub fn first(&self, is_meant: impl Fn(i64, u32) -> bool) -> Option<u32> {
         let is_meant = |due: &&Due| is_meant(due.0, due.2);
         let sorted = self.sorted.iter().find(is_meant);
@@ -75,7 +76,7 @@ impl Inbox {
         sorted.into_iter().chain(overtaking).min().map(|due| due.2)
     }
 
-    /// The message at that place of the table is under way no longer.
+    /// Removes the message at an index of the table.
     pub fn take(&mut self, place: u32) {
         match self.sorted.iter().position(|due| due.2 == place) {
             Some(at) => drop(self.sorted.remove(at)),
@@ -84,13 +85,13 @@ impl Inbox {
         self.see_next();
     }
 
-    /// The next message arrives.
+    /// Removes the next message.
     #[inline]
     pub fn pop(&mut self) -> Option<(i64, u32)> {
         let is_overtaken = match (self.sorted.front(), self.overtaking.peek()) {
             (_, None) => false,
             (None, Some(_)) => true,
-            // Numbers begin again after four milliards, of which not half are under way at once.
+            // Numbers wrap after 2^32 messages; fewer than half are in flight at a time.
             (Some(first), Some(Reverse(other))) => {
                 other.0 < first.0 || (other.0 == first.0 && (other.1.wrapping_sub(first.1) as i32) < 0)
             }
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn named_message_is_taken_out_of_turn() {
         let mut inbox = Inbox::default();
-        // The last overtakes more than are searched for its place.
+        // The last message overtakes more than the scanned entries.
         for place in 0..20 {
             inbox.push(100 + i64::from(place), place);
         }

@@ -1,5 +1,5 @@
-//! What a receive asks for, or what a message says of itself, as traces can have it: 16 bytes, where the engines'
-//! types, made for tags and addresses of 64 bits and for masks, take up to 32.
+//! Compact envelopes and selectors of traces: 16 bytes. The engines' types have up to 32, because they
+//! support 64-bit tags and addresses, and masks.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
@@ -16,26 +16,26 @@ pub(crate) struct Label {
     context: u32,
     source: u32,
     tag: u32,
-    /// What a receive leaves open. A message that was made up for such a receive, with nothing known of it, has the
-    /// same left open, and only such receives accept it.
+    /// Wildcards of a receive. An invented message with unknown fields has the wildcards of its receive, and
+    /// only receives with these wildcards accept it.
     open: u8,
 }
 
-/// Which fields a label leaves open: what it takes to say, beside a message, what took it.
+/// Wildcards of a label. Together with a message, they give the selector of its receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Open(u8);
 
 impl Open {
-    /// Ways to leave something open, and none.
+    /// Number of wildcard classes, including the exact one.
     pub const WAYS: usize = 4;
 
-    /// Which of them: 0 is none.
+    /// Index of the wildcard class; 0 is exact.
     #[inline]
     pub fn way(self) -> usize {
         usize::from(self.0)
     }
 
-    /// All that leave open at least this.
+    /// Wildcard classes that include these wildcards.
     #[inline]
     pub fn and_more(self) -> impl Iterator<Item = Open> {
         (0..Open::WAYS as u8).filter(move |way| way & self.0 == self.0).map(Open)
@@ -43,13 +43,13 @@ impl Open {
 }
 
 impl Label {
-    /// With nothing open.
+    /// Label without wildcards.
     #[inline]
     pub fn exact(context: u32, source: u32, tag: u32) -> Self {
         Label { context, source, tag, open: 0 }
     }
 
-    /// What a receive's arguments ask for.
+    /// Selector of a receive's arguments.
     #[inline]
     pub fn asked(seat: Seat, args: &ReceiveArgs) -> Self {
         let (source, open_source) = match args.source {
@@ -63,8 +63,8 @@ impl Label {
         Label { context: seat.context, source, tag, open: open_source | open_tag }
     }
 
-    /// Of a message that a receive which asked for this got: what it asked for, else what it reported, else something
-    /// that only a receive as open as this one accepts.
+    /// Envelope of an invented message for this receive: the fields of the selector, else those of the
+    /// recorded status. An unknown field is a wildcard.
     pub fn made_up(self, expected: Option<Reported>) -> Self {
         let mut label = self;
         if let (true, Some(source)) = (self.any_source(), expected.and_then(Reported::source)) {
@@ -76,7 +76,7 @@ impl Label {
         label
     }
 
-    /// The same with another's fields open.
+    /// Replaces the wildcards of a label.
     #[inline]
     pub fn opened(self, open: Open) -> Self {
         let source = if open.0 & SOURCE != 0 { 0 } else { self.source };
@@ -89,7 +89,7 @@ impl Label {
         Open(self.open)
     }
 
-    /// Nothing is left open.
+    /// Returns true without wildcards.
     #[inline]
     pub fn is_exact(self) -> bool {
         self.open == 0
@@ -110,19 +110,19 @@ impl Label {
         self.context
     }
 
-    /// The source, unless that is open.
+    /// Returns the source, or `None` for a wildcard.
     #[inline]
     pub fn source(self) -> Option<u32> {
         (!self.any_source()).then_some(self.source)
     }
 
-    /// Source and tag as a status has them. Of no meaning if they are open.
+    /// Source and tag as in a status. Wildcards give 0.
     #[inline]
     pub fn reported(self) -> (u32, i32) {
         (self.source, self.tag as i32)
     }
 
-    /// The rule, for a receive that asks for this.
+    /// MPI's matching rule, for the selector of a receive.
     #[inline]
     pub fn accepts(self, message: Label) -> bool {
         let (open, same_source, same_tag) =
@@ -132,10 +132,10 @@ impl Label {
             && (open & TAG != 0 || (same_tag && message.open & TAG == 0))
     }
 
-    /// 64 bits of which the upper ones are the best (multiply-shift, Dietzfelbinger et al. 1997). The two halves of the
-    /// factor spread the tag and the source: 2³² ÷ the golden ratio, and 2³² × the fractional part of √2. With the usual
-    /// 64 bits of the golden ratio the lower half is nearly a half of 2³², and sixteen neighbours share four of sixteen
-    /// bins.
+    /// Hash whose upper bits are the best (multiply-shift, Dietzfelbinger et al. 1997). The halves of the
+    /// factor spread tag and source: 2³² ÷ the golden ratio, and 2³² × the fractional part of √2. In the
+    /// usual factor, 2⁶⁴ ÷ the golden ratio, the lower half is nearly 2³¹, so that sixteen consecutive
+    /// sources share four of sixteen bins.
     #[inline]
     pub fn hash(self) -> u64 {
         let key = u64::from(self.source) << 32 | u64::from(self.tag);
@@ -143,21 +143,21 @@ impl Label {
         key.wrapping_mul(0x9E37_79B9_6A09_E667).wrapping_add(context)
     }
 
-    /// What engines have for a message's.
+    /// Converts to the engines' envelope.
     pub fn envelope(self) -> Envelope {
         let source = self.source().map_or(Rank::UNKNOWN, Rank);
         let tag = if self.any_tag() { Tag(u64::MAX) } else { Tag(self.tag.into()) };
         Envelope::new(ContextId(self.context), source, tag)
     }
 
-    /// What engines have for a receive's.
+    /// Converts to the engines' selector.
     pub fn selector(self) -> Selector {
         let source = self.source().map_or(Wild::Any, |source| Wild::Is(Rank(source)));
         let tag = if self.any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
         Selector::new(ContextId(self.context), source, tag)
     }
 
-    /// Of an [`envelope`](Self::envelope), but that a source or tag that is left open is 0.
+    /// Converts from an [`envelope`](Self::envelope). Wild fields are 0.
     pub fn of_envelope(envelope: &Envelope) -> Self {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -166,7 +166,7 @@ impl Label {
             .opened(Open(open_source | open_tag))
     }
 
-    /// Of a [`selector`](Self::selector), likewise.
+    /// Converts from a [`selector`](Self::selector). Wild fields are 0.
     pub fn of_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
             Wild::Is(source) => (source.0, 0),
@@ -199,7 +199,7 @@ impl Label {
 mod tests {
     use super::*;
 
-    /// Messages of a few sources, or tags, or both, among as many bins as a matcher has at first.
+    /// Messages of a few sources, tags, or both in the initial bins of a matcher.
     #[test]
     fn few_bins_are_used_alike() {
         let sources: Vec<_> = (0..16).map(|source| Label::exact(0, source, 5)).collect();

@@ -1,25 +1,25 @@
-//! The network that a replay assumes: LogGP (Alexandrov et al. 1995), with eager and rendezvous.
+//! The network model of a replay: LogGP (Alexandrov et al. 1995), with eager and rendezvous protocol.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// LogGP's parameters. Written `L=1000,o=300,g=50,G=0.1,S=65536`, in any order, each optional.
+/// LogGP's parameters. The text form is `L=1000,o=300,g=50,G=0.1,S=65536`, in any order, each optional.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
     /// L: latency of the wire, in nanoseconds.
     pub latency_ns: f64,
-    /// o: time a process spends on sending or receiving one message, in nanoseconds.
+    /// o: processor time to send or receive one message, in nanoseconds.
     pub overhead_ns: f64,
-    /// g: least time between two messages of one process, in nanoseconds.
+    /// g: minimal interval between two messages of one process, in nanoseconds.
     pub gap_ns: f64,
     /// G: time per byte, in nanoseconds.
     pub gap_per_byte_ns: f64,
-    /// S: messages of more bytes than this wait for their receive (rendezvous).
+    /// S: eager limit. Messages of more bytes use the rendezvous protocol.
     pub eager_bytes: u64,
 }
 
 impl Default for LogGp {
-    /// A network of today: 1 µs, 0.3 µs, 20 million messages per second, 10 GB/s, eager up to 64 KiB.
+    /// 1 µs, 0.3 µs, 20 million messages per second, 10 GB/s, eager up to 64 KiB.
     fn default() -> Self {
         LogGp {
             latency_ns: 1000.0,
@@ -31,7 +31,7 @@ impl Default for LogGp {
     }
 }
 
-/// The same in whole nanoseconds, as the simulation counts them several times per call.
+/// The parameters in whole nanoseconds, for the simulation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delays {
     pub latency: i64,
@@ -48,12 +48,12 @@ impl Delays {
         Delays { latency, overhead, gap, gap_per_byte_ns, eager_bytes }
     }
 
-    /// None: the recorded times have them.
+    /// No delays: recorded times contain them.
     pub fn none() -> Self {
         Delays { latency: 0, overhead: 0, gap: 0, gap_per_byte_ns: 0.0, eager_bytes: u64::MAX }
     }
 
-    /// No process can affect another sooner than this.
+    /// Minimal time before one process can affect another.
     pub fn lookahead(&self) -> i64 {
         self.latency
     }
@@ -64,7 +64,7 @@ impl Delays {
         (self.gap_per_byte_ns * bytes.min(i64::MAX as u64) as i64 as f64) as i64
     }
 
-    /// A collective over `processes`, each contributing `bytes`: a tree of messages.
+    /// Duration of a collective over `processes` with `bytes` from each: a tree of messages.
     pub fn collective(&self, processes: u32, bytes: u64) -> i64 {
         let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
         rounds * (self.latency + 2 * self.overhead + self.wire(bytes))

@@ -1,37 +1,37 @@
-//! The matcher that decides what matches what, so that the simulation knows who may go on.
+//! The matcher of the simulation: it decides the matches of a process.
 //!
-//! Hash bins with order, as the engine `bins` has them, and nothing that the simulation does not need. What is queued
-//! are the simulation's own records of receives and messages, linked to each other where they lie: an engine would
-//! keep a copy of each, 64 bytes, and its calls through a table took longer than what they did.
+//! The structure is that of the engine `bins`: hash bins, with a total order. Bins link the simulation's
+//! records of receives and messages. An engine would copy each record into 64 bytes, and its virtual calls
+//! took longer than their work.
 //!
-//! A receive lies in a bin by what it does not leave open, so an arrival looks at a bin for each way of leaving something
-//! open that is among the receives posted; a message lies in a bin and in a list of all arrivals. Bins are few at first, since every process has a matcher, and more where queues grow: the
-//! simulation must stay fast where the engines that it measures do not.
+//! The key of a receive's bin is its context and its fields that are not wild. An arrival searches one bin
+//! for each wildcard class among the posted receives. Messages are also linked in arrival order. Each process
+//! starts with few bins, and the bins grow with its queues.
 //!
-//! Where very many messages wait, at all processes together, those that come to wait are kept in less
-//! ([`Backlog`]). As long as there are such at a process, any other that comes there joins them: so whatever waits
-//! with a record of its own is earlier.
+//! When all processes together have very many unexpected messages, further messages join the compact
+//! [`Backlog`]. While a process has a backlog, all its new messages join it. Messages outside it are
+//! therefore older.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
 use crate::entries::{Flight, Linked, NIL, PostedReceive};
 use crate::label::{Label, Open};
 use crate::slab::Slab;
 
-/// Bins at first, as a power of two.
+/// Initial bins, as a power of two.
 const FIRST_BITS: u32 = 4;
 
-/// Bins at most.
+/// Maximum of bins, as a power of two.
 const LAST_BITS: u32 = 24;
 
-/// Entries per bin that are put up with, and by which power of two the bins become more then: so that they take no
-/// more than eight bytes for each entry.
+/// Entries per bin before the bins grow, and the growth as a power of two. Bins take at most eight bytes per
+/// entry.
 const CROWD: usize = 4;
 const GROWTH_BITS: u32 = 2;
 
-/// Messages that may have a record of their own, at all processes together: 7 MiB.
+/// Message records of all processes together, before messages join the backlog: 7 MiB.
 const RECORDS: usize = 1 << 17;
 
-/// Some entries of a table, in their order.
+/// A linked queue of table entries.
 #[derive(Clone, Copy)]
 struct Chain {
     first: u32,
@@ -56,7 +56,7 @@ impl Chain {
         self.last = place;
     }
 
-    /// The first entry that is accepted, and the one before it.
+    /// Returns the first accepted entry, and its predecessor.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -70,7 +70,7 @@ impl Chain {
         None
     }
 
-    /// Takes out an entry, given the one before it.
+    /// Removes an entry, given its predecessor.
     #[inline]
     fn unlink<T: Linked>(&mut self, table: &mut Slab<T>, (before, at): (u32, u32)) {
         let next = table[at].next();
@@ -84,14 +84,14 @@ impl Chain {
         }
     }
 
-    /// Takes out an entry that may be in it.
+    /// Removes an entry. Returns false if it is not in the chain.
     fn remove<T: Linked>(&mut self, table: &mut Slab<T>, place: u32) -> bool {
         let found = self.find(table, |at, _| at == place);
         found.map(|found| self.unlink(table, found)).is_some()
     }
 }
 
-/// Chains by label.
+/// Chains by the hash of the label.
 struct Bins {
     chains: Box<[Chain]>,
     bits: u32,
@@ -117,7 +117,7 @@ impl Bins {
         self.of(table[place].label()).push(table, place);
     }
 
-    /// Entries of one label lie in one bin, in order, and so they do after they have moved one by one.
+    /// Entries with one label are in one bin, so their order survives a move in bin order.
     #[cold]
     fn grow<T: Linked>(&mut self, table: &mut Slab<T>) {
         let mut more = Bins::new(self.bits + GROWTH_BITS);
@@ -137,13 +137,13 @@ impl Bins {
 /// See the [module's documentation](self).
 pub(crate) struct Matcher {
     posted: Bins,
-    /// Of those, how many leave open what: nothing, or one of three wildcards.
+    /// Posted receives by wildcard class.
     open: [u32; Open::WAYS],
     unexpected: Bins,
-    /// The ends of the list of arrivals.
+    /// Ends of the list in arrival order.
     oldest: u32,
     newest: u32,
-    /// Messages that wait behind those.
+    /// Messages that arrived after those in the list.
     backlog: Option<Box<Backlog>>,
     records: usize,
 }
@@ -153,7 +153,7 @@ impl Matcher {
         Matcher::with_records(RECORDS)
     }
 
-    /// One that keeps messages in less when the table has so many.
+    /// Matcher that uses the backlog when the table has more than `records` messages.
     fn with_records(records: usize) -> Self {
         Matcher {
             posted: Bins::new(FIRST_BITS),
@@ -166,8 +166,8 @@ impl Matcher {
         }
     }
 
-    /// A receive is posted: the message that it takes. Without one, it is for the caller to
-    /// [queue](Self::queue_receive).
+    /// Returns the message that a new receive takes. Without a match, the caller
+    /// [queues](Self::queue_receive) the receive.
     #[inline]
     pub fn post(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
         if self.unexpected.len == 0 && self.backlog.is_none() {
@@ -182,8 +182,8 @@ impl Matcher {
         self.posted.push(receives, place);
     }
 
-    /// A message arrives: the receive that it completes. Without one, it is for the caller to
-    /// [queue](Self::queue_message).
+    /// Returns the receive that takes a new message. Without a match, the caller
+    /// [queues](Self::queue_message) the message.
     #[inline]
     pub fn arrive(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         if self.open[0] as usize != self.posted.len {
@@ -197,7 +197,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// The earliest of the receives that ask for just this in each of the ways to ask for it.
+    /// Searches one bin for each wildcard class in use, and takes the oldest receive.
     fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         let mut earliest: Option<(u64, Label, (u32, u32))> = None;
         for open in message.open().and_more() {
@@ -219,7 +219,7 @@ impl Matcher {
         Some(found.1)
     }
 
-    /// Its record may be gone then.
+    /// May remove the record from `flights`.
     #[inline]
     pub fn queue_message(&mut self, flights: &mut Slab<Flight>, place: u32) {
         if self.backlog.is_some() || flights.len() > self.records {
@@ -236,7 +236,7 @@ impl Matcher {
         }
     }
 
-    /// The earliest message that a receive would take: the place of its record.
+    /// Returns the oldest message that a receive would take.
     #[inline]
     pub fn probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
         let found = self.find(asked, flights);
@@ -248,7 +248,7 @@ impl Matcher {
         Some(backlog.keep(found, flights))
     }
 
-    /// The same, of those with a record.
+    /// Searches the messages outside the backlog.
     #[inline]
     fn find(&mut self, asked: Label, flights: &Slab<Flight>) -> Option<u32> {
         if asked.is_exact() {
@@ -266,7 +266,7 @@ impl Matcher {
         None
     }
 
-    /// The same as [`probe`](Self::probe), which takes it.
+    /// Removes and returns the oldest message that a receive would take.
     #[inline]
     pub fn matched_probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
         let Some(at) = self.find(asked, flights) else { return self.take_from_backlog(asked, flights) };
@@ -284,14 +284,14 @@ impl Matcher {
         Some(place)
     }
 
-    /// The place of the record of a message that waits, where that was given up: compares all of those.
+    /// Restores the record of a message in the backlog. The search is linear.
     pub fn recall(&mut self, number: u32, flights: &mut Slab<Flight>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
         let found = backlog.numbered(number)?;
         Some(backlog.keep(found, flights))
     }
 
-    /// Takes back a receive; false if it is not queued.
+    /// Cancels a receive. Returns false if it is not queued.
     pub fn cancel(&mut self, receives: &mut Slab<PostedReceive>, place: u32) -> bool {
         let asked = receives[place].asked;
         let was_queued = self.posted.of(asked).remove(receives, place);
@@ -300,7 +300,7 @@ impl Matcher {
         was_queued
     }
 
-    /// Takes back a message; false if it is not queued.
+    /// Removes a message. Returns false if it is not queued.
     pub fn retract(&mut self, flights: &mut Slab<Flight>, place: u32) -> bool {
         let is_queued = flights[place].is_queued;
         if is_queued {
@@ -373,14 +373,14 @@ mod tests {
         }
     }
 
-    /// Taken from behind, from everywhere, and while others come.
+    /// Removes messages in the middle of the queue while others arrive.
     #[test]
     fn gaps_are_closed() {
         let (mut matcher, mut flights) = (Matcher::with_records(0), Slab::default());
         for at in 0..200_000u32 {
             let place = flights.insert(Flight::of(Label::exact(at % 3, 0, at), at));
             matcher.queue_message(&mut flights, place);
-            // All but one in a hundred of those that are a thousand old.
+            // Keeps one in a hundred.
             if at >= 1000 && at % 100 != 0 {
                 let took = matcher.post(Label::exact((at - 1000) % 3, 0, at - 1000), &mut flights).unwrap();
                 assert_eq!(flights.remove(took).unwrap().number, at - 1000);
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!(flights.len(), 0);
     }
 
-    /// Receives from any source, each of another tag: an arrival looks at one of them.
+    /// An arrival compares few of the receives from any source with different tags.
     #[test]
     fn many_wildcards_are_no_list() {
         let (mut matcher, mut receives) = (Matcher::new(), Slab::default());
@@ -411,8 +411,7 @@ mod tests {
         }
     }
 
-    /// Whatever is done in whatever order, the engine `list` gives the same answers: with records for all that waits,
-    /// for some, and for none.
+    /// Compares all operations with the engine `list`, with records for all messages, some and none.
     #[test]
     fn the_answers_are_those_of_a_list() {
         for records in [usize::MAX, 200, 0] {
@@ -485,7 +484,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    // One with a record, or one of the latest that may have none.
+                    // A message with a record, or a recent one that may have none.
                     let (place, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let place = match flights.get(place) {
                         Some(_) => Some(place),

@@ -1,4 +1,5 @@
-//! What the events of one rank tell, whatever engine plays them: lengths over time, envelopes, runs, conflicts.
+//! Statistics of one rank's events that do not depend on the engine: lengths over time, envelopes, runs and
+//! conflicts.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -12,13 +13,13 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Distinct (source, tag) combinations that are told apart, over all ranks together.
+/// Maximum of distinct pairs of source and tag over all ranks.
 const TUPLES_KEPT: usize = 1 << 18;
 
-/// Number of powers of two that a run's length is sorted into.
+/// Number of powers of two in the histogram of run lengths.
 const RUN_BUCKETS: usize = 40;
 
-/// What all ranks share.
+/// State shared by all ranks.
 pub(crate) struct Shared {
     tuples_left: usize,
     pub runs: [u64; RUN_BUCKETS],
@@ -41,12 +42,12 @@ impl Default for Shared {
     }
 }
 
-/// Searches of one queue, which every engine has to make.
+/// Searches of one queue, equal for all engines.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Searched {
     pub searches: u64,
     pub hits: u64,
-    /// Entries queued at each, in all.
+    /// Sum of the queue lengths at search.
     pub length_sum: u64,
 }
 
@@ -71,34 +72,34 @@ impl std::ops::AddAssign<&Searched> for Searched {
 pub(crate) struct Observer {
     pub posted: Timeline,
     pub unexpected: Timeline,
-    /// By arrivals, and by posts.
+    /// Searches by arrivals and by posts.
     pub posted_searched: Searched,
     pub unexpected_searched: Searched,
-    /// The longest queue that was searched, and when.
+    /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
     /// Messages that arrived, by the sender's world rank.
     pub peers: Peers,
-    /// Envelopes and selectors, by a hash of 64 bits: a fifth of the memory, at the risk that two of them count as one.
+    /// Envelopes and selectors as 64-bit hashes, in a fifth of the memory. Two of them may collide.
     arrived: FxHashMap<u64, u32>,
     asked: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Receives taken in the current block of arrivals.
+    /// Matched receives of the current block of arrivals.
     taken: Vec<Taken>,
     in_block: usize,
-    /// The order of the first receive posted since the current block began.
+    /// Posted order of the first receive of the current block.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
 
-/// A receive that a message took, in half the bytes of a [`Receive`]: every rank keeps up to a block of them.
+/// A matched receive in half the bytes of a [`Receive`]. Every rank keeps up to a block of them.
 struct Taken {
     asked: Label,
     order: u32,
 }
 
-/// The summary of a rank's envelopes.
+/// Summary of a rank's envelopes.
 pub(crate) struct Tuples {
     pub unique: u64,
     pub exact: bool,
@@ -197,10 +198,10 @@ impl Observer {
         }
     }
 
-    /// Matched at once with the others of its block, the message would have taken the earliest receive it matches:
-    /// one that an earlier message of the block takes, if that accepts it and was posted before its own.
+    /// A message conflicts if it would take the receive of an earlier message of its block when all are
+    /// matched in parallel: it matches that receive, which was posted before its own.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
-        // A receive that was posted since the block began shows that its messages were not there at once.
+        // A match with a receive of the current block shows that the messages were not available together.
         let first = self.first_posted_in_block;
         let own = took.map(|own| Taken { asked: Label::of_selector(&own.selector), order: order(&own) });
         if own.as_ref().is_some_and(|own| first.is_some_and(|first| own.order >= first)) {
@@ -232,7 +233,7 @@ impl Observer {
         self.taken.clear();
     }
 
-    /// Closes what is open.
+    /// Ends the current run and block.
     pub fn finish(&mut self, shared: &mut Shared) {
         self.end_run(shared);
         self.end_block(shared);
@@ -248,7 +249,7 @@ impl Observer {
         }
     }
 
-    /// Both queues, over equal spans of a run that took `end_ns`.
+    /// Summaries of both queues over equal intervals of a run with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }
@@ -258,7 +259,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// Receives' ids carry the order of posting in their generation.
+/// The generation of a receive's id is the posted order.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }
@@ -317,7 +318,7 @@ mod tests {
             conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]),
             1
         );
-        // The second message's own receive is the earlier one: it would have taken that anyway.
+        // The second message's own receive is older, so the message would take that in any case.
         assert_eq!(
             conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]),
             0

@@ -1,14 +1,15 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! MPICH's `MPI_PROC_NULL` is −1, and so is DUMPI's any source; the tracer translates one and not the other. The status of
-//! a receive shows which it was, unless the application ignored the status. Replayed as a wildcard, a receive from
-//! `MPI_PROC_NULL` would take the message of another receive. So the whole trace is read first:
+//! `MPI_PROC_NULL` of MPICH is −1, and so is DUMPI's any source; the tracer translates only one of them. The
+//! status of a receive distinguishes them, unless the application ignored it. As a wildcard, a receive from
+//! `MPI_PROC_NULL` would match the message of another receive. The classification needs a pass over the whole
+//! trace:
 //!
 //! 1. A receive that completed without a source was from `MPI_PROC_NULL`.
-//! 2. Of those whose status was ignored, as many were as there are receives for an envelope too many for the
-//!    messages sent: if the messages suffice for the other receives only, all of them.
+//! 2. Receives with an ignored status were from `MPI_PROC_NULL` if the messages suffice only for the other
+//! receives of their context and tag.
 //!
-//! The second needs another pass over the streams, made only if there is such a receive.
+//! Rule 2 needs a second pass, which runs only if there is such a receive.
 
 use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use matchpoint_trace::{Call, Trace};
@@ -19,20 +20,20 @@ use crate::ReplayError;
 use crate::bits::Bits;
 use crate::communicators::communicator::{Communicators, Context, SELF, Seat, WORLD};
 
-/// Of one rank's receives from any source, numbered in the order in which they begin, those from `MPI_PROC_NULL`.
+/// The receives from `MPI_PROC_NULL` among one rank's receives from any source, numbered in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
-    /// By their status.
+    /// Known by their status.
     told: Bits,
-    /// Their status was ignored …
+    /// Receives with an ignored status.
     unknown: Bits,
-    /// … and that means `MPI_PROC_NULL` under these contexts and tags.
+    /// Contexts and tags for which those are from `MPI_PROC_NULL`.
     keys: FxHashSet<Key>,
     count: u64,
 }
 
 impl NullReceives {
-    /// Whether the receive of that number was from `MPI_PROC_NULL`.
+    /// Returns true if the receive was from `MPI_PROC_NULL`.
     #[inline]
     pub fn contains(&self, number: u32, context: Context, tag: TagArg) -> bool {
         let undecided = || match tag {
@@ -42,27 +43,27 @@ impl NullReceives {
         self.count > 0 && (self.told.contains(number) || undecided())
     }
 
-    /// How many there are.
+    /// Number of such receives.
     pub fn len(&self) -> u64 {
         self.count
     }
 }
 
-/// Follows one rank's receives from any source to their completion.
+/// Observes one rank's receives from any source until they complete.
 #[derive(Debug, Default)]
 pub(crate) struct AnySources {
     next: u32,
-    /// Begun and not complete.
+    /// Pending receives.
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
-    /// At least one completed with its status ignored.
+    /// At least one receive completed with an ignored status.
     in_doubt: bool,
 }
 
 impl AnySources {
-    /// Notes what a call says of them; the number of the receive it begins, if it begins one. The request of a blocking
-    /// receive is null.
+    /// Processes a call. `begun` gets the number and the request of each started receive; the request of a
+    /// blocking receive is null.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
         match call.action {
@@ -112,7 +113,7 @@ impl AnySources {
         }
     }
 
-    /// Nobody will be told how they completed.
+    /// The completion of a freed request is unknown.
     #[cold]
     fn forget(&mut self, requests: &[RequestId]) {
         for request in requests {
@@ -121,7 +122,7 @@ impl AnySources {
         }
     }
 
-    /// Whether what starts or completes next may tell something.
+    /// Returns true if completions can matter.
     #[inline]
     pub fn awaits_any(&self) -> bool {
         !self.open.is_empty() || !self.persistent.is_empty()
@@ -162,29 +163,29 @@ impl AnySources {
     }
 }
 
-/// What a rank is sent, and asks for, under one context and tag.
+/// Messages and receives of a rank for one context and tag.
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Receives known not to be from `MPI_PROC_NULL`.
+    /// Receives that are not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }
 
-/// Context and tag. Receives that leave the tag open as well are taken at their word.
+/// Context and tag. Receives with `MPI_ANY_TAG` and any source are never reclassified.
 type Key = (Context, i32);
 
-/// One rank's part of the balance.
+/// Messages and receives of one rank.
 #[derive(Default)]
 struct Ledger {
-    /// Messages it sends, by receiver.
+    /// Messages sent, by receiver.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
     any_tag: bool,
 }
 
-/// Decides about the receives whose status was ignored. `found` is what the survey found, by process; returns the
-/// receives from `MPI_PROC_NULL` by process, and how many receives remain undecided.
+/// Classifies receives with an ignored status. `found` is the survey's result by process. Returns the
+/// receives from `MPI_PROC_NULL` by process, and the number of undecided receives.
 pub(crate) fn decide(
     trace: &dyn Trace,
     communicators: &Communicators,
@@ -201,7 +202,7 @@ pub(crate) fn decide(
     for ledger in &ledgers {
         ledger.sent.iter().for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
-    // Messages of ranks without a stream are not counted, so nothing follows from their number.
+    // Ranks without a stream may have sent further messages.
     let complete = communicators.all[WORLD as usize].complete;
     let mut undecided = 0;
     let decided =
@@ -224,8 +225,9 @@ pub(crate) fn decide(
 }
 
 impl Balance {
-    /// Whether the receives in doubt were from `MPI_PROC_NULL`; `None`: the trace does not tell which were. `open`:
-    /// there may be other receives for these messages, or other messages.
+    /// Returns true if the receives with an ignored status were from `MPI_PROC_NULL`; `None` if the trace
+    /// does not determine it. `open`: other receives may match these messages, or there may be other
+    /// messages.
     fn verdict(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)
@@ -278,7 +280,7 @@ fn ledger(
     Ok(ledger)
 }
 
-/// What a persistent request does at each start.
+/// Arguments of a persistent request.
 enum Template {
     Send(matchpoint_trace::call::SendArgs),
     Receive(ReceiveArgs),
@@ -294,7 +296,7 @@ impl Ledger {
         }
     }
 
-    /// Sends, and receives that name their source.
+    /// Counts sends, and receives from a rank.
     fn enter(
         &mut self,
         call: &Call,

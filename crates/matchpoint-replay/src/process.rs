@@ -1,4 +1,4 @@
-//! One process of the traced program, as far as the replay has come: its clock, its requests, its queues.
+//! State of a simulated process: clock, threads, requests and queues.
 
 use std::collections::VecDeque;
 
@@ -17,133 +17,129 @@ use crate::requests::RequestTable;
 use crate::slab::Slab;
 use crate::step::CallEnd;
 
-/// Calls of other threads that are read ahead in search of one thread's next call. A thread that has none within so
-/// many is left aside until one turns up.
+/// Calls of other threads that are read in search of one thread's next call. A thread without a call within
+/// this limit is idle until one appears.
 const READ_AHEAD: usize = 4096;
 
-/// Completions that the calls of all processes keep room for: 3 MiB.
+/// Completions that the pooled calls of all processes have room for: 3 MiB.
 const COMPLETIONS: usize = 1 << 16;
 
-/// A process.
 pub(crate) struct Process<'t> {
     pub rank: u32,
     reader: Box<dyn RankReader + 't>,
     exhausted: bool,
-    /// Calls that were made, for reuse: boxed, because they travel from queue to queue.
+    /// Executed calls for reuse. They are boxed, because they move between queues.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
-    /// Completions that a call keeps room for while it waits to be made, or to be used again.
+    /// Completions that a pooled call keeps room for.
     few: usize,
-    /// The replay's own matcher.
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Seat>,
-    /// The communicator last used: mostly it is the next one too.
+    /// The communicator last used, which is usually the next one too.
     recent: (CommId, Seat),
-    /// It uses a communicator that the trace does not explain.
+    /// The process uses a communicator that the trace does not resolve.
     pub meets_unexplained: bool,
     /// Communicators created so far.
     pub created: usize,
-    /// Receives from any source begun so far.
+    /// Receives from any source started so far.
     pub any_sources: u32,
-    /// The open call completes a receive.
+    /// The current call completes a receive.
     pub completes_receive: bool,
-    /// Collective calls made so far, by context.
+    /// Number of collective calls, by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
-    /// Its messages whose receive it waits for.
+    /// Messages for whose match the process waits.
     pub waited_sends: u32,
     /// Messages taken by matched probes.
     pub handles: FxHashMap<HandleId, u32>,
-    /// Messages under way, by their place in the simulation's table.
+    /// Messages in flight, by their index in the simulation's table.
     pub inbox: Inbox,
-    /// When they arrive, if that was recorded and counts.
+    /// Recorded arrivals, if the arrival order is recorded.
     pub in_order: Option<InOrder<'t>>,
     pub lanes: Vec<Lane>,
-    /// When the network interface can take the next message.
+    /// Time at which the network interface can send the next message.
     pub nic_free_ns: i64,
-    /// When it last made a call.
+    /// Time of the last call.
     pub clock_ns: i64,
-    /// That call, if it is an only thread's, until the process steps beyond its end.
+    /// The last call of a process with one thread, until a step after its end.
     pub open_call: Option<CallEnd>,
-    /// When it ends, if times are the traced run's.
+    /// Recorded end of that call, if the replay uses recorded times.
     pub open_until_ns: i64,
     pub calls: u64,
 }
 
-/// One thread of a process.
+/// A thread of a process.
 pub(crate) struct Lane {
     pub thread: u16,
-    /// When its last call was left, in the replay.
+    /// End of its last call, in the time of the replay.
     pub now_ns: i64,
-    /// The same, as recorded.
+    /// End of its last call, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
-    /// When the call that it is blocked in ended in the traced run, if arrivals are kept within that and it is ahead.
+    /// Recorded end of the call in which the thread is blocked, if it limits arrivals and is in the future.
     pub deadline_ns: i64,
-    /// The probe that it last waited in: not a part of the state, which is written at every call.
+    /// The last probe that blocked. It is not part of the state, which every call writes.
     pub probe: Option<Probe>,
-    /// Its next call.
     pub next: Option<Box<ReadCall>>,
-    /// Calls behind that which were read already: none while the next is not known, and none of an only thread.
+    /// Later calls that were already read. Empty while `next` is unknown, and for a process with one thread.
     pub later: VecDeque<Box<ReadCall>>,
 }
 
-/// A call that was read.
+/// A call from the trace.
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
     /// Position in the stream of the process, from 1.
     number: u64,
-    /// Its completions, if they are many: in less than the 48 bytes each that a trace has for them.
+    /// Many completions, in less than the trace's 48 bytes each.
     condensed: Vec<Completed>,
 }
 
-/// What a thread is doing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum LaneState {
-    /// It computes, and will make its next call.
+    /// The thread computes, or is about to make its next call.
     Ready,
-    /// It is inside a call that cannot complete yet.
+    /// The thread is in a call that cannot complete yet.
     Blocked(Blocked),
-    /// It has no call within reach.
+    /// The reader found no call of the thread within [`READ_AHEAD`].
     Idle,
 }
 
-/// What a thread waits for.
+/// State of a blocking call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Blocked {
     pub reason: Reason,
-    /// Things still to happen.
+    /// Number of events that the call waits for.
     pub remaining: u32,
-    /// It leaves no earlier than this: the call's own time, and what has happened of what it waits for.
+    /// Lower bound of the call's end: its recorded duration, and the events so far.
     pub leave_ns: i64,
-    /// When it began to wait.
+    /// Begin of the wait.
     pub since_ns: i64,
 }
 
-/// Why a thread waits.
+/// Event that a thread waits for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Reason {
-    /// For sends or receives, its own or those of its requests.
+    /// Sends or receives, of the call or of its requests.
     Messages,
-    /// For a message that [`Lane::probe`] reports.
+    /// A message that [`Lane::probe`] matches.
     Probe,
-    /// For the other processes of a collective.
+    /// The other processes of a collective.
     Collective,
 }
 
-/// A probe that waits.
+/// A blocking probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
     pub asked: Label,
     pub handle: Option<HandleId>,
-    /// What it reported in the traced run.
+    /// Source and tag in the recorded status.
     pub expected: Option<Reported>,
 }
 
 impl ReadCall {
-    /// Reads the next call, whose room for completions is kept if it is for no more than a few.
+    /// Reads the next call. Keeps the capacity for completions up to `few`.
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, few: usize) -> Result<bool, TraceError> {
         self.condensed.clear();
@@ -154,7 +150,7 @@ impl ReadCall {
         Ok(is_there)
     }
 
-    /// One vector for all processes, lent to whoever reads, took 30 instructions at every other call.
+    /// A vector shared by all processes took 30 instructions at every other call.
     #[cold]
     fn condense(&mut self) {
         let completions = std::mem::take(&mut self.call.completions);
@@ -162,7 +158,7 @@ impl ReadCall {
         self.condensed.extend(completions.iter().map(Completed::of));
     }
 
-    /// What of its requests it found complete.
+    /// Requests that the call completed.
     #[inline]
     pub fn completed(&self) -> impl Iterator<Item = Completed> {
         self.call.completions.iter().map(Completed::of).chain(self.condensed.iter().copied())
@@ -170,7 +166,7 @@ impl ReadCall {
 }
 
 impl<'t> Process<'t> {
-    /// One of so many.
+    /// Process of a job with `processes` processes.
     pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher, processes: usize) -> Self {
         let comms = [
             (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
@@ -205,12 +201,13 @@ impl<'t> Process<'t> {
         }
     }
 
-    /// Bytes of its stream read so far.
+    /// Bytes of the stream read so far.
     pub fn position(&self) -> u64 {
         self.reader.position()
     }
 
-    /// Its place in a communicator. One that the trace does not explain is taken for the world.
+    /// Context and rank of the process in a communicator. An unresolved communicator is treated as
+    /// `MPI_COMM_WORLD`.
     #[inline]
     pub fn seat(&mut self, comm: CommId) -> Seat {
         if self.recent.0 != comm {
@@ -221,21 +218,21 @@ impl<'t> Process<'t> {
         self.recent.1
     }
 
-    /// Whether the trace explains a communicator.
+    /// Returns true if the trace resolves the communicator.
     pub fn has_seat(&self, comm: CommId) -> bool {
         self.comms.contains_key(&comm)
     }
 
-    /// It is a member of a communicator from now on.
+    /// Adds a communicator of which the process is a member.
     pub fn take_seat(&mut self, comm: CommId, seat: Seat) {
-        // An id that is used again without having been freed stands for its old communicator no longer.
+        // A new communicator may reuse an id that the program did not free.
         if let Some(old) = self.comms.insert(comm, seat).filter(|old| old.context != seat.context) {
             self.collectives.remove(&old.context);
         }
         self.recent = (comm, seat);
     }
 
-    /// A communicator is freed.
+    /// Removes a freed communicator.
     pub fn leave(&mut self, comm: CommId) {
         if comm == CommId::WORLD || comm == CommId::SELF {
             return;
@@ -246,7 +243,7 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.
+    /// Reads the next call of every lane that is not blocked, within [`READ_AHEAD`].
     #[inline(always)]
     pub fn look_ahead(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
@@ -277,7 +274,7 @@ impl<'t> Process<'t> {
                 self.read_for(lane)?;
             }
         }
-        // Nobody can go on, but the stream does: only a thread that is not known yet can be next.
+        // All threads are idle, but the stream continues: the next call is of a new thread.
         while !self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
             self.read_one()?;
         }
@@ -297,7 +294,7 @@ impl<'t> Process<'t> {
         Ok(())
     }
 
-    /// Reads one call and hands it to the lane of its thread; false at the end of the stream.
+    /// Reads one call and adds it to the lane of its thread. Returns false at the end of the stream.
     fn read_one(&mut self) -> Result<bool, TraceError> {
         if self.exhausted {
             return Ok(false);
@@ -307,7 +304,7 @@ impl<'t> Process<'t> {
         Ok(self.file(read, is_there))
     }
 
-    /// Hands a call to the lane of its thread, if it is there; else the stream has ended.
+    /// Adds a call to the lane of its thread. Without a call, the stream has ended.
     fn file(&mut self, mut read: Box<ReadCall>, is_there: bool) -> bool {
         self.exhausted = !is_there;
         if is_there {
@@ -326,12 +323,12 @@ impl<'t> Process<'t> {
         is_there
     }
 
-    /// The lane whose next call was entered first in the traced run, and that call.
+    /// Returns the lane whose next call was entered first in the traced run, and the call.
     ///
-    /// Threads depend on each other in ways that a trace of MPI does not show, and reuse each other's request ids.
-    /// So the calls of a process are entered in the order in which they were in the traced run, and none before a
-    /// call that had been left by then. Of calls with one time, the first in the stream is first: the reader gave ids
-    /// to requests in that order.
+    /// Threads synchronize in ways that a trace of MPI does not show, and reuse each other's request ids. The
+    /// calls of a process are therefore entered in recorded order. A call is not entered before a call with
+    /// an earlier recorded end has completed. Of calls with equal times, the first in the stream is entered
+    /// first, because the reader assigned request ids in that order.
     #[inline]
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
@@ -351,18 +348,18 @@ impl<'t> Process<'t> {
         is_free.then_some((at, first))
     }
 
-    /// Whether it has one thread, and that waits: nothing but what arrives is of interest then.
+    /// Returns true if the only thread of the process is blocked.
     #[inline]
     pub fn waits(&self) -> bool {
         matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))
     }
 
-    /// Whether it has made all its calls.
+    /// Returns true if the process has made all its calls.
     pub fn is_finished(&self) -> bool {
         self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))
     }
 
-    /// A lane makes its next call.
+    /// Removes the next call of a lane.
     #[inline]
     pub fn take_next(&mut self, lane: usize) -> Option<Box<ReadCall>> {
         let lane = &mut self.lanes[lane];
@@ -373,20 +370,20 @@ impl<'t> Process<'t> {
         read
     }
 
-    /// Takes back a call that was made.
+    /// Returns an executed call to the pool.
     #[inline]
     pub fn give_back(&mut self, read: Box<ReadCall>) {
         self.spare.push(read);
     }
 
-    /// The lane of the thread that made `call`; a new one begins where the process has come to.
+    /// Returns the lane of the thread that made `call`. A new lane starts at the latest time of the process.
     fn lane_of(&mut self, call: &Call) -> usize {
         if let Some(lane) = self.lanes.iter().position(|lane| lane.thread == call.thread) {
             return lane;
         }
         let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
         let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
-        // Mostly there is one, and a vector would make room for four.
+        // Usually one lane: a plain `push` would allocate four.
         self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             thread: call.thread,

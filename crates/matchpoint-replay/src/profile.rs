@@ -1,5 +1,5 @@
-//! The profile that the static approach of the engine `partner` works from: which source each process queued how much of
-//! (partner paper §4.2).
+//! Profiles for the static approach of the engine `partner`: queued entries by source and process (partner
+//! paper §4.2).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,8 +16,11 @@ use crate::progress::Progress;
 use crate::replay::{Prepared, run};
 use crate::step::{Brief, Kind, Sink};
 
-/// Replays `trace`, and counts what waits: the receives that name a source and find no message, the messages that find
-/// no receive. Receives from any source are nobody's. Memory is bounded by processes and their peers.
+/// Replays `trace` and counts queued entries by source: receives that found no message, and messages that
+/// found no receive.
+///
+/// The profile does not count receives from any source. Memory is proportional to the pairs of processes that
+/// communicate.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -34,22 +37,22 @@ pub fn profile(
         run(trace, &prepared.setting(arrivals, loggp), Counters(counters), progress)?;
     let known: Vec<Process> =
         trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
-    // A communicator that the trace does not resolve may have ranks beyond those of MPI_COMM_WORLD.
+    // A communicator that the trace does not resolve may have ranks beyond those of `MPI_COMM_WORLD`.
     let highest = known.iter().flat_map(|process| &process.sources).map(|source| source.source).max();
     let processes =
         u64::from(trace.description().ranks).max(highest.map_or(0, |highest| u64::from(highest) + 1));
     Ok(Profile { processes, known })
 }
 
-/// By process.
+/// Counters by process.
 struct Counters(Vec<Counter>);
 
-/// What one process queued.
+/// Queued entries of one process.
 #[derive(Default)]
 struct Counter {
-    /// Mapped context ids: contexts in the order in which something was first queued in them.
+    /// Mapped context ids, in the order of their first queued entry.
     numbers: FxHashMap<ContextId, u64>,
-    /// By mapped context id and source: receives posted, messages unexpected.
+    /// Queued receives and unexpected messages, by mapped context id and source.
     sources: FxHashMap<(u64, Rank), (u64, u64)>,
 }
 

@@ -1,9 +1,9 @@
-//! Which message arrived when: what a provider below MPI saw, put to the calls of a trace.
+//! Assignment of recorded arrivals to the calls of a trace.
 //!
-//! The provider (`matchpoint-fabric`) knows of each match when its receive was posted and when its message arrived, and
-//! nothing of MPI; the trace has the calls, and what their statuses said. A receive is posted within the call that the
-//! application makes for it, by the same clock: so the n-th post within a call is that of its n-th receive. What MPI
-//! libraries do for themselves (collectives, acknowledgements) is posted within other calls, or after.
+//! The provider (`matchpoint-fabric`) records times of each match, its post and its arrival, without MPI's
+//! arguments. The trace has the calls and their statuses. A receive is posted within its call, by the same
+//! clock, so the n-th post within a call belongs to its n-th receive. Internal receives of the MPI library
+//! (collectives, acknowledgements) are posted in other calls, or later.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,26 +17,27 @@ use crate::communicators::{Communicators, SELF, WORLD};
 use crate::progress::Progress;
 use crate::replay::Prepared;
 
-/// What the provider saw of one match, in ticks of the process that both happened in.
+/// Times of one match, in ticks of the receiving process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// The receive was posted, or the message taken by a probe.
+    /// Time of the post, or of the probe that took the message.
     pub posted: u64,
-    /// The message arrived; [`u64::MAX`]: none did.
+    /// Time of the arrival; [`u64::MAX`] without a message.
     pub arrived: u64,
 }
 
-/// The arrivals of one rank.
+/// Arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Placed {
-    /// Of messages that were received, in their order.
+    /// Arrivals of received messages, in order.
     pub arrivals: Vec<Arrival>,
-    /// Receives that are complete, and of which it is not known when their message arrived.
+    /// Completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
-/// Puts what the provider saw of each rank that is present, in the order of [`Trace::present`], to the rank's calls.
-/// Memory: 40 bytes for each match of one rank, beside what is given and returned.
+/// Assigns the matches of each rank with a stream, in the order of [`Trace::present`], to its calls.
+///
+/// Memory: 40 bytes per match of one rank, in addition to arguments and result.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
@@ -97,7 +98,7 @@ fn of_rank(
     Ok(Placed { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
-/// A [`Match`] on the clock of the calls.
+/// A [`Match`] in the clock of the calls.
 #[derive(Clone, Copy)]
 struct Seen {
     posted_ns: i64,
@@ -107,10 +108,10 @@ struct Seen {
     is_taken: bool,
 }
 
-/// When a message arrived: for the replay, and to the nanosecond.
+/// Arrival time for the replay, and the exact time.
 type Came = Option<(i64, i64)>;
 
-/// A receive that is not complete.
+/// An incomplete receive.
 #[derive(Clone, Copy)]
 struct Begun {
     source: Peer,
@@ -119,21 +120,20 @@ struct Begun {
     came: Came,
 }
 
-/// What a request stands for.
 #[derive(Clone, Copy)]
 enum Request {
     Receive(Begun),
     Persistent(ReceiveArgs, Option<Begun>),
 }
 
-/// One rank.
+/// Assignment of one rank.
 struct Placing<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// By when they were posted.
+    /// Sorted by the time of the post.
     matches: Vec<Seen>,
-    /// Those before this one were posted before the present call.
+    /// Number of matches posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Seat>,
     created: usize,
@@ -191,8 +191,9 @@ impl Placing<'_> {
         }
     }
 
-    /// Several receives may begin at once, and a library may match those from the process itself without the provider:
-    /// where fewer were posted than began, those are left out; if that does not explain it, all are.
+    /// Starts persistent receives. A library may match receives from the process itself without the provider.
+    /// If there are fewer posts than receives, those from the process itself have no arrival; if that does
+    /// not explain the number, none has.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
@@ -215,7 +216,7 @@ impl Placing<'_> {
         }
     }
 
-    /// What was posted within a call. Calls come in the order of their entry.
+    /// Matches posted within a call. Calls are in the order of their entry.
     fn within(&mut self, call: &Call) -> impl Iterator<Item = &mut Seen> {
         while self.matches.get(self.passed).is_some_and(|seen| seen.posted_ns < call.enter_ns) {
             self.passed += 1;
@@ -240,7 +241,7 @@ impl Placing<'_> {
         }
     }
 
-    /// A receive of this call takes the next match that was posted within it.
+    /// Assigns the next match posted within the call to a receive.
     fn begin(&mut self, call: &Call, args: ReceiveArgs) -> Begun {
         let ReceiveArgs { source, tag, comm, .. } = args;
         let taken = self.within(call).find(|seen| !seen.is_taken);
@@ -249,7 +250,8 @@ impl Placing<'_> {
             if !seen.has_message {
                 return None;
             }
-            // The replay posts receives at the entry of their call: what was there before the post is there before that.
+            // The replay posts receives at the entry of their call. A message that arrived before the post
+            // must arrive before the entry.
             let at_ns = if seen.was_there { seen.arrived_ns.min(call.enter_ns) } else { seen.arrived_ns };
             Some((at_ns, seen.arrived_ns))
         });
@@ -273,7 +275,7 @@ impl Placing<'_> {
         }
     }
 
-    /// A receive is complete; its status says whose message it had.
+    /// Adds the arrival of a completed receive, whose status has the envelope.
     fn complete(&mut self, begun: Begun, status: Option<Status>) {
         if status.is_some_and(|status| status.cancelled) {
             return;

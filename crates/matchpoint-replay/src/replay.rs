@@ -1,4 +1,4 @@
-//! The replay of a trace, from its files to its measurements.
+//! Replay of a trace, from its files to the measurements.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -38,8 +38,8 @@ pub fn replay(
     replayed(trace, options, progress, Ignore, 0).map(|(measurements, ..)| measurements)
 }
 
-/// The same, with what happens told to `beside` as well, which comes back with what the first pass found out: `more` passes
-/// through the trace are to follow.
+/// Replays `trace`, and also passes the steps to `beside`. Returns the sink and the results of the first
+/// pass. `more` is the number of later passes through the trace, for the progress.
 pub(crate) fn replayed<S: Sink>(
     trace: &dyn Trace,
     options: &Options,
@@ -78,7 +78,7 @@ pub(crate) fn replayed<S: Sink>(
     Ok((measurements, beside, prepared))
 }
 
-/// What the first pass finds out.
+/// Results of the first pass.
 pub(crate) struct Prepared {
     surveys: Vec<RankSurvey>,
     pub communicators: Communicators,
@@ -94,7 +94,7 @@ impl Prepared {
         let mut surveys = survey(trace, progress)?;
         let world = trace.description().ranks;
         let communicators = communicators::resolve(trace, &surveys)?;
-        // Of use to nobody else.
+        // Frees memory that the second pass does not need.
         surveys.iter_mut().for_each(|survey| survey.membership = None);
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
@@ -116,7 +116,7 @@ impl Prepared {
     }
 }
 
-/// Simulates on this thread, and measures on another.
+/// Runs the simulation on this thread, and the measurement on another.
 fn measured<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -132,7 +132,7 @@ fn measured<S: Sink>(
             .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
-        // The batcher goes with the simulation, whatever comes of it, so the measuring thread always ends.
+        // The simulation owns the batcher. Its drop ends the measuring thread in any case.
         let simulated = run(trace, setting, Both(batcher, beside), progress).map(|(both, tally)| {
             let Both(batcher, beside) = both;
             batcher.flush();
@@ -143,7 +143,7 @@ fn measured<S: Sink>(
     })
 }
 
-/// Two that are told the same.
+/// Passes steps to two sinks.
 struct Both<A, B>(A, B);
 
 impl<A: Sink, B: Sink> Sink for Both<A, B> {
@@ -166,7 +166,7 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
     }
 }
 
-/// The second pass.
+/// Runs the second pass.
 pub(crate) fn run<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -181,7 +181,7 @@ pub(crate) fn run<S: Sink>(
     }
 }
 
-/// Drops what happens.
+/// Sink that ignores all steps.
 struct Ignore;
 
 impl Sink for Ignore {
@@ -189,7 +189,7 @@ impl Sink for Ignore {
     fn step(&mut self, _: Brief) {}
 }
 
-/// Lengths of the unexpected queues, for a run that only counts.
+/// Lengths of the unexpected queues.
 struct Lengths {
     now: Vec<u32>,
     longest: u32,
@@ -210,28 +210,28 @@ impl Sink for Lengths {
     }
 }
 
-/// Whether arrivals are kept within what recorded times allow.
+/// Returns true if recorded times limit arrivals.
 fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
     arrivals.by_clock() && trace.description().clock_error_ns.is_some()
 }
 
-/// What one order of arrivals led to.
+/// Results of one arrival order.
 fn under(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
     let late: u64 = tally.totals.late_by_function.values().sum();
     let unexpected_share = late as f64 / tally.totals.receives.max(1) as f64;
     UnderArrivals { mode, unexpected_share, unexpected_longest: longest.into() }
 }
 
-/// What is known once everything has run.
+/// Inputs of the measurements after all passes.
 struct Found<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
-    /// What an entry costs the traced library.
+    /// Costs of attempts in the traced library.
     costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
-    /// Receives recognised as being from `MPI_PROC_NULL`, and receives that may be.
+    /// Receives classified as from `MPI_PROC_NULL`, and undecided receives.
     proc_null: (u64, u64),
 }
 
@@ -388,11 +388,11 @@ impl Found<'_> {
         .collect()
     }
 
-    /// By process: the number of ranks it sent to, or had messages from.
+    /// Number of communication partners by process.
     fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
-        // A bit for each pair: where all send to all, a set of numbers takes fifty times as much.
+        // Bit sets: with all-to-all communication, hash sets take fifty times as much memory.
         let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
@@ -436,7 +436,7 @@ impl Found<'_> {
     }
 }
 
-/// How evenly messages come from peers (1: uniformly), and the largest share of one.
+/// Uniformity of messages by sender (1 is uniform), and the largest share of one sender.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());
@@ -449,7 +449,7 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
 }
 
-/// Without the zeros at the end.
+/// Removes zeros at the end.
 fn up_to_last(counts: &[u64]) -> Vec<u64> {
     let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
     counts[..used].to_vec()

@@ -1,23 +1,24 @@
-//! What a traced receive or probe reported of its message.
+//! Source and tag that a traced receive or probe reported in its status.
 
 use std::num::NonZeroU32;
 
 use matchpoint_trace::call::{Completion, Peer, Status, TagArg};
 
-/// The part of a status that matching is about: 8 bytes, or none, since every pending request and receive keeps one.
+/// Source and tag of a status. `Option<Reported>` has 8 bytes, because every pending request and receive
+/// keeps one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reported {
-    /// One more than the source.
+    /// Source + 1.
     source: NonZeroU32,
     tag: i32,
 }
 
-/// In place of a source, one more than which is no number of 32 bits, or of a tag that no process may use.
+/// Values for an unknown source and an unknown tag. No message has them.
 const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
 const NO_TAG: i32 = i32::MIN;
 
 impl Reported {
-    /// `None`: the status was ignored, or speaks of a call that was cancelled.
+    /// Returns `None` if the program ignored the status or the call was cancelled.
     #[inline]
     pub fn of(status: Option<Status>) -> Option<Self> {
         let status = status.filter(|status| !status.cancelled)?;
@@ -26,7 +27,6 @@ impl Reported {
         Some(Reported { source: source.map_or(NO_SOURCE, one_more), tag })
     }
 
-    /// Of a message with that source and tag.
     #[inline]
     pub fn message((source, tag): (u32, i32)) -> Self {
         Reported { source: one_more(source), tag }
@@ -48,10 +48,11 @@ fn one_more(source: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(source)
 }
 
-/// What the replay needs to know of a [`Completion`], in a third of the bytes: every process keeps its next call.
+/// The fields of a [`Completion`] that the replay needs, in a third of its bytes: every process keeps its
+/// next call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completed {
-    /// Which of the call's requests.
+    /// Index in the requests of the call.
     pub index: u32,
     pub cancelled: bool,
     pub reported: Option<Reported>,

@@ -1,4 +1,4 @@
-//! Requests of one process, by the ids that the trace has for them.
+//! Requests of one process, by their ids in the trace.
 
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
@@ -9,70 +9,69 @@ use crate::reported::Reported;
 use crate::schedule::NEVER;
 use crate::slab::Slab;
 
-/// Ids below this are looked up by index: tracers number requests from zero, and recycle.
+/// Ids below this limit are array indexes: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
-/// A request: 48 bytes that are copied as they are, for every other call begins one or ends one.
+/// A request of 48 bytes. It is `Copy`, because every other call starts or completes one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub what: RequestKind,
-    /// The [state](RequestState), without the ten bytes that an enum of it leaves unused: ends outstanding; if there are
-    /// none, since when it is complete, or [`NEVER`].
+    /// A compact [state](RequestState), ten bytes smaller than the enum: the number of pending operations,
+    /// and the completion time or [`NEVER`].
     ends: u8,
     done_ns: i64,
-    /// The lane that waits for it.
+    /// Lane that waits for the request.
     pub waiter: Option<u16>,
-    /// What the call that completes it reported.
+    /// Status recorded by the call that completes it.
     pub expected: Option<Reported>,
-    /// Source and tag of the message it got, for a receive that left one of them open.
+    /// Source and tag of the message that a wildcard receive matched.
     pub got: Option<Reported>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// The place is free: the next that is, or [`NONE`].
+    /// Free slot, with the next free slot or [`NONE`].
     None(u32),
-    /// With its message: index of the receiving process, and name.
     Send(Sent),
-    /// Its message went to a process without a stream.
+    /// The destination has no stream.
     LostSend,
-    /// A receive whose message waited already.
+    /// A receive that matched an unexpected message.
     Received,
-    /// With its place among the receives while it is pending.
+    /// A receive, with its index while it is pending.
     Receive(u32),
     Collective,
-    /// A combined send and receive: two ends to wait for.
+    /// A combined send and receive, which has two pending operations.
     SendReceive,
-    /// With the place of its arguments among [`RequestTable::persistent`].
+    /// The index of its arguments in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// With the place of its arguments, and its own as above.
+    /// The index of its arguments, and that of the receive while it is pending.
     PersistentReceive(u32, u32),
-    /// With the place of its arguments.
+    /// The index of its arguments.
     PersistentCollective(u32),
 }
 
-/// A message that was sent to a process with a stream.
+/// A message to a process with a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
-    /// The process's index.
+    /// Index of the receiving process.
     pub to: u32,
-    /// The message's place among the flights, as long as it is there, and number.
+    /// Index and number of the message in the table of messages.
     pub place: u32,
     pub number: u32,
 }
 
-/// How far a request has come.
+/// State of a request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
-    /// A persistent request that was not started, or whose last start is complete.
+    /// A persistent request before its first start or after completion.
     Inactive,
-    /// That many ends are outstanding.
+    /// Number of pending operations.
     Pending(u8),
-    /// Complete since then.
+    /// Completion time in nanoseconds.
     Done(i64),
 }
 
-/// What a persistent request begins.
+/// Arguments of a persistent request.
 #[derive(Clone, Copy)]
 pub(crate) enum Persistent {
     Send(SendArgs),
@@ -81,7 +80,7 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// Where its receive is, as long as that is outstanding: afterwards the place may be another's.
+    /// Returns the index of a pending receive. After completion, another receive may have the index.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.what, self.state()) {
@@ -93,7 +92,7 @@ impl Request {
         }
     }
 
-    /// Whether a message belongs to it that the process receives.
+    /// Returns true if the request receives a message.
     #[inline]
     pub fn is_receive(&self) -> bool {
         matches!(
@@ -130,14 +129,14 @@ impl Request {
         };
     }
 
-    /// Whether it makes no difference any more who waits for it: it was complete by then, and there is nothing to compare
-    /// with what its call reports.
+    /// Returns true if a completion call would not read the request: it was complete at `now_ns`, and it has
+    /// no recorded status to compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
         let is_over = matches!(self.state(), RequestState::Done(done_ns) if done_ns <= now_ns);
         is_over && self.persistent().is_none() && self.got.is_none() && self.waiter.is_none()
     }
 
-    /// The place of its arguments, if it is persistent.
+    /// Returns the index of the arguments of a persistent request.
     #[inline]
     fn persistent(&self) -> Option<u32> {
         match self.what {
@@ -149,24 +148,24 @@ impl Request {
     }
 }
 
-/// No place.
+/// Null slot.
 const NONE: u32 = u32::MAX;
 
-/// The requests that a process has.
+/// Requests of a process.
 pub(crate) struct RequestTable {
-    /// By id: one more than the place among `active`, zero for none.
+    /// By id: the index in `active` + 1, or 0.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// The first place among `active` that is free; it knows the next.
+    /// First free slot in `active`, the head of the free list.
     free: u32,
-    /// How many there may be before those are [given up](Self::give_up) that tell nothing any more.
+    /// Requests in `active` before the table [removes](Self::give_up) spent ones.
     enough: usize,
-    /// The arguments of persistent requests.
+    /// Arguments of persistent requests.
     pub persistent: Slab<Persistent>,
 }
 
-/// Requests that a process may have before any is given up.
+/// Minimum of `enough`.
 const ENOUGH: usize = 4096;
 
 impl Default for RequestTable {
@@ -177,7 +176,7 @@ impl Default for RequestTable {
 }
 
 impl RequestTable {
-    /// Where the request of that id is, until it is removed.
+    /// Returns the index of a request, valid until its removal.
     #[inline]
     pub fn place(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
@@ -190,7 +189,7 @@ impl RequestTable {
         if self.sparse.is_empty() { None } else { self.sparse.get(&id).copied() }
     }
 
-    /// The request at a place that [`place`](Self::place) gave.
+    /// Returns the request at an index from [`place`](Self::place).
     #[inline]
     pub fn at(&mut self, place: u32) -> &mut Request {
         &mut self.active[place as usize]
@@ -251,7 +250,7 @@ impl RequestTable {
         Some(request)
     }
 
-    /// Removes the request of that id, whose place that is.
+    /// Removes the request `id`, whose index is `place`.
     #[inline]
     pub fn remove_at(&mut self, id: RequestId, place: u32) {
         match self.dense.get_mut(id.0 as usize) {
@@ -263,19 +262,19 @@ impl RequestTable {
         self.free = place;
     }
 
-    /// Whether another would be one too many, unless some were [given up](Self::give_up).
+    /// Returns true if the table should [remove](Self::give_up) spent requests before the next insertion.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.free == NONE && self.active.len() >= self.enough
     }
 
-    /// Removes those that tell nothing any more. Programs that never complete their requests have ever more of them.
+    /// Removes spent requests. A program that never completes its requests accumulates them.
     pub fn give_up(&mut self, tells_nothing: impl Fn(&Request) -> bool) {
         self.remove_all(tells_nothing);
         self.enough = ENOUGH.max(2 * self.values().count());
     }
 
-    /// Removes all of which that is so: looks at every one.
+    /// Removes all requests that satisfy a condition. The scan is linear.
     pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
         let dense =
             (0..).zip(&self.dense).filter_map(|(id, place)| Some((RequestId(id), place.checked_sub(1)?)));
@@ -292,7 +291,6 @@ impl RequestTable {
         }
     }
 
-    /// Requests there are.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.values().count()
@@ -337,7 +335,7 @@ mod tests {
         assert_eq!((table.len(), table.active.len()), (0, 100));
     }
 
-    /// Those of which something may still be told stay, and are found.
+    /// Pending requests remain in the table.
     #[test]
     fn few_uncompleted_requests_are_kept() {
         let mut table = RequestTable::default();

@@ -1,8 +1,8 @@
-//! A table whose places are reused.
+//! Table with reused slots.
 
 use crate::growth::make_room;
 
-/// Places that are reused, each use with a generation of its own.
+/// A table of values with stable indexes. Removed indexes are reused.
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
@@ -31,19 +31,19 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Values there are.
+    /// Number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Where the next value will be inserted.
+    /// Index of the next inserted value.
     #[inline]
     pub fn next_place(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.places.len() as u32)
     }
 
-    /// Puts a value into [the next place](Self::next_place).
+    /// Inserts a value at [the next index](Self::next_place).
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {

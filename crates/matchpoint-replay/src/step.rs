@@ -1,4 +1,4 @@
-//! What the order of arrivals amounts to for one rank: its events, each with the answer of the replay's own matcher.
+//! Steps: the events of one rank with the results of the replay's matcher.
 
 use matchpoint::{Message, MsgId, Receive, RecvId, Selector};
 
@@ -7,14 +7,14 @@ use crate::label::{Label, Open};
 /// One event at one rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// When, in nanoseconds of the replay.
+    /// Time in nanoseconds of the replay.
     pub at_ns: i64,
     pub kind: Kind,
-    /// Where the receive that is posted, or taken, was posted: one more than its place among the tally's sites, or 0.
+    /// Call site of the posted or matched receive: its index in the tally's sites + 1, or 0.
     pub site: u32,
 }
 
-/// What happened, and what came of it.
+/// An event and its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Post {
@@ -39,23 +39,23 @@ pub(crate) enum Kind {
         receive: Receive,
         was_posted: bool,
     },
-    /// Of a message that was unexpected.
+    /// Removes an unexpected message.
     Retract {
         message: Message,
     },
 }
 
-/// A step in half the bytes, as the simulation writes it and another thread reads it: the engines' types are made
-/// there.
+/// A step in half the bytes, written by the simulation. The measuring thread converts it to the engines'
+/// types.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brief {
     at_ns: i64,
-    /// At which rank: counts those that have a stream.
+    /// Index of the rank among those with a stream.
     pub process: u32,
     what: What,
-    /// It found something: what `other` names.
+    /// The operation matched `other`.
     found: bool,
-    /// What the receive that took an arriving message leaves open.
+    /// Wildcards of the receive that an arriving message matched.
     taken_open: Open,
     label: Label,
     from: u32,
@@ -74,7 +74,7 @@ enum What {
     Retract,
 }
 
-/// When and where a step happens.
+/// Time and process of a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
     pub at_ns: i64,
@@ -129,13 +129,13 @@ impl Point {
 }
 
 impl Brief {
-    /// Of a receive that was posted there.
+    /// Sets the call site of the receive.
     #[inline]
     pub fn of_site(self, site: u32) -> Brief {
         Brief { site, ..self }
     }
 
-    /// Messages that the unexpected queue gains.
+    /// Change of the unexpected queue's length.
     #[inline]
     pub fn unexpected_change(&self) -> i32 {
         match self.what {
@@ -146,7 +146,7 @@ impl Brief {
         }
     }
 
-    /// The step, in the engines' types.
+    /// Converts to the engines' types.
     #[inline]
     pub fn step(&self) -> Step {
         let Brief { label, .. } = *self;
@@ -168,29 +168,29 @@ impl Brief {
     }
 }
 
-/// Takes the steps of all ranks; those of one rank come in order.
+/// Consumer of the steps of all ranks, in the order of each rank.
 pub(crate) trait Sink {
     fn step(&mut self, step: Brief);
 
-    /// A message was started, between ranks of `MPI_COMM_WORLD`.
+    /// A message was sent between ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
     fn sent(&mut self, _sent: Sent) {}
 
-    /// A call has ended: the steps of its process since the last such call belong to it.
+    /// A call ended. It made the steps of its process since the last end.
     #[inline(always)]
     fn ended(&mut self, _end: CallEnd) {}
 }
 
-/// The end of a call of a process with one thread: 24 bytes, for there are as many as steps.
+/// End of a call of a process with one thread: 24 bytes, because there are as many ends as steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
-    /// At which rank: counts those that have a stream.
+    /// Index of the rank among those with a stream.
     pub process: u32,
-    /// How long the call took in the traced run; a longer one counts as the longest that fits.
+    /// Recorded duration, limited to the type's maximum.
     pub took_ns: u32,
-    /// The call completed a receive: every message that had arrived by then was matched.
+    /// The call completed a receive, so all messages that had arrived were matched.
     pub completes_receive: bool,
-    /// When the call ended, in nanoseconds of the replay, if it waited for messages and times are the traced run's; else
+    /// End of the call in nanoseconds of the replay, if it waited for messages and times are recorded; else
     /// [`CallEnd::NO_WAIT`].
     pub waited_until_ns: i64,
 }
@@ -200,12 +200,12 @@ impl CallEnd {
     pub const NO_WAIT: i64 = i64::MIN;
 }
 
-/// A message that was started.
+/// A sent message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub at_ns: i64,
     pub from: u32,
     pub to: u32,
-    /// 0 where the trace gives no size.
+    /// 0 if the trace has no size.
     pub bytes: u64,
 }

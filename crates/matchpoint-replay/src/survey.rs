@@ -1,5 +1,5 @@
-//! The first pass over a trace: every rank is read once, in parallel, to see that it can be, to count its calls, and
-//! to note what it takes to resolve communicators and to align clocks.
+//! First pass over a trace: reads all ranks in parallel, counts calls, and collects data about communicators
+//! and clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,48 +14,48 @@ use crate::ReplayError;
 use crate::proc_null::AnySources;
 use crate::progress::Progress;
 
-/// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
+/// Synchronizing collectives on `MPI_COMM_WORLD` per rank, for the alignment of clocks.
 const SYNCHRONISATIONS_KEPT: usize = 16;
 
-/// Calls between two looks at [`Progress`].
+/// Calls between two updates of [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Calls about communicators and groups that all ranks together keep for the second look at them, some 100 bytes each.
-/// Where there are more, they are read again.
+/// Membership calls that all ranks together keep for the second pass, about 100 bytes each. If there are
+/// more, the second pass reads them from the trace.
 const MEMBERSHIP_KEPT: usize = 1 << 16;
 
-/// How many answers about communicators and groups are looked back at for the same one.
+/// Recent membership calls that the filter compares with a new one.
 const ANSWERS_KEPT: usize = 64;
 
-/// What one rank's stream holds.
+/// Summary of one rank's stream.
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// The functions that occur.
+    /// Calls by function, without zeros.
     pub by_function: Vec<(Function, u64)>,
-    /// When the first call was entered and the last was left, in the process's own clock.
+    /// Entry of the first call and exit of the last, in the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
-    /// What `MPI_Init` and `MPI_Finalize` took.
+    /// Time in `MPI_Init` and `MPI_Finalize`.
     pub setup_ns: i64,
-    /// What it did to communicators and groups, in order, if that is not too much.
+    /// Membership calls in order; `None` if there are too many.
     pub membership: Option<Vec<Membership>>,
-    /// Its non-blocking receives from any source.
+    /// Non-blocking receives from any source.
     pub any_sources: AnySources,
-    /// When it entered and left the first collectives on `MPI_COMM_WORLD` that no process leaves before all entered.
+    /// Entry and exit of the first synchronizing collectives on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
-    /// Whether its times can be true.
+    /// Implausible times.
     pub times: Times,
 }
 
-/// What the times of one process show, while its calls are read.
+/// Implausible times of one process.
 #[derive(Default)]
 pub(crate) struct Times {
     /// Calls that end before they begin.
     pub negative: u64,
-    /// Calls that begin before an earlier one of the same thread.
+    /// Calls that begin before an earlier call of the same thread.
     pub backward: u64,
-    /// When each thread last entered a call. There are few.
+    /// Thread and its last entry. A process has few threads.
     entered: Vec<(u16, i64)>,
 }
 
@@ -73,7 +73,7 @@ impl Times {
     }
 }
 
-/// A call that says something about who belongs to which communicator.
+/// A call about the members of communicators or groups.
 #[derive(Clone)]
 pub(crate) struct Membership {
     pub function: Function,
@@ -81,35 +81,35 @@ pub(crate) struct Membership {
     pub integers: Arc<[i32]>,
 }
 
-/// Reads every rank that is present, ascending.
+/// Reads all ranks with a stream, in ascending order.
 pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
     let lists = Lists::default();
     let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
     let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
-    // If those of one rank were too many, all are read again: nobody looks at the others'.
+    // The second pass reads all ranks again if the calls of one rank were too many.
     if surveys.iter().any(|survey| survey.membership.is_none()) {
         surveys.iter_mut().for_each(|survey| survey.membership = None);
     }
     Ok(surveys)
 }
 
-/// Lists of members, each kept once: where all of thousands of ranks list all of them, that is all the memory there is.
+/// Lists of members, each stored once. Thousands of ranks may list all ranks.
 #[derive(Default)]
 pub(crate) struct Lists {
     lists: Mutex<Known>,
-    /// Calls that are kept.
+    /// Number of membership calls kept.
     calls: AtomicUsize,
 }
 
-/// Lists that somebody has, and some that nobody has any more.
+/// A set of lists, some without users.
 #[derive(Default)]
 struct Known {
     lists: FxHashSet<Arc<[i32]>>,
-    /// How many somebody had when it was last asked.
+    /// Lists in use after the last cleanup.
     in_use: usize,
 }
 
-/// Lists that nobody has, at most, beside as many as there are.
+/// Limit of lists without users, in addition to the number of lists in use.
 const LISTS_UNUSED: usize = 1024;
 
 impl Known {
@@ -185,7 +185,7 @@ fn survey_rank(
 }
 
 impl RankSurvey {
-    /// What completed says something only of receives from any source.
+    /// Completions matter only while receives from any source are pending.
     #[inline]
     fn read(&self, reader: &mut dyn RankReader, call: &mut Call) -> Result<bool, TraceError> {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
@@ -212,7 +212,7 @@ impl RankSurvey {
     }
 
     fn keep(&mut self, call: &Call, lists: &Lists) {
-        // One look for all ranks: whoever finds that it is too much has nothing of his own then.
+        // One counter for all ranks: a rank beyond the limit keeps none of its calls.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_KEPT {
             self.membership = None;
         } else if let Some(kept) = &mut self.membership {
@@ -221,14 +221,14 @@ impl RankSurvey {
     }
 }
 
-/// The calls of one rank about membership, one after the other: as they were kept, or read again.
+/// Iterator over the membership calls of one rank, kept or read again.
 pub(crate) enum Calls<'a> {
     Kept(std::slice::Iter<'a, Membership>),
     Read { reader: Box<dyn RankReader + 'a>, call: Box<Call>, picker: Box<Picker>, lists: &'a Lists },
 }
 
 impl<'a> Calls<'a> {
-    /// Of all ranks: if those of one were too many, all are read again, side by side.
+    /// If the calls of one rank were too many, reads the streams of all ranks again.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
@@ -245,7 +245,6 @@ impl<'a> Calls<'a> {
         surveys.iter().map(read).collect()
     }
 
-    /// The next of them.
     pub fn next(&mut self) -> Result<Option<Membership>, TraceError> {
         match self {
             Calls::Kept(kept) => Ok(kept.next().cloned()),
@@ -261,17 +260,17 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Picks the calls about membership that say something new.
+/// Filter for membership calls with new information.
 #[derive(Default)]
 pub(crate) struct Picker {
-    /// The last that were picked, and how many there were before.
+    /// The last calls that passed the filter, and the number of all that passed.
     recent: VecDeque<Action>,
     picked: usize,
     answers: Answers,
 }
 
 impl Picker {
-    /// Most calls are not about membership: that is found out where they are looked at.
+    /// Inlined, because most calls are not about membership.
     #[inline]
     fn picks(&mut self, call: &Call) -> bool {
         let is_about_it = matches!(
@@ -308,8 +307,8 @@ impl Picker {
         is_picked
     }
 
-    /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops, so
-    /// where that was found last is looked at first.
+    /// Returns true if an equal query since the creation of the communicator passed the filter. Codes query
+    /// their rank in loops, so the cache is searched first.
     fn is_known(&mut self, action: &Action, asked: CommId) -> bool {
         let picked = self.picked;
         if self.answers.of(asked, action).is_some_and(|at| picked - at <= ANSWERS_KEPT) {
@@ -328,7 +327,7 @@ impl Picker {
     }
 }
 
-/// Where, among what was kept, some of the last answers about communicators are that were given again.
+/// Cache of repeated queries of communicators, with their positions in the sequence of calls.
 #[derive(Default)]
 struct Answers([Option<(Action, usize)>; 8]);
 
@@ -339,7 +338,7 @@ impl Answers {
 
     fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
         let (known, at) = self.0[Self::slot(comm, action)]?;
-        // Compared by hand: of all actions, only these two come here.
+        // An explicit comparison is faster than that of all actions.
         let is_same = match (known, action) {
             (Action::CommSize { comm, size }, Action::CommSize { comm: asked, size: said })
             | (Action::CommRank { comm, rank: size }, Action::CommRank { comm: asked, rank: said }) => {
@@ -354,19 +353,18 @@ impl Answers {
         self.0[Self::slot(comm, &action)] = Some((action, at));
     }
 
-    /// What was said of others before says nothing of a new communicator, whose id may have been theirs.
+    /// A new communicator may have the id of a freed one.
     fn forget(&mut self) {
         self.0 = [None; 8];
     }
 }
 
-/// Whether it is MPI's own beginning or end, which no program is run for.
 #[inline]
 fn is_setup(function: Function) -> bool {
     matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
-/// Whether no process leaves this collective before every process has entered it.
+/// Returns true if no process leaves this collective before every process has entered it.
 pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(
@@ -383,7 +381,7 @@ pub(crate) fn synchronises(function: Function) -> bool {
     )
 }
 
-/// The functions that occur.
+/// Nonzero counts.
 pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
     let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
     pairs.filter(|&(_, count)| count > 0).collect()

@@ -1,4 +1,4 @@
-//! What the simulation counts while it runs.
+//! Counters of the simulation.
 
 use std::collections::BTreeMap;
 
@@ -12,60 +12,61 @@ use crate::process::Process;
 use crate::reported::Reported;
 use crate::survey::by_function;
 
-/// Rows of the communication matrix, at most.
+/// Maximum of rows in the communication matrix.
 const MATRIX_CELLS: u32 = 128;
 
-/// Distinct tags that are told apart.
+/// Maximum of distinct tags that are counted.
 const TAGS_KEPT: usize = 1 << 17;
 
-/// Tags that are reported with their number of sends.
+/// Tags reported with their number of sends.
 const TAGS_REPORTED: usize = 32;
 
 /// See the [module's documentation](self).
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// Counts of what had to be let go, by reason.
+    /// Released calls, by reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// Messages that arrived earlier than the network would have them, for the trace shows that they did; and receives
-    /// and probes whose message had not even been sent when they ended in the traced run.
+    /// `arrivals_moved` counts messages that arrived before the network model's time, because the recorded
+    /// times require it. `arrivals_outside` counts receives and probes that ended before the recorded send of
+    /// their message.
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// Ranks that use a communicator which the trace does not explain.
+    /// Ranks that use a communicator that the trace does not resolve.
     pub unexplained_ranks: u64,
     /// By process.
     pub ranks: Vec<RankTally>,
     /// Messages sent, by context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// Row, or column, of the matrix, by rank: looked up, for a division takes longer than the rest of the count.
+    /// Row and column of the matrix, by rank. A division would take longer than the rest of the count.
     row_of: Vec<u8>,
-    /// When the last process left its last call, in the replay.
+    /// End of the last call of all processes, in the time of the replay.
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
-    /// The call that is made now: by which process, and where in the application, or 0.
+    /// Process and call site of the current call; site 0 is unknown.
     calling: (u32, u64),
-    /// Places in `sites`, one more than those.
+    /// Index in `sites` + 1.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// Where receives are posted: by which process, at which address.
+    /// Receives by process and address of the call.
     pub sites: Vec<(u32, u64, PostedThere)>,
     tags: FxHashMap<i32, u64>,
-    /// The tag last sent, and how often in a row.
+    /// The last tag, and its number of consecutive sends.
     recent_tag: (i32, u64),
 }
 
-/// What is counted per process.
+/// Counters of one process.
 #[derive(Default)]
 pub(crate) struct RankTally {
     pub sends: u64,
-    /// Ranks without a stream that it sent to.
+    /// Destinations without a stream.
     pub lost_peers: FxHashSet<u32>,
 }
 
 impl Tally {
-    /// Of so many processes in `MPI_COMM_WORLD`, some of which have a stream, and so many communicators.
+    /// Counters for `world` ranks of `MPI_COMM_WORLD`, `processes` streams and a number of communicators.
     pub fn new(world: u32, processes: usize, communicators: usize) -> Self {
         let ranks_per_cell = world.div_ceil(MATRIX_CELLS).max(1);
         let cells = world.div_ceil(ranks_per_cell);
@@ -98,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// A message was started.
+    /// Counts a send.
     pub fn sent(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
         self.totals.sends += 1;
         self.ranks[process].sends += 1;
@@ -116,7 +117,7 @@ impl Tally {
         }
     }
 
-    /// A message went to a rank without a stream.
+    /// Counts a message to a rank without a stream.
     pub fn lost(&mut self, process: usize, to: Option<u32>) {
         self.lost_messages += 1;
         self.ranks[process].lost_peers.extend(to);
@@ -145,13 +146,14 @@ impl Tally {
         }
     }
 
-    /// A call is made by a process; `site` is where in the application, or 0.
+    /// Sets the process and the call site of the current call; site 0 is unknown.
     #[inline]
     pub fn calls(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
-    /// A receive was posted; `late` if its message waited already. Gives what [`Step::site`](crate::step::Step::site) is.
+    /// Counts a posted receive; `late` means that its message was already unexpected. Returns the value of
+    /// [`Step::site`](crate::step::Step::site).
     pub fn posted(&mut self, function: Function, asked: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
@@ -181,7 +183,7 @@ impl Tally {
         number
     }
 
-    /// A probe was made.
+    /// Counts a probe.
     pub fn probed(&mut self, args: &ReceiveArgs, found: bool) {
         let totals = &mut self.totals;
         totals.probes_any_source += u64::from(args.source == Peer::Any);
@@ -189,7 +191,7 @@ impl Tally {
         *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
     }
 
-    /// A receive or probe got a message with that source and tag; `expected` is what it reported in the traced run.
+    /// Compares the envelope of a matched message with `expected`, the recorded status.
     pub fn reproduced(&mut self, asked: Label, expected: Option<Reported>, got: Option<(u32, i32)>) {
         if asked.is_exact() {
             return;
@@ -199,7 +201,7 @@ impl Tally {
         }
     }
 
-    /// The same, of one that is known to have left something open.
+    /// Compares the message of a wildcard receive or probe with the recorded status.
     pub fn reproduced_as(&mut self, expected: Reported, got: Reported) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
@@ -207,12 +209,12 @@ impl Tally {
         }
     }
 
-    /// Something was let go.
+    /// Counts a released call.
     pub fn release(&mut self, reason: &'static str) {
         *self.released.entry(reason).or_insert(0) += 1;
     }
 
-    /// Sums up what the simulated processes have come to.
+    /// Computes the totals of the simulation.
     pub fn finish(&mut self, processes: &[Process<'_>]) {
         let totals = &mut self.totals;
         totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
@@ -224,7 +226,7 @@ impl Tally {
         self.sum_up();
     }
 
-    /// Sums up.
+    /// Computes totals by tag and function.
     pub fn sum_up(&mut self) {
         let (tag, sends) = std::mem::take(&mut self.recent_tag);
         self.count_tags(tag, sends);

@@ -1,5 +1,4 @@
-//! Who sends how much to whom, phase by phase, and what engines compare meanwhile: what a performance model asks of a
-//! trace.
+//! Messages by sender, receiver and phase, and the attempts of engines: the input of a performance model.
 
 use std::collections::BTreeMap;
 
@@ -14,50 +13,51 @@ use crate::replay::{replayed, run};
 use crate::step::{Brief, Kind, Sent, Sink};
 use crate::{Measurements, Options, Progress, ReplayError};
 
-/// How what happens is told apart.
+/// Classification of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Classes<'a> {
-    /// Phases of equal time, 1 at least, between the first message and the last that is sent or received.
+    /// Number of phases, at least 1. They divide the time between the first and the last message equally.
     pub phases: u32,
-    /// Sizes beyond which messages are sent otherwise, ascending: those between two of them are added up.
+    /// Ascending limits in bytes between classes of size.
     pub size_limits: &'a [u64],
 }
 
-/// One phase.
+/// Traffic and matching of one phase.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseTraffic {
-    /// When it begins, in the time of the replay.
+    /// Begin in the time of the replay, in seconds.
     pub begin_s: f64,
-    /// What was sent, by sender, receiver and class of size.
+    /// Messages sent, by sender, receiver and class of size.
     pub flows: Vec<Flow>,
-    /// By process that has a stream, in the order of the trace: what it did.
+    /// Matching by process with a stream, in the order of the trace.
     pub matching: Vec<Matching>,
 }
 
 /// Messages of one class of size from one rank to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// The sender, a rank of `MPI_COMM_WORLD`.
+    /// Sender, a rank of `MPI_COMM_WORLD`.
     pub from: u32,
-    /// The receiver.
+    /// Receiver.
     pub to: u32,
-    /// How many.
+    /// Number of messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Sum of their bytes.
     pub bytes: u64,
 }
 
-/// What a process asked of its engine in one phase.
+/// Matching operations of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
     /// Posts, arrivals and probes.
     pub operations: u64,
-    /// Entries compared, by engine; `None` once its table of fixed size was full.
+    /// Attempts by engine; `None` after a table of fixed size was full.
     pub attempts: Vec<Option<u64>>,
 }
 
-/// Replays `trace`, and once more to count: phases are known only when the last message is. Memory is bounded by phases × pairs
-/// of ranks that exchange messages, and by what is queued.
+/// Replays `trace` twice: the first replay measures and finds the times of the phases, the second one counts.
+///
+/// Memory is proportional to phases × pairs of communicating ranks, plus the queued entries.
 ///
 /// # Errors
 /// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
@@ -74,7 +74,7 @@ pub fn traffic(
     Ok((measurements, counter.phases()))
 }
 
-/// When the first message begins, and when the last ends.
+/// Times of the first and the last message.
 #[derive(Default)]
 struct Extent {
     times_ns: Option<(i64, i64)>,
@@ -100,7 +100,6 @@ impl Sink for Extent {
     }
 }
 
-/// What an application waits for.
 fn is_search(kind: &Kind) -> bool {
     !matches!(kind, Kind::Cancel { .. } | Kind::Retract { .. })
 }
@@ -110,7 +109,7 @@ struct Counter<'a> {
     phases: u32,
     begin_ns: i64,
     length_ns: f64,
-    /// By phase, sender, receiver, class of size: messages and bytes.
+    /// Messages and bytes by phase, sender, receiver and class of size.
     flows: FxHashMap<(u32, u32, u32, u32), (u64, u64)>,
     /// By phase, then process.
     matching: Vec<Vec<Matching>>,
@@ -118,7 +117,7 @@ struct Counter<'a> {
     engines: Vec<Vec<Counted>>,
 }
 
-/// An engine, as long as its table has room.
+/// An engine, or `None` after its table was full.
 struct Counted {
     engine: Option<Box<dyn Engine>>,
     before: u64,
@@ -165,7 +164,7 @@ impl<'a> Counter<'a> {
             matching,
         };
         let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
-        // In the same order every time.
+        // Sorted, so that the order is reproducible.
         for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
             phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
         }

@@ -1,46 +1,46 @@
-//! Communicators, and the processes that they have.
+//! Communicators and their members.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use super::created::Created;
 
-/// Number of a communicator in [`Communicators`]: the context that engines see.
+/// Index of a communicator in [`Communicators`]: the context in the engines.
 pub(crate) type Context = u32;
 
-/// `MPI_COMM_WORLD`'s context.
+/// Context of `MPI_COMM_WORLD`.
 pub(crate) const WORLD: Context = 0;
-/// The context of every process's `MPI_COMM_SELF`: no message crosses processes on it, so one number serves all.
+/// Context of every process's `MPI_COMM_SELF`. One number suffices, because its messages never leave the
+/// process.
 pub(crate) const SELF: Context = 1;
 
-/// The rank of a process that is not of this world.
+/// Rank of a process outside `MPI_COMM_WORLD`.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
 /// A communicator. Ranks are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
-    /// How it came to be.
     pub origin: Origin,
-    /// Its processes by rank (the first side's, of an inter-communicator).
+    /// Members by rank; of an inter-communicator, the first group.
     pub members: Arc<[u32]>,
-    /// The other side's, of an inter-communicator.
+    /// The second group of an inter-communicator.
     pub remote: Option<Arc<[u32]>>,
-    /// Who its members are is known.
+    /// The members are known.
     pub resolved: bool,
     /// Every member has a stream.
     pub complete: bool,
-    /// The dimensions of a grid.
+    /// Dimensions of a Cartesian grid.
     pub dims: Vec<u32>,
 }
 
-/// How a communicator came to be. As text: `MPI_Comm_split of 0, color 7`.
+/// The creation of a communicator. As text: `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// The function that made it, or its own name; `None`: the trace does not determine it.
+    /// The creating function or the predefined name; `None` if the trace does not determine it.
     pub by: Option<&'static str>,
-    /// Of which others.
+    /// The parents.
     pub of: [Option<Context>; 2],
-    /// The colour of a split, if it was the same each time.
+    /// Color of a split, if it is always the same.
     pub color: Option<i32>,
 }
 
@@ -61,31 +61,31 @@ impl Display for Origin {
 }
 
 impl Communicator {
-    /// Number of processes, both sides together.
+    /// Number of processes in both groups.
     pub fn size(&self) -> u32 {
         (self.members.len() + self.remote.as_ref().map_or(0, |remote| remote.len())) as u32
     }
 }
 
-/// All communicators, and which one each rank got from each of its creations.
+/// Communicators of a trace, and those of each rank.
 #[derive(Debug)]
 pub(crate) struct Communicators {
     /// By context.
     pub all: Vec<Communicator>,
-    /// By context: how many communicators it was, one like the other and one after the other.
+    /// By context: the number of equal communicators that used it one after another.
     pub times: Vec<u64>,
-    /// Per rank of the survey: the outcome of each of its creations, in order; `None`: not a member.
+    /// By rank of the survey: the result of each creation in order; `None` if the rank is not a member.
     pub created: Created,
-    /// Some have processes that are not of this world.
+    /// Some members are outside `MPI_COMM_WORLD`.
     pub elsewhere: bool,
     /// Creations that the trace does not determine.
     pub unresolved: u64,
-    /// `Comm_rank` and `Comm_size` calls that contradict what was resolved.
+    /// `Comm_rank` and `Comm_size` calls that contradict the result.
     pub contradictions: u64,
 }
 
 impl Communicators {
-    /// World rank of the process that world rank `own`, in its `seat`, sends to or receives from as `rank`.
+    /// World rank of `rank` in a send or receive of world rank `own` with `seat`.
     pub fn world_rank(&self, own: u32, seat: Seat, rank: u32) -> Option<u32> {
         if seat.context == SELF {
             return Some(own);
@@ -99,18 +99,18 @@ impl Communicators {
     }
 }
 
-/// A communicator, as one of its processes sees it.
+/// A communicator from the view of one member.
 #[derive(Clone, Copy)]
 pub(crate) struct Seat {
     pub context: Context,
-    /// The process's rank, in its own group.
+    /// Rank in the own group.
     pub rank: u32,
-    /// Its own group is the second of an inter-communicator.
+    /// The own group is the second of an inter-communicator.
     pub second: bool,
 }
 
 impl Seat {
-    /// The place of world rank `world` in `communicator`.
+    /// View of world rank `world`.
     pub fn of(world: u32, context: Context, communicator: &Communicator) -> Self {
         let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
         let first = within(&communicator.members);

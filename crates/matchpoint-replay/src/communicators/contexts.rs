@@ -1,12 +1,12 @@
-//! Which contexts are free to be used again.
+//! Reuse of contexts.
 //!
-//! A code that makes and frees a communicator in a loop makes one that is like the last in everything. Once it is freed at
-//! all who had it, its context serves another like it, as libraries do. Not at once: a receive that is still posted there
-//! when the communicator is freed completes all the same (MPI-4.1 §7.4.3), and nothing sent on the next one may be taken
-//! for its message.
+//! A loop that creates and frees a communicator creates equal ones. After all members have freed it, its
+//! context serves another equal communicator, as in MPI libraries. Reuse is delayed: a receive that is posted
+//! when its communicator is freed still completes (MPI-4.1 §7.4.3), and must not match messages of the next
+//! communicator.
 //!
-//! What is made of a communicator is alike if those it was made of were alike, not the same: where contexts take turns,
-//! what is made of each would else need as many turns again, and what is made of that as many again.
+//! Equality compares the kinds of the parents, not their contexts. Otherwise, children of each context in
+//! rotation would need as many contexts again, and so would their children.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use rustc_hash::FxHashMap;
 
 use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 
-/// Contexts of communicators that are alike, freed, before one of them is used again.
+/// Freed contexts of equal communicators before one of them is reused.
 const RESTING: usize = 64;
 
-/// A number for communicators that are alike.
+/// Number of a class of equal communicators.
 type Kind = u32;
 
-/// What makes communicators alike: how they came to be and of what kind of others, both groups, dimensions. Who had one
-/// first whose members the trace does not determine: it may be known to others as something else.
+/// The properties of equal communicators: creation, kinds of the parents, groups and dimensions. A
+/// communicator with undetermined members also has its first rank, because other ranks may resolve it
+/// differently.
 #[derive(PartialEq, Eq, Hash)]
 struct Likeness {
     by: Option<&'static str>,
@@ -38,13 +39,13 @@ pub(super) struct Contexts {
     kinds: FxHashMap<Likeness, Kind>,
     /// By context.
     kind_of: Vec<Kind>,
-    /// By context: at how many ranks it is known, and one more as long as others may come to know it.
+    /// By context: number of ranks that hold it, plus one while further ranks may join.
     holders: Vec<u32>,
     resting: FxHashMap<Kind, VecDeque<Context>>,
 }
 
 impl Default for Contexts {
-    /// With those of the world and of every process itself, like which there is no other.
+    /// Contexts of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     fn default() -> Self {
         let (kinds, resting) = Default::default();
         Contexts { kinds, kind_of: vec![WORLD, SELF], holders: vec![0; 2], resting }
@@ -52,7 +53,8 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// A context for a communicator that a rank is among the first to have: one that has rested, else a new one.
+    /// Returns a context for a new communicator of which rank `first` is a member: a freed one, else a new
+    /// one.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> Taken {
         let Communicator { origin, members, remote, dims, resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;
@@ -75,12 +77,12 @@ impl Contexts {
         Taken::New
     }
 
-    /// A rank knows it from now on; or somebody else may come to.
+    /// Adds a holder.
     pub fn held(&mut self, context: Context) {
         self.holders[context as usize] += 1;
     }
 
-    /// A rank has freed it; or nobody else will come to know it.
+    /// Removes a holder.
     pub fn freed(&mut self, context: Context) {
         let holders = &mut self.holders[context as usize];
         if context <= SELF || *holders == 0 {
@@ -93,10 +95,10 @@ impl Contexts {
     }
 }
 
-/// What context a new communicator has.
+/// Context of a new communicator.
 pub(super) enum Taken {
-    /// One that has rested.
+    /// A reused context.
     Again(Context),
-    /// The next that there is none of yet.
+    /// The next unused context.
     New,
 }

@@ -1,4 +1,5 @@
-//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8): each member makes its deposit, and the last one decides.
+//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8): each member adds its arguments, and the last member
+//! completes the creation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +12,15 @@ use super::listed;
 use super::resolver::{Deposit, Deposited, Outcome, Pending, Resolver, Side, of};
 
 impl Resolver<'_> {
-    /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
+    /// Adds the arguments of a rank to its next creation from `parent`, and completes the creation if they
+    /// are the last.
     pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
         let view = &mut self.views[index];
         if let Some((of, tag)) = listed::gathers(&deposit, view.comms.get(&parent).copied()) {
             return self.gather(index, of, tag, &deposit);
         }
         let Some(&context) = view.comms.get(&parent) else {
-            // The parent is not known (a part of the run was not traced): neither is the child.
+            // An unknown parent, from an untraced part of the run, has unknown children.
             let outcome = self.unknown(0, vec![self.deposited(index, &deposit)]);
             return self.finish(outcome);
         };
@@ -37,7 +39,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Deposits to wait for: one of every member that has a stream.
+    /// Number of members with a stream.
     fn expected(&self, context: Context) -> usize {
         if context == SELF {
             return 1;
@@ -48,7 +50,7 @@ impl Resolver<'_> {
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
-    /// Where no rank gets any further: decides the creation that has waited longest from what is there.
+    /// Completes the oldest creation without its missing members, because no rank can continue.
     pub(super) fn decide_a_stuck_creation(&mut self) -> bool {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
@@ -91,7 +93,7 @@ impl Resolver<'_> {
         self.finish(outcome);
     }
 
-    /// `MPI_COMM_SELF` is one context for all processes: its members are those who ask.
+    /// All processes share one context for `MPI_COMM_SELF`, so its member is the caller.
     fn own_members(&self, parent: Context, deposits: &[Deposited]) -> Arc<[u32]> {
         match parent {
             SELF => [self.views[deposits[0].index].rank].into(),
@@ -202,7 +204,7 @@ impl Resolver<'_> {
         outcome.collect()
     }
 
-    /// `MPI_Intercomm_create`: meets the other side if that is waiting, else waits for it.
+    /// `MPI_Intercomm_create`: joins the waiting other side, or waits for it.
     fn join_sides(&mut self, parent: Context, deposits: Vec<Deposited>) {
         let Some((own, other, tag)) = self.leaders(parent, &deposits) else {
             let outcome = self.unknown(parent, deposits);
@@ -221,7 +223,8 @@ impl Resolver<'_> {
         self.finish(outcome);
     }
 
-    /// World ranks of this side's leader and the other's, and their tag. Only the leader knows the other.
+    /// Returns the world ranks of the own and the remote leader, and the tag. Only the leader knows the
+    /// remote one.
     fn leaders(&self, parent: Context, deposits: &[Deposited]) -> Option<(u32, u32, i32)> {
         let members = self.own_members(parent, deposits);
         deposits.iter().find_map(|deposited| {
@@ -252,7 +255,7 @@ impl Resolver<'_> {
     }
 }
 
-/// A rank's coordinates in those dimensions of a grid (row-major, MPI-4.1 §8.5.1) that a slice leaves out.
+/// Coordinates of a rank in the grid dimensions (row-major, MPI-4.1 §8.5.1) that a slice drops.
 fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
     let mut left = rank;
     let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());

@@ -1,16 +1,14 @@
-//! What each rank's creations came to, in their order.
+//! Communicators that each rank created, in order.
 //!
-//! Codes that make and free communicators in a loop make millions. Their contexts are used again and again
-//! ([`Contexts`](super::contexts)), at all members alike, so rows of them are kept once, whoever has them and how often;
-//! and so are rows of such rows. What a loop takes does not grow with its length then, but for a row each time that it
-//! is so many times as long.
+//! Some codes create and free millions of communicators in a loop. Their contexts repeat
+//! ([`Contexts`](super::contexts)), at all members alike. Rows of contexts are therefore stored once for all
+//! ranks, and so are rows of rows. Memory grows with the logarithm of the loop's length.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Creations in a row, and rows in one of those. Mostly as many contexts take turns, or one more, of which there are as
-/// many rows.
+/// Entries of a row. The rotation of equal contexts has this length or one more, so that few rows differ.
 const ROW: usize = 64;
 
 /// The rank is not a member.
@@ -19,8 +17,8 @@ const NONE: u32 = u32::MAX;
 /// See the [module's documentation](self).
 #[derive(Debug)]
 pub(crate) struct Created {
-    /// By rank, then level: what is not a full row yet. Of the lowest level contexts, else numbers of rows of the level
-    /// below, which are earlier.
+    /// By rank and level: the incomplete row. Level 0 has contexts; higher levels have numbers of rows of the
+    /// level below.
     ranks: Vec<Vec<Vec<u32>>>,
     rows: Vec<Arc<[u32]>>,
     numbers: FxHashMap<Arc<[u32]>, u32>,
@@ -31,7 +29,7 @@ impl Created {
         Created { ranks: vec![Vec::new(); ranks], rows: Vec::new(), numbers: FxHashMap::default() }
     }
 
-    /// The next creation of a rank came to this.
+    /// Adds the result of a rank's next creation.
     pub fn push(&mut self, rank: usize, context: Option<u32>) {
         let levels = &mut self.ranks[rank];
         let mut next = context.unwrap_or(NONE);
@@ -50,7 +48,8 @@ impl Created {
         }
     }
 
-    /// What the so-many-th creation of a rank came to; `None` as well if there are not so many.
+    /// Returns the context of a rank's creation by index; `None` if the rank is not a member, or the index is
+    /// out of bounds.
     pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
@@ -101,7 +100,7 @@ mod tests {
             assert_eq!(created.get(1, creation), Some(context));
         }
         assert_eq!((created.get(0, MANY), created.get(1, MANY + 9000)), (None, None));
-        // Of contexts three and one, since 64 is no multiple of 3; of rows of those two and one.
+        // Three and one rows of contexts, since 64 is no multiple of 3; two and one rows of rows.
         assert_eq!(created.rows.len(), 3 + 1 + 2 + 1);
     }
 }

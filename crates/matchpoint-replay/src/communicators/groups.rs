@@ -1,4 +1,4 @@
-//! Groups of processes (MPI-4.1 §7.3.2), as ranks of `MPI_COMM_WORLD` in the group's order.
+//! Groups of processes (MPI-4.1 §7.3.2) as lists of world ranks.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The ranks that triples of first, last and stride name; `None` if they are not such triples.
+/// Expands triples of first rank, last rank and stride; `None` if they are malformed.
 fn ranks_of_ranges(triples: &[i32]) -> Option<Vec<i32>> {
     let mut ranks = Vec::new();
     for triple in triples.chunks(3) {

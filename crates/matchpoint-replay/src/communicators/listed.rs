@@ -1,10 +1,12 @@
-//! Communicators whose members the trace lists.
+//! Communicators with members listed in the trace.
 //!
-//! Those that all of the parent make are told from each other by the parent, their ordinal there and their members, and
-//! wait for each other as all do. Those that only their members make (MPI-4.1 §7.4.2: `MPI_Comm_create_group`,
-//! `MPI_Comm_create_from_group`) do not count among the parent's: what they are told by is the parent, the tag, the
-//! members, and how often there was one of these before. Nobody need wait for the others there, since all that matters is
-//! known; ranks are kept from running ahead all the same, or as many would be open at once as the trace has.
+//! A collective creation over the parent is identified by the parent, its ordinal and the members. It waits
+//! for all members of the parent, as other creations do.
+//!
+//! A creation over the members only (MPI-4.1 §7.4.2: `MPI_Comm_create_group`, `MPI_Comm_create_from_group`)
+//! has no ordinal in the parent. Parent, tag, members and the number of earlier such creations identify it.
+//! The result is known at once, but ranks wait for the others all the same. Otherwise one rank could open all
+//! creations of the trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,9 +18,8 @@ use rustc_hash::FxHashSet;
 use super::communicator::{Communicator, Context, ELSEWHERE, Origin};
 use super::resolver::{Deposit, Deposited, Gathering, Members, Outcome, Resolver, of};
 
-/// The parent and the tag, if only the members make it. What is made of a communicator that is not known (it has none,
-/// or the trace does not show it made) can have no ordinal there either; and the two sides of a connection make it of
-/// communicators of their own.
+/// Returns parent and tag of a creation over the members only. An unresolved parent has no ordinals, and the
+/// two sides of a connection have different parents.
 pub(super) fn gathers(deposit: &Deposit<'_>, parent: Option<Context>) -> Option<(Option<Context>, i64)> {
     use Function::{Comm_accept, Comm_connect, Comm_get_parent, Comm_join};
     let connects = matches!(deposit.function, Comm_accept | Comm_connect | Comm_join | Comm_get_parent);
@@ -38,7 +39,7 @@ fn members(how: NewComm, integers: &[i32]) -> Option<Members> {
 }
 
 impl Resolver<'_> {
-    /// A member makes one that only its members make: it need not wait, since all that matters is known.
+    /// Adds a member to a creation over the members only. Its result does not depend on the other members.
     pub(super) fn gather(&mut self, index: usize, parent: Option<Context>, tag: i64, deposit: &Deposit<'_>) {
         let deposited = self.deposited(index, deposit);
         let members = members(deposit.how, deposit.integers).filter(|_| deposit.comm != CommId::NULL);
@@ -49,7 +50,7 @@ impl Resolver<'_> {
         if open.is_none_or(|open| at == open.len()) {
             let origin = Origin { by: Some(deposit.function.name()), of: [parent, None], color: None };
             let context = self.of_members(origin, &key.2, index);
-            // Until all have joined, nobody else may have its context.
+            // Holds the context until all members have joined.
             self.contexts.held(context);
             let present: FxHashSet<usize> = self.present_among(&key.2).collect();
             let gathering = Gathering { context, joined: FxHashSet::default(), expected: present.len() };
@@ -60,7 +61,7 @@ impl Resolver<'_> {
         let gathering = &mut open[at];
         let context = gathering.context;
         gathering.joined.insert(index);
-        // Who is not among the members (the trace is damaged) is not expected either.
+        // In a damaged trace, a rank may join without being a member.
         gathering.expected += usize::from(!is_member);
         let is_complete = gathering.joined.len() == gathering.expected;
         self.views[index].is_ahead = !is_complete;
@@ -70,7 +71,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// All members have joined.
+    /// Removes a creation that all members have joined.
     fn close(&mut self, key: &(Option<Context>, i64, Members), at: usize) {
         let Some(open) = self.gatherings.get_mut(key) else { return };
         let Some(gathering) = open.remove(at) else { return };
@@ -85,13 +86,13 @@ impl Resolver<'_> {
         own.iter().chain(remote).filter_map(|rank| self.present.get(rank).copied())
     }
 
-    /// Where no rank gets any further: those who are ahead of others go on. False if there are none.
+    /// Releases ranks that wait for others, because no rank can continue. Returns false if none waits.
     pub(super) fn catch_up(&mut self) -> bool {
         let ahead = self.views.iter_mut().map(|view| std::mem::take(&mut view.is_ahead));
         ahead.fold(false, |some, is_ahead| some | is_ahead)
     }
 
-    /// All of the parent have made theirs: one for each list of members.
+    /// Completes a collective creation: one communicator for each list of members.
     pub(super) fn listed(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
         let mut contexts: BTreeMap<Members, Option<Context>> = BTreeMap::new();
         let key = |deposited: &Deposited| {

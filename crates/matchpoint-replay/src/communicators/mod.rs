@@ -1,11 +1,10 @@
-//! Who is who: communicators of all ranks resolved together.
+//! Resolution of communicators over all ranks.
 //!
-//! A trace names communicators by ids that mean something to one process only. What they have in common is the order
-//! of creation: all members of a communicator create from it in the same order (MPI-4.1 §6.12, §7.4), so the n-th
-//! creation from the same parent is the same call at every member. The ranks' membership calls are therefore played
-//! side by side, each rank waiting where the outcome depends on the others (`Comm_split`'s colours, the other side of
-//! an inter-communicator). Ranks whose stream is missing make some outcomes unknowable: those are built from what is
-//! there, and marked.
+//! A trace identifies communicators by ids of one process. All members create communicators from a parent in
+//! the same order (MPI-4.1 §6.12, §7.4), so the n-th creation from a parent is the same call at every member.
+//! The resolver therefore executes the membership calls of all ranks concurrently. A rank waits where the
+//! result depends on others: colors of `MPI_Comm_split`, the other side of an inter-communicator. Missing
+//! ranks leave some results undetermined. The resolver builds those from the known members, and marks them.
 
 pub(crate) mod communicator;
 mod contexts;
@@ -31,8 +30,8 @@ pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Commu
 }
 
 impl Resolver<'_> {
-    /// Plays every rank as far as it gets; where none gets any further, decides the oldest creation from what is
-    /// there.
+    /// Executes the calls of every rank. If no rank can continue, completes the oldest creation without its
+    /// missing members.
     fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let mut moved = false;
@@ -47,7 +46,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Plays one call of a rank; false if it has to wait, or has none left.
+    /// Executes one call of a rank. Returns false if the rank waits or has finished.
     fn step(&mut self, index: usize) -> Result<bool, TraceError> {
         let view = &mut self.views[index];
         if view.waits || view.is_ahead {

@@ -1,4 +1,4 @@
-//! What is known of all ranks while their communicators are resolved, and the steps that all creations take.
+//! State of the resolver, and the steps of all creations.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::contexts::{Contexts, Taken};
 use super::created::Created;
 use crate::survey::{Calls, Lists, Membership, RankSurvey};
 
-/// One rank's view.
+/// State of one rank.
 pub(super) struct View<'a> {
     pub rank: u32,
     pub calls: Calls<'a>,
-    /// The call that is played now.
+    /// The current call.
     pub now: Option<Membership>,
     pub comms: FxHashMap<CommId, Context>,
-    /// Those that it knows. One that the trace does not determine is absent.
+    /// Known groups, without those that the trace does not determine.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
-    /// It has made its deposit for this creation, and waits for the others.
+    /// The rank waits for the other members of its creation.
     pub waits: bool,
-    /// It might go on, but the others of what it has joined last are behind.
+    /// The rank waits for the other members, although it knows the result.
     pub is_ahead: bool,
 }
 
@@ -33,17 +33,17 @@ pub(super) struct Resolver<'a> {
     /// World rank → index into `views`.
     pub present: FxHashMap<u32, usize>,
     pub pending: FxHashMap<(Context, u32), Pending>,
-    /// Deposits so far: gives creations an age.
+    /// Number of creation calls so far, the age of a creation.
     pub begun: usize,
-    /// Those that only their members make.
+    /// Incomplete creations over the members only.
     pub gatherings: Gatherings,
-    /// Sides of inter-communicators that wait for the other, by (own leader, other leader, tag).
+    /// Sides of inter-communicators that wait for the other side, by (own leader, other leader, tag).
     pub sides: FxHashMap<(u32, u32, i32), Side>,
     pub contexts: Contexts,
     pub found: Communicators,
 }
 
-/// What one member brings to a creation.
+/// Arguments of one member in a creation.
 pub(super) struct Deposit<'a> {
     pub function: Function,
     pub how: NewComm,
@@ -51,19 +51,19 @@ pub(super) struct Deposit<'a> {
     pub integers: &'a Arc<[i32]>,
 }
 
-/// A deposit that waits.
+/// Stored arguments of one member.
 pub(super) struct Deposited {
-    /// Whose: an index into the resolver's views.
+    /// Index of the member in the resolver's views.
     pub index: usize,
     pub function: Function,
     pub how: NewComm,
     pub comm: CommId,
     pub integers: Arc<[i32]>,
-    /// The group that it named.
+    /// The group argument.
     pub group: Option<Arc<[u32]>>,
 }
 
-/// A creation that not all members have reached.
+/// A creation that some members have not reached.
 pub(super) struct Pending {
     pub order: usize,
     pub deposits: Vec<Deposited>,
@@ -76,20 +76,20 @@ pub(super) struct Side {
     pub deposits: Vec<Deposited>,
 }
 
-/// What a creation amounts to for each of its depositors.
+/// The context for each member.
 pub(super) type Outcome = Vec<(Deposited, Option<Context>)>;
 
-/// Both groups, that with the lower first rank first: each side names its own first.
+/// Both groups, sorted, because each side lists its own group first.
 pub(super) type Members = (Vec<u32>, Vec<u32>);
 
-/// Those that only their members make and that not all have joined, by what they are told from each other by: parent (if
-/// it is known), tag, members. The earliest first: each member joins them in order.
+/// Incomplete creations over the members only, by parent (if known), tag and members. The oldest is first,
+/// and each member joins them in order.
 pub(super) type Gatherings = FxHashMap<(Option<Context>, i64, Members), VecDeque<Gathering>>;
 
-/// A communicator that its members come to know one by one.
+/// A creation over the members only.
 pub(super) struct Gathering {
     pub context: Context,
-    /// Indices of those who joined, and how many will, if all do.
+    /// Indices of the members that joined, and the number of expected members.
     pub joined: FxHashSet<usize>,
     pub expected: usize,
 }
@@ -166,7 +166,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A new communicator, which the rank of that index is among the first to have.
+    /// Adds a communicator of which the rank at index `first` is a member.
     pub fn add(&mut self, mut communicator: Communicator, first: usize) -> Context {
         let both =
             communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
@@ -187,7 +187,8 @@ impl<'a> Resolver<'a> {
         Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
     }
 
-    /// The same communicator for every depositor whom `belongs` (given the resolver and its world rank) lets in.
+    /// Assigns one communicator to the members that satisfy `belongs` (given the communicator and the world
+    /// rank).
     pub fn one_for_all(
         &mut self,
         communicator: Communicator,
@@ -213,7 +214,8 @@ impl<'a> Resolver<'a> {
         self.one_for_all(communicator, deposits, |_, _| true)
     }
 
-    /// A rank knows a communicator no more. If it was the last, another may have its context: it begins anew.
+    /// Removes a freed communicator of a rank. Its context may be reused, so the count of its creations is
+    /// reset.
     pub fn leave(&mut self, index: usize, context: Context) {
         if context > SELF {
             self.views[index].creations.remove(&context);
@@ -221,7 +223,7 @@ impl<'a> Resolver<'a> {
         self.contexts.freed(context);
     }
 
-    /// The group of `context` that `rank` belongs to.
+    /// Returns the group of `context` that contains `rank`.
     pub fn side_of(&self, context: Context, rank: u32) -> Arc<[u32]> {
         let communicator = &self.found.all[context as usize];
         match &communicator.remote {
@@ -230,7 +232,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The group of an inter-communicator that `rank` does not belong to.
+    /// Returns the group of an inter-communicator that does not contain `rank`.
     pub fn other_side_of(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
         let communicator = &self.found.all[context as usize];
         let remote = communicator.remote.clone()?;
@@ -238,7 +240,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// What was made of another by that function.
+/// Creation by function `by` from `parent`.
 pub(super) fn of(by: &'static str, parent: Context) -> Origin {
     Origin { by: Some(by), of: [Some(parent), None], color: None }
 }

@@ -1,14 +1,14 @@
-//! What the searches of each call took the traced library.
+//! Search time of each call in the traced library.
 //!
-//! Entries compared × the cost of an entry give a wide range: with cold caches an entry costs ten times as much as with warm
-//! ones. The trace narrows it: it has the time of every call, less what such a call takes with empty queues. A call that waits
-//! for many messages is compared with a measured burst.
-//! * A receive or a probe searches within its call, no longer than that takes.
-//! * A message is matched in the call during which it arrives, or in a later one: not every call makes progress. A call that
-//!   completes a receive has matched every message that arrived before.
+//! Attempts × cost give a wide range, because an attempt costs ten times as much with cold caches as with
+//! warm ones. The recorded duration of every call, less that of such a call with empty queues, narrows the
+//! range. A measured burst is the reference for calls that wait for many messages.
+//! * A receive or a probe searches within its call, no longer than the call takes.
+//! * A message is matched in the call during which it arrives, or in a later one: not every call makes
+//!   progress. A call that completes a receive has matched all messages that arrived before.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
-//! * A call that took many times as long as its searches can take has waited. Its time says nothing, and the geometric mean of
-//!   the range counts.
+//! * A call that took many times as long as its searches has waited. Its duration gives no information, so
+//!   the geometric mean of the range counts.
 
 use std::collections::VecDeque;
 
@@ -19,29 +19,29 @@ use crate::batch::Sorted;
 use crate::library_cost::{Curve, LibraryCost, SearchTime};
 use crate::step::{CallEnd, Kind, Step};
 
-/// A call that takes so many times as long as its searches can has waited.
+/// A call waited if it took this many times as long as its searches can take.
 const WAITED: f64 = 8.0;
 
-/// Of one engine, at all ranks.
+/// Search times of one engine at all ranks.
 pub(crate) struct CallCosts {
-    /// Where receives name their source, and where none does.
+    /// Costs for receives with a source, and for receives with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
-    /// Processes for each processor, at least 1: a search takes so many times as long as its processor works on it.
+    /// Processes per processor, at least 1: the factor from processor time to elapsed time.
     crowding: f64,
     ranks: Vec<AtRank>,
 }
 
 #[derive(Default)]
 struct AtRank {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     rank: u32,
-    /// Each with the number of steps before it.
+    /// Ends of calls, each with the number of steps before it.
     ends: VecDeque<(u64, CallEnd)>,
-    /// Steps that have come, and those of them that were played.
+    /// Steps received, and steps executed.
     received: u64,
     played: u64,
-    /// Receives posted, and those from any source.
+    /// Receives posted, and those with `MPI_ANY_SOURCE`.
     receives: u64,
     any_source: u64,
     open: Searches,
@@ -49,42 +49,42 @@ struct AtRank {
     sum: SearchTime,
 }
 
-/// Messages that the calls so far had no time for.
+/// Messages for which the previous calls were too short.
 #[derive(Clone, Copy, Default)]
 struct Left {
-    /// Of other processes.
+    /// Messages of other processes.
     messages: f64,
-    /// The time of their transfer that calls had.
+    /// Part of their transfer time that the calls contained.
     transferred_ns: f64,
-    /// The most that their searches take.
+    /// Maximal time of their searches.
     search_ns: f64,
 }
 
-/// What was searched since the last call ended.
+/// Searches since the last call ended.
 #[derive(Clone, Copy, Default)]
 struct Searches {
     low_ns: f64,
-    /// By receives and probes, at most.
+    /// Maximal time of searches by receives and probes.
     asked_ns: f64,
-    /// For messages, at most.
+    /// Maximal time of searches by messages.
     arrived_ns: f64,
-    /// What receives, probes and messages to the process itself would take with empty queues.
+    /// Time of receives, probes and messages to the own process with empty queues.
     empty_ns: f64,
-    /// Messages of other processes that arrived.
+    /// Messages from other processes.
     messages: u64,
-    /// The last message that arrived: when, and the most that its search takes.
+    /// Arrival time of the last message, and the maximal time of its search.
     last: Option<(i64, f64)>,
 }
 
 impl CallCosts {
-    /// With costs that were measured; `None`: there are none.
+    /// Returns `None` without measured costs.
     pub fn new(measured: &[SearchCost], ranks: &[u32], crowding: f64) -> Option<Self> {
         let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
         let ranks = ranks.iter().map(|&rank| AtRank { rank, ..AtRank::default() }).collect();
         Some(CallCosts { named, any, crowding: crowding.max(1.0), ranks })
     }
 
-    /// The ends of calls among steps that will be played.
+    /// Adds the ends of calls in a chunk.
     pub fn receive(&mut self, chunk: &Sorted) {
         for &(before, end) in chunk.ends() {
             let rank = &mut self.ranks[end.process as usize];
@@ -95,7 +95,7 @@ impl CallCosts {
         }
     }
 
-    /// The next step of a process was played, and compared so many entries.
+    /// Adds the attempts of the next executed step of a process.
     pub fn add(&mut self, process: usize, step: &Step, compared: u64) {
         self.end_calls(process);
         let rank = &mut self.ranks[process];
@@ -129,7 +129,7 @@ impl CallCosts {
         }
     }
 
-    /// What searching cost a process, once all was played.
+    /// Search time of a process after the last step.
     pub fn of(&self, process: usize) -> SearchTime {
         let rank = &self.ranks[process];
         let mut sum = rank.sum;
@@ -141,12 +141,12 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Every call has ended, but for those of processes with several threads: which of them searched is not known.
+    /// Ends all calls. Processes with several threads have none, because the searching thread is unknown.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
 
-    /// Ends the calls to which no further step belongs.
+    /// Ends the calls without further steps.
     fn end_calls(&mut self, process: usize) {
         let rank = &mut self.ranks[process];
         while rank.ends.front().is_some_and(|(before, _)| *before <= rank.played) {
@@ -154,7 +154,7 @@ impl CallCosts {
                 rank.end(&end, &self.named, self.crowding);
             }
             if rank.ends.is_empty() {
-                rank.ends = VecDeque::new(); // room at every rank of a large job is much
+                rank.ends = VecDeque::new(); // frees its capacity
             }
         }
     }
@@ -165,7 +165,7 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl AtRank {
-    /// A call transfers the messages that are due, then searches for them.
+    /// Ends a call: it transfers the messages that are due, then searches for them.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
@@ -196,7 +196,7 @@ impl AtRank {
         }
     }
 
-    /// The geometric mean of the range so far, as a part of its high end.
+    /// Geometric mean of the range so far, relative to its upper end.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }
@@ -214,7 +214,7 @@ impl Searches {
         self.asked_ns + self.arrived_ns
     }
 
-    /// Of the most that searches for messages can take, the part that the last one had time for.
+    /// Share of the maximal search time of messages that the last message had time for.
     fn part_in(&self, end: &CallEnd) -> f64 {
         match self.last {
             Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// 1 ns an entry with warm caches, 10 ns with cold ones, 100 ns a call.
+    /// 1 ns per attempt with warm caches, 10 ns with cold ones, 100 ns per call.
     fn costs() -> CallCosts {
         let cost = Some(EntryCost { warm_ns: vec![1.0; 2], cold_ns: 10.0, empty_ns: 100.0 });
         let measured = SearchCost {
@@ -267,7 +267,7 @@ mod tests {
         Step { at_ns, kind: Kind::Arrive { message, from, took: None }, site: 0 }
     }
 
-    /// Plays steps that compare so many entries, and ends of calls.
+    /// Plays steps with their attempts, and ends of calls.
     fn play(steps: &[Result<(Step, u64), CallEnd>]) -> SearchTime {
         let mut costs = costs();
         for step in steps {

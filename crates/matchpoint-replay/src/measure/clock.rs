@@ -1,12 +1,12 @@
-//! Two clocks: the time that passed, and what this thread had of it.
+//! Elapsed time and processor time of the measuring thread.
 //!
-//! On a machine that runs something else, a thread waits for a processor in the middle of what it times. The wall clock
-//! counts that, the thread's own does not: budgets go by the latter, so that a busy machine plays no less of a trace,
-//! and the difference tells how busy it was. What a hypervisor takes is in neither.
+//! Under host load, a thread may wait for a processor within a measurement. Elapsed time contains the wait,
+//! processor time does not. Limits use processor time, so that load does not change the executed share of a
+//! trace. The difference measures the load. Neither time contains the share of a hypervisor.
 
 use std::time::{Duration, Instant};
 
-/// A thread that had this much less than what passed was interrupted. Less is the resolution of the two clocks.
+/// Difference of the times that shows an interruption. A smaller one is the resolution of the clocks.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
 /// Time between two readings of both clocks.
@@ -17,13 +17,14 @@ pub(crate) struct Lap {
 }
 
 impl Lap {
-    /// Whether the thread waited for a processor in it.
+    /// Returns true if the thread waited for a processor.
     pub fn was_interrupted(self) -> bool {
         self.wall.saturating_sub(self.cpu) > INTERRUPTED
     }
 }
 
-/// Both clocks, read together. One reading ends a lap and begins the next: the thread's clock is a system call.
+/// Both clocks, read together. One reading ends a measurement and begins the next, because the thread's clock
+/// needs a system call.
 pub(crate) struct Laps {
     wall: Instant,
     cpu: Option<Duration>,
@@ -43,7 +44,7 @@ impl Laps {
     }
 }
 
-/// Processor time of all threads of this process; where it cannot be had, the time that passed.
+/// Processor time of all threads of the process; elapsed time where that is not available.
 pub(crate) struct Passed {
     wall: Instant,
     cpu: Option<Duration>,

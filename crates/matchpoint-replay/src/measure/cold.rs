@@ -1,27 +1,26 @@
-//! What cold caches cost: a surcharge for each phase, by the number of steps in it.
+//! Cost of cold caches: a surcharge per phase, by its number of steps.
 //!
-//! A process that computed finds its queues, and the code that searches them, pushed out of its caches. The steps that
-//! follow closely fetch them once, so that what is cold is paid by the phase, not by the step: a phase of one step pays
-//! nearly as much as one of ten. Some phases are played on flushed caches, all phases are counted, and a rank's
-//! surcharge is the sum over its phases of what the played ones of that size cost.
+//! After a compute phase, queues and code are no longer in the caches. The next steps fetch them once, so a
+//! phase of one step costs nearly as much as one of ten. Some phases are measured with flushed caches, and
+//! all phases are counted. The surcharge of a rank is the sum over its phases of the measured cost by size.
 
 use crate::step::Step;
 
-/// A process that computes this long between two steps finds its caches taken by something else.
+/// Minimal time between two steps after which other data fills the caches.
 const COMPUTE_PHASE_NS: i64 = 20_000;
 
-/// Sizes of phases that are told apart: 1, 2–3, 4–7, … 512 and more steps.
+/// Size classes of phases: 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
-/// Of the phases of one size, one in so many is played cold at first, so that more than one rank has its turn; after
-/// every so many that were, one in twice as many. So the whole run is sampled whatever its length, at little cost.
+/// Sampling interval of the phases of one size: at first one in `FIRST_INTERVAL`, half as often after every
+/// `PER_STAGE` samples. This covers several ranks and the whole run at little cost.
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
-/// Samples that a surcharge is taken from, at least, if there are so many.
+/// Minimal number of samples for a surcharge, if available.
 const ENOUGH: usize = 5;
 
-/// Whether the process did not compute for long between two steps.
+/// Returns true without a compute phase between the steps.
 pub(crate) fn same_phase(one: &Step, next: &Step) -> bool {
     next.at_ns - one.at_ns < COMPUTE_PHASE_NS
 }
@@ -30,17 +29,17 @@ fn size(steps: usize) -> usize {
     (steps.max(1).ilog2() as usize).min(SIZES - 1)
 }
 
-/// How many phases of each size a process has.
+/// Number of phases of each size at a process.
 #[derive(Clone, Default)]
 pub(crate) struct Phases {
     counts: [u64; SIZES],
-    /// Steps of the phase that has not ended yet, and the time of the last.
+    /// Steps of the current phase, and the time of the last.
     open: usize,
     last_ns: i64,
 }
 
 impl Phases {
-    /// Whether this step would begin a phase.
+    /// Returns true if this step begins a phase.
     pub fn begins(&self, step: &Step) -> bool {
         self.open == 0 || step.at_ns - self.last_ns >= COMPUTE_PHASE_NS
     }
@@ -53,7 +52,7 @@ impl Phases {
         self.last_ns = step.at_ns;
     }
 
-    /// Ends the phase that is open.
+    /// Ends the current phase.
     pub fn end(&mut self) {
         if self.open > 0 {
             self.counts[size(self.open)] += 1;
@@ -62,7 +61,7 @@ impl Phases {
     }
 }
 
-/// Which phases are played cold. Drawn, not counted: what is counted would fall on the same ranks again and again.
+/// Random choice of the phases measured cold. A regular choice would always select the same ranks.
 pub(crate) struct Draw {
     drawn: [u64; SIZES],
     state: u64,
@@ -75,7 +74,7 @@ impl Default for Draw {
 }
 
 impl Draw {
-    /// The same for every run of the same trace.
+    /// Returns the same sequence for every run of a trace.
     pub fn is_drawn(&mut self, steps: usize) -> bool {
         let drawn = &mut self.drawn[size(steps)];
         let interval = FIRST_INTERVAL << (*drawn / PER_STAGE).min(40);
@@ -87,7 +86,7 @@ impl Draw {
     }
 }
 
-/// One phase as an engine played it on flushed caches.
+/// One phase of an engine with flushed caches.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub process: u32,
@@ -95,19 +94,19 @@ pub(crate) struct Sample {
     pub ns: f64,
 }
 
-/// What a phase costs beyond its steps' warm time, by size.
+/// Cost of a phase in addition to the warm time of its steps, by size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Surcharge([f64; SIZES]);
 
 impl Surcharge {
-    /// From samples, and from what a step takes warm at each process.
+    /// Computes surcharges from samples and the warm time per step of each process.
     pub fn of(samples: &[Sample], warm_ns: impl Fn(u32) -> f64) -> Self {
         let mut by_size: [Vec<f64>; SIZES] = Default::default();
         for sample in samples {
             let warm_ns = warm_ns(sample.process) * f64::from(sample.steps);
             by_size[size(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
         }
-        // Few of a size say little: those of its neighbours are taken with them.
+        // Sizes with few samples include those of neighboring sizes.
         let around = |size: usize, radius: usize| -> Vec<f64> {
             let (from, to) = (size.saturating_sub(radius), (size + radius).min(SIZES - 1));
             by_size[from..=to].concat()
@@ -117,13 +116,13 @@ impl Surcharge {
         Surcharge(std::array::from_fn(|size| median(enough(size).unwrap_or_else(|| around(size, SIZES)))))
     }
 
-    /// Of all phases of a process.
+    /// Sum over all phases of a process.
     pub fn sum(&self, phases: &Phases) -> f64 {
         phases.counts.iter().zip(self.0).map(|(&count, ns)| count as f64 * ns).sum()
     }
 }
 
-/// What made less than half of the samples longer does not move it. The lower of two in the middle.
+/// Lower median: outliers in less than half of the samples do not change it.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)

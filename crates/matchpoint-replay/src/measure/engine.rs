@@ -1,4 +1,4 @@
-//! One engine at all ranks: played, counted, timed, and stopped where it takes too much.
+//! Measurement of one engine at all ranks: attempts, times and limits.
 
 use std::time::Duration;
 
@@ -22,57 +22,56 @@ use crate::measurements::{
 use crate::observer::{Observer, Searched};
 use crate::step::{Kind, Step};
 
-/// How often a burst is played, each time by an engine of its own: the shortest counts. What else runs on the machine
-/// only ever makes a burst longer.
+/// Repetitions of a burst, each by its own instance. The shortest time counts, because host load only
+/// lengthens a burst.
 pub(super) const REPETITIONS: usize = 3;
 
-/// Between two looks at how much memory an engine has.
+/// Bursts between two measurements of an engine's memory.
 const BURSTS_PER_LOOK: u64 = 8;
 
-/// An engine, everywhere.
 pub(crate) struct MeasuredEngine {
     name: String,
-    /// Who matches in its place, as far as can be said before anything is played.
+    /// Substitute that is known before the first step.
     expected_substitute: Option<String>,
     world: u32,
     is_first: bool,
     copies: Copies,
     ranks: Vec<AtRank>,
-    /// Footprint of an engine that nothing was ever played.
+    /// Footprint of a new engine.
     empty_bytes: u64,
-    /// The same with a receive and a message: some allocate their tables only then.
+    /// Footprint with a receive and a message, because some engines allocate their tables late.
     begun_bytes: u64,
     disagreements: u64,
-    /// Processor time that playing again took.
+    /// Processor time of the repetitions.
     pub repeating: Duration,
-    /// Processor time and memory that it takes in all; why it was stopped.
+    /// Processor time and memory of all instances.
     spent: Duration,
     pub held_bytes: u64,
-    /// Steps whose time has the counting in it.
+    /// Steps that were measured and counted by one instance.
     timed_counting: u64,
-    /// What that adds to a step's, once it is known.
+    /// Time that counting adds to a step, once measured.
     counting_ns: Option<f64>,
-    /// What the engine that counts and is timed answered to a burst.
+    /// Results of the instance that counts and is measured, for one burst.
     answers: Vec<Answered>,
     pub stopped: Option<Stopped>,
     warm: Timing,
     cold: Vec<Sample>,
     pub spread: Spread,
-    /// Of the first engine: what it compared for receives posted at one site, by [`Step::site`]: searches of the posted queue
-    /// that ended at one of them, and of the unexpected queue for one of them.
+    /// First engine only, by [`Step::site`]: searches of the posted queue that matched a receive of the site,
+    /// and searches of the unexpected queue for one.
     pub sites: Vec<(Compared, Compared)>,
-    /// Of the first engine: what its searches cost the traced library, if an entry's cost is known.
+    /// First engine only: search time in the traced library, if its costs are known.
     pub costs: Option<CallCosts>,
 }
 
-/// How many engines of a kind there are at each rank. What is in the queues is in each of them.
+/// Instances of an engine at each rank. Each contains all queued entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Copies {
-    /// One counts, and [so many](REPETITIONS) play each burst in turn.
+    /// One instance counts, and [several](REPETITIONS) play each burst in turn.
     Repeated,
-    /// One counts, another is timed.
+    /// One instance counts, another is measured.
     Two,
-    /// One is timed while it counts.
+    /// One instance counts and is measured.
     One,
 }
 
@@ -86,7 +85,7 @@ impl Copies {
     }
 }
 
-/// How far repetitions of the same bursts were apart, and how many bursts were interrupted.
+/// Differences between repetitions of bursts, and interrupted bursts.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Spread {
     pub shortest_ns: f64,
@@ -98,7 +97,7 @@ pub(crate) struct Spread {
 #[derive(Default)]
 struct AtRank {
     live: Option<Live>,
-    /// What remains of it once the engine was stopped.
+    /// Results after the engine was stopped.
     counts: Option<Box<Counts>>,
     statistics: Vec<(&'static str, f64)>,
     substitute: Option<String>,
@@ -110,7 +109,7 @@ struct AtRank {
     steps: u64,
 }
 
-/// One engine that counts, whose answers are compared, and some that do not and are timed, unless that is.
+/// One counting instance with compared results, and measured instances without counters.
 struct Live {
     counted: Counted,
     timed: Vec<Box<dyn Engine>>,
@@ -132,12 +131,13 @@ impl Live {
     }
 }
 
-/// What counting adds to a footprint.
+/// Memory of the counters in a footprint.
 const COUNTS_BYTES: u64 = size_of::<Counted>() as u64;
 
 impl MeasuredEngine {
-    /// An engine of this name, for the processes of these ranks among `world`. One is made at once, so that a wrong name
-    /// is found; and one for each rank if the name says something else to each. Others when something happens there.
+    /// Creates the engine for ranks `present` of `world`. Creates an instance now, so that an invalid name is
+    /// an error; one for each rank if the name depends on the rank. The instances of the ranks follow at
+    /// their first step.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
         let mut probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
@@ -171,14 +171,14 @@ impl MeasuredEngine {
         })
     }
 
-    /// The ends of calls among steps that will be played.
+    /// Adds the ends of calls in a chunk.
     pub fn receive_call_ends(&mut self, chunk: &Sorted) {
         if let Some(costs) = &mut self.costs {
             costs.receive(chunk);
         }
     }
 
-    /// Plays a burst on caches as they are.
+    /// Plays a burst without flushing caches.
     pub fn play_warm(
         &mut self,
         process: usize,
@@ -227,12 +227,12 @@ impl MeasuredEngine {
         }
     }
 
-    /// The part of playing cold that comes before the caches are flushed. Whether there is anything to flush them for.
+    /// Counts a cold phase before the caches are flushed. Returns false if the engine is stopped.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
         self.is_ready(process, rank) && (self.copies == Copies::One || self.count(process, steps))
     }
 
-    /// Plays a phase on caches that were flushed.
+    /// Plays a phase with flushed caches.
     pub fn play_cold(&mut self, process: usize, steps: &[Step], clock_ns: f64) {
         if self.stopped.is_some() {
             return;
@@ -244,7 +244,7 @@ impl MeasuredEngine {
         };
         let ns = timed.next().map(|engine| time(&mut **engine, steps, clock_ns));
         let was_interrupted = laps.lap().was_interrupted();
-        // The others must go through the same steps; their code is warm by now, so they are not timed.
+        // The other instances need the same steps. Their code is now warm, so they are not measured.
         for engine in timed {
             time(&mut **engine, steps, clock_ns);
         }
@@ -257,26 +257,27 @@ impl MeasuredEngine {
         }
         let at_rank = &mut self.ranks[process];
         at_rank.steps += steps.len() as u64;
-        // A phase lasts microseconds, so what interrupts one is all that would be seen of it.
+        // A phase lasts microseconds, so an interruption would dominate it.
         if !was_interrupted {
             self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
         }
     }
 
-    /// Whether it goes on, and has an engine at this process.
+    /// Creates the instance of a process if needed. Returns false if the engine is stopped.
     fn is_ready(&mut self, process: usize, rank: u32) -> bool {
         if self.stopped.is_none() && self.ranks[process].live.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
             match Live::new(&name, self.copies.timed()) {
                 Ok(live) => self.ranks[process].live = Some(live),
-                // Its name was understood for another rank: what it refers to has gone.
+                // The name was valid for another rank, but its file has changed.
                 Err(_) => self.stop(Stopped::Unmade),
             }
         }
         self.stopped.is_none()
     }
 
-    /// Plays a burst to the engine that counts, and compares. False: it was stopped.
+    /// Plays a burst on the counting instance and compares the results. Returns false if the engine was
+    /// stopped.
     fn count(&mut self, process: usize, steps: &[Step]) -> bool {
         let Some(live) = &mut self.ranks[process].live else { return false };
         let mut before = compared(live.counted.counts());
@@ -288,7 +289,7 @@ impl MeasuredEngine {
                 before = now;
             }
             match answered {
-                // Its caller would go on with another engine, so nothing that it answers from here on counts.
+                // The caller would continue with another engine, so further results do not count.
                 Err(Refused::Full) => {
                     self.stop(Stopped::Full);
                     return false;
@@ -299,7 +300,8 @@ impl MeasuredEngine {
         true
     }
 
-    /// The same, which times it as well, less what counting takes, and compares afterwards.
+    /// Plays a burst on the counting instance, measures it less the cost of counting, and compares the
+    /// results afterwards.
     fn time_counted(&mut self, process: usize, steps: &[Step], clock_ns: f64) -> f64 {
         let counting_ns = *self.counting_ns.get_or_insert_with(|| {
             let name = engines::at_process(&self.name, 0, self.world.into());
@@ -326,12 +328,12 @@ impl MeasuredEngine {
     fn spend(&mut self, lap: Lap, played: usize) {
         self.spent += lap.cpu;
         if played > 1 {
-            // The one that counts takes as long as one that does not, or a little longer.
+            // The counting instance takes at least as long as a measured one.
             self.repeating += lap.cpu * (played as u32 - 1) / (played as u32 + 1);
         }
     }
 
-    /// Looks at how much memory it has, now and then.
+    /// Updates the memory of the engine every [`BURSTS_PER_LOOK`] bursts.
     pub fn weigh(&mut self, process: usize) {
         let at_rank = &mut self.ranks[process];
         at_rank.bursts += 1;
@@ -342,19 +344,19 @@ impl MeasuredEngine {
         }
     }
 
-    /// Of that, what it has for what is queued. An engine that shrinks with use has nothing.
+    /// Memory of queued entries. Zero for an engine that shrinks with use.
     pub fn queued_bytes(&self) -> u64 {
         let engines =
             self.ranks.iter().filter(|rank| rank.held_bytes > 0).count() * (1 + self.copies.timed());
         self.held_bytes.saturating_sub(self.begun_bytes * engines as u64)
     }
 
-    /// Memory that it takes at all ranks once something is queued.
+    /// Memory at all ranks with one receive and one message each.
     pub fn idle_bytes(&self, copies: Copies) -> u64 {
         self.begun_bytes * (self.ranks.len() * (1 + copies.timed())) as u64
     }
 
-    /// Stops it if it takes too much. Called after a burst, since what is counted and what is timed must be the same.
+    /// Stops the engine beyond its limits. Called after a burst, so that all instances are in the same state.
     pub fn limit(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
         } else if budget::is_too_large(self.held_bytes, engines) && !self.is_first {
@@ -366,7 +368,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Lets go of all but so many copies.
+    /// Removes the instances that `copies` does not include.
     pub fn keep(&mut self, copies: Copies) {
         self.copies = copies;
         self.held_bytes = 0;
@@ -378,7 +380,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Who matched in its place, if anybody did at any rank.
+    /// Returns the substitute at any rank.
     fn substitute(&self) -> Option<Substitute> {
         let matched: Vec<&str> = self.ranks.iter().filter_map(AtRank::substitute).collect();
         let of_ranks = self.ranks.iter().filter(|rank| rank.was_played()).count() as u32;
@@ -387,13 +389,13 @@ impl MeasuredEngine {
         Some(Substitute { name, ranks: matched.len() as u32, of_ranks })
     }
 
-    /// Keeps what it counted, and gives its memory back.
+    /// Keeps the counts and frees the engine's memory.
     fn stop(&mut self, why: Stopped) {
         self.stopped = Some(why);
         self.ranks.iter_mut().for_each(AtRank::retire);
     }
 
-    /// Its measurements, once all was played.
+    /// Measurements after the last step.
     pub fn measurements(&self, observers: &[Observer], phases: &[Phases]) -> EngineMeasurements {
         let ranks = self.at_ranks(observers, phases);
         let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
@@ -466,7 +468,7 @@ impl MeasuredEngine {
         let warm_ns = self.warm.per_step().unwrap_or(0.0);
         let per_step = |process: u32| self.ranks[process as usize].warm.per_step().unwrap_or(warm_ns);
         let surcharge = Surcharge::of(&self.cold, per_step);
-        // Of a rank where it was not played, what it took at the others is all that is known.
+        // Ranks without an executed step get the mean of the others.
         let sum = |of: fn(&AtRank) -> f64| self.ranks.iter().map(of).sum::<f64>();
         let played = sum(AtRank::played).max(1.0);
         let (steps_each, attempts_each) =
@@ -474,7 +476,7 @@ impl MeasuredEngine {
         let one = |process: usize| {
             let (rank, observer) = (&self.ranks[process], &observers[process]);
             let asked = budget::asked(&[&observer.posted_searched, &observer.unexpected_searched]);
-            // The whole run ÷ the part that was played.
+            // The whole run ÷ the executed part.
             let scale = match rank.played() {
                 own if own > 0.0 && self.stopped.is_some() => asked / own,
                 _ => 1.0,
@@ -496,7 +498,7 @@ impl MeasuredEngine {
     }
 }
 
-/// Notes what a step compared, for the site where its receive was posted and for the call that made it.
+/// Adds the attempts of a step to the site of its receive and to its call.
 fn note(
     sites: &mut Vec<(Compared, Compared)>,
     costs: Option<&mut CallCosts>,
@@ -533,7 +535,7 @@ impl AtRank {
         self.live.as_ref().map_or(self.bytes, |live| live.counted.footprint().peak_bytes - COUNTS_BYTES)
     }
 
-    /// Who matches here in the place of the engine: of any of its copies, for figures are of all of them.
+    /// Substitute of any instance at this rank.
     fn substitute(&self) -> Option<&str> {
         self.live.as_ref().map_or(self.substitute.as_deref(), Live::substitute)
     }
@@ -552,7 +554,7 @@ impl AtRank {
         (self.counts, self.bytes, self.live) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
     }
 
-    /// What it was asked, in entries.
+    /// Work of the executed searches.
     fn played(&self) -> f64 {
         let counts = self.counts();
         budget::played(&[&counts.posted, &counts.unexpected])

@@ -1,18 +1,17 @@
-//! Plays the events of all ranks through the engines: what they cost, what they examine, what they hold.
+//! Measurement of engines with the events of all ranks: time, attempts and memory.
 //!
-//! Every rank has each engine several times: once to count, and to compare its answers with those of the replay's own
-//! matcher; the others are timed, one after the other on the same burst of steps, of which the shortest time counts. A
-//! clock is read twice per burst, never within. Some phases are played cold, all engines after one flush. An engine that
-//! takes too much is stopped ([`budget`](crate::budget)).
+//! Every rank has several instances of each engine. One counts, and its results are compared with those of
+//! the replay's matcher. The others are measured, one after another with the same burst of steps, and the
+//! shortest time counts. The clock is read twice per burst. Some phases are measured cold, all engines after
+//! one flush. An engine beyond its [limits](crate::budget) is stopped.
 //!
-//! What is queued is in each of these engines. Where that is much, all are played once, and where it is very much there is
-//! one of each kind, which is timed while it counts (what that takes is measured beforehand, and taken off): always all
-//! kinds alike, so that they compare. Thousands of ranks, each with engines of its own, are as much.
-//!
-//! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps on one of them.
-//! * [`calls`]: what the searches of the first engine took the library that it stands for.
-//! * [`warm`], [`cold`]: what bursts on warm caches, and phases on cold ones, amount to.
-//! * [`clock`]: the time that passed, and what this thread had of it.
+//! Every instance contains all queued entries. With long queues, or thousands of ranks, each burst is
+//! measured once. With even more, one instance counts and is measured; the cost of counting is measured
+//! before, and subtracted. The choice is the same for all engines, so that they compare.
+//! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps.
+//! * [`calls`]: search time of the first engine in the traced library.
+//! * [`warm`], [`cold`]: times with warm and with cold caches.
+//! * [`clock`]: elapsed and processor time.
 
 mod calls;
 mod clock;
@@ -38,31 +37,31 @@ use clock::{Lap, Laps, Passed};
 use cold::{Draw, Phases, same_phase};
 use engine::{Copies, MeasuredEngine};
 
-/// Processor time that cold phases may take, flushing included: at the beginning, and of what has passed since. A flush
-/// takes a millisecond or two, and the simulation waits for whoever falls behind: without a limit, one run in five
-/// seconds of it did nothing else. A short trace gets more, or a handful of phases would decide.
+/// Processor time of cold phases with their flushes: a constant, and a share of the elapsed time. A flush
+/// takes one to two milliseconds, and the simulation waits for it. Without a limit, flushes took all the time
+/// in one of five runs of five seconds. A short trace gets more time, because it has few phases.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// Processor time that playing again may take, of all engines: at the beginning, for each, and of what has passed since.
-/// A long run has so many bursts that none of them matters much.
+/// Processor time of repetitions over all engines: a constant per engine, and a share of the elapsed time. A
+/// long run has so many bursts that each has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
-/// Memory that all engines may hold together while bursts are played again, at all ranks, and each while it is there
-/// twice. Where queues grow beyond that, bursts are long enough, and searches so long that counting adds little; what it
-/// adds is measured, and taken off.
+/// Memory limits over all ranks: of all engines while bursts are repeated, and of one engine with two
+/// instances. Beyond these limits searches are so long that counting adds little, and the measured addition
+/// is subtracted.
 const REPEATING_BYTES: u64 = 32 << 20;
 const TWICE_BYTES: u64 = 16 << 20;
 
-/// A trace of fewer calls is short.
+/// Calls below which a trace is short.
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// Events played in one go, at most: an engine is not stopped within.
+/// Maximum of steps in one burst, within which an engine is not stopped.
 const BURST: usize = 512;
 
-/// All engines at all ranks.
+/// Measurement of all engines at all ranks.
 pub(crate) struct Measurer {
     pub observers: Vec<Observer>,
     pub shared: Shared,
@@ -70,7 +69,7 @@ pub(crate) struct Measurer {
     copies: Copies,
     ranks: Vec<u32>,
     phases: Vec<Phases>,
-    /// Engines but the first are played as far as a little time goes.
+    /// Measure each engine except the first for a short time only.
     sampled: bool,
     flush: Flush,
     draw: Draw,
@@ -84,7 +83,7 @@ pub(crate) struct Measurer {
 }
 
 impl Measurer {
-    /// Engines of these names, for the processes of these ranks among `world`.
+    /// Engines `names` for the ranks `present` of `world`.
     pub fn new(names: &[String], sampled: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let engine = |(at, name): (usize, &String)| MeasuredEngine::new(name, at == 0, present, world);
         let mut measurer = Measurer {
@@ -115,14 +114,14 @@ impl Measurer {
         Ok(measurer)
     }
 
-    /// What an entry cost the traced library, which the first engine stands for, and how many processes shared a processor.
+    /// Sets the costs of the traced library, for the first engine, and the processes per processor.
     pub fn know_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
         }
     }
 
-    /// What the first pass found: how many calls there are.
+    /// Sets the number of calls in the trace.
     pub fn expect(&mut self, calls: u64) {
         self.cold_at_first = if calls < SHORT_CALLS { COLD_AT_FIRST_SHORT } else { COLD_AT_FIRST };
     }
@@ -133,7 +132,7 @@ impl Measurer {
         let mut sorted = Sorted::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
-            // Nobody takes chunks back once the simulation has ended.
+            // The simulation may have ended.
             let _ = returned.send(chunk);
             if let Some(first) = self.engines.first_mut() {
                 first.receive_call_ends(&sorted);
@@ -154,7 +153,7 @@ impl Measurer {
         steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
         let begins = self.phases[process].begins(&steps[0]);
         steps.iter().for_each(|step| self.phases[process].note(step));
-        // In turn, each engine is the first, which finds the caches as something else left them.
+        // The first engine of a burst finds colder caches, so engines take turns.
         let first = self.bursts as usize / self.observers.len() + process;
         self.bursts += 1;
         let (mut warm, mut at) = (0, 0);
@@ -178,7 +177,8 @@ impl Measurer {
         }
     }
 
-    /// One rule for all engines of a run, or the times of some would be the shortest of several, and those of others not.
+    /// Reduces the instances of all engines together, so that all times are minima of equally many
+    /// repetitions.
     fn limit_copies(&mut self) {
         if self.copies == Copies::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
@@ -213,7 +213,7 @@ impl Measurer {
         }
     }
 
-    /// One flush for all engines: they share no memory but the steps, which are brought back first.
+    /// One flush for all engines, which share only the steps. Those are read back first.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
         let mut laps = Laps::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);
@@ -235,18 +235,17 @@ impl Measurer {
         self.cold_time < self.cold_at_first + self.passed / COLD_SHARE
     }
 
-    /// The measurements of every engine.
     pub fn engines(&self) -> Vec<EngineMeasurements> {
         let one = |engine: &MeasuredEngine| engine.measurements(&self.observers, &self.phases);
         self.engines.iter().map(one).collect()
     }
 
-    /// What the first engine compared for receives posted at each site.
+    /// Attempts of the first engine by site.
     pub fn sites(&self) -> &[(Compared, Compared)] {
         self.engines.first().map_or(&[], |engine| &engine.sites)
     }
 
-    /// How the measuring itself went.
+    /// Quality of the measurements.
     pub fn timings(&self) -> Timings {
         let first = self.engines.first().map(|engine| engine.spread).unwrap_or_default();
         let excess = first.median_ns / first.shortest_ns - 1.0;
@@ -261,7 +260,7 @@ impl Measurer {
     }
 }
 
-/// Time that reading the clock twice takes.
+/// Time of two clock readings.
 fn clock_ns() -> f64 {
     let mut shortest = Duration::MAX;
     for _ in 0..1000 {

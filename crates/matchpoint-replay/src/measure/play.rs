@@ -1,4 +1,4 @@
-//! Steps of the replay as calls on an engine, and what it should answer.
+//! Steps as calls of an engine, and their expected results.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use matchpoint::{
 
 use crate::step::{Kind, Step};
 
-/// Time that an engine takes for steps, less that of reading the clock.
+/// Time of steps on an engine, less that of reading the clock.
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
@@ -21,13 +21,13 @@ pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f6
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// What an engine that counts answered to a step, and the entries it had examined by then.
+/// Result of a step, and all attempts of the engine so far.
 pub(crate) struct Answered {
     pub answer: Result<Option<u64>, Refused>,
     pub attempts: u64,
 }
 
-/// The same of an engine that counts, and its answers: longer by what [counting takes](counting_ns).
+/// Time of steps on a counting engine, with their results. It includes the [cost of counting](counting_ns).
 pub(crate) fn time_counted(
     engine: &mut Counted,
     steps: &[Step],
@@ -44,13 +44,13 @@ pub(crate) fn time_counted(
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// How often a burst is played to find out what counting takes: the shortest counts.
+/// Repetitions of a burst in the measurement of counting. The shortest time counts.
 const TRIALS: usize = 32;
 
-/// Receives posted, and taken by a message each, in one such burst.
+/// Receives posted and matched in that burst.
 const PAIRS: u32 = 32;
 
-/// Time that counting adds to a step: what an engine of this name that counts takes longer for the same short queues.
+/// Time that counting adds to a step: the difference between two instances with the same short queues.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -80,7 +80,7 @@ pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
     engine.footprint().peak_bytes
 }
 
-/// What an engine answers to an event, in a form that all events share.
+/// Executes a step. Returns its result in a form common to all events.
 #[inline]
 pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
@@ -93,7 +93,7 @@ pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>
     })
 }
 
-/// What the replay's own matcher answered.
+/// Result of the replay's matcher.
 pub(crate) fn expected(step: &Step) -> Option<u64> {
     let message = |id: Option<MsgId>| id.map(|id| id.0);
     match step.kind {
@@ -105,12 +105,12 @@ pub(crate) fn expected(step: &Step) -> Option<u64> {
     }
 }
 
-/// Entries compared so far, in both queues, probes included.
+/// Attempts so far in both queues, with probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }
 
-/// Entries compared so far, in both queues, by arrivals and posts.
+/// Attempts so far in both queues, without probes.
 pub(super) fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
 }

@@ -1,6 +1,6 @@
-//! Time of an engine's operations on warm caches.
+//! Time of an engine's operations with warm caches.
 
-/// Time of some steps.
+/// Time of a number of steps.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Timing {
     pub ns: f64,
@@ -18,30 +18,30 @@ impl Timing {
     }
 }
 
-/// What a step took lately, to tell a burst in which the system ran something else from one that was long.
+/// Recent time per step, to distinguish interrupted bursts from slow ones.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Usual {
     per_step_ns: f64,
 }
 
-/// A burst was interrupted if it took longer than this, and that many times what is usual. If the clocks tell that the
-/// thread had to wait, less is enough.
+/// A burst was interrupted if it took longer than the minimum and this multiple of the recent time. A smaller
+/// multiple suffices if the clocks show that the thread waited.
 const INTERRUPTION_NS: f64 = 20_000.0;
 const INTERRUPTION_FACTOR: f64 = 8.0;
 const KNOWN_FACTOR: f64 = 2.0;
 
-/// Weight of the last burst in what is usual.
+/// Weight of the last burst in the recent time.
 const LATEST: f64 = 0.125;
 
 impl Usual {
-    /// The time of a burst, or what is usual if it was interrupted; and whether it was.
+    /// Returns the time of a burst, or the recent time if it was interrupted, and whether it was.
     pub fn unless_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;
         let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
         let interrupted = known && ns > INTERRUPTION_NS && ns > factor * usual_ns;
         let ns_per_step = ns / steps as f64;
-        // What stays long is not interrupted but slow: the usual follows.
+        // A lasting change is no interruption, so the recent time follows.
         let latest = if interrupted { factor * self.per_step_ns } else { ns_per_step };
         let weight = if known { LATEST } else { 1.0 };
         self.per_step_ns += weight * (latest - self.per_step_ns);

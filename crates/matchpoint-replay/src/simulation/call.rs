@@ -1,4 +1,4 @@
-//! One call: what it does at its process, and when it is left.
+//! Execution of one call: its effects at the process, and its end.
 
 use matchpoint_trace::call::{
     Action, Call, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
@@ -16,13 +16,13 @@ use crate::reported::Reported;
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
 use crate::step::{CallEnd, Point, Sink};
 
-/// Where a call takes place.
+/// Process, thread and time of a call.
 #[derive(Clone, Copy)]
 struct At {
     index: usize,
     lane: usize,
     now_ns: i64,
-    /// How long it took in the traced run.
+    /// Recorded duration.
     recorded_ns: i64,
 }
 
@@ -35,7 +35,7 @@ impl At {
         Blocked { reason: Reason::Messages, remaining: 0, leave_ns, since_ns: self.now_ns }
     }
 
-    /// Left at `end`, or blocked until it is known.
+    /// The call ends at `end`, or blocks until the end is known.
     fn until(self, end: End, reason: Reason) -> Blocked {
         let remaining = u32::from(end.is_none());
         Blocked { reason, remaining, leave_ns: end.unwrap_or(self.now_ns), since_ns: self.now_ns }
@@ -43,7 +43,7 @@ impl At {
 }
 
 impl<S: Sink> Simulation<'_, S> {
-    /// The lane makes its next call, at `now_ns`.
+    /// Makes the next call of a lane at `now_ns`.
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
         self.end_call(index);
         let process = &mut self.processes[index];
@@ -85,7 +85,7 @@ impl<S: Sink> Simulation<'_, S> {
         process.give_back(read);
     }
 
-    /// What the process does from here on belongs to its next call.
+    /// Ends the current call, so that later steps belong to the next one.
     pub(super) fn end_call(&mut self, index: usize) {
         if let Some(end) = self.processes[index].open_call.take() {
             self.sink.ended(end);
@@ -137,7 +137,7 @@ impl<S: Sink> Simulation<'_, S> {
                 self.soon(at)
             }
             Action::Finalize => self.meet(at, Function::Finalize, (CommId::WORLD, None, 0), None),
-            // Its waiting for the launcher and for the other processes is no part of the program.
+            // The wait for the launcher and the other processes is not part of the program.
             Action::Init => at.leave(at.now_ns),
             Action::RequestStatus
             | Action::CommSize { .. }
@@ -149,13 +149,13 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Of a call that does something and waits for nobody.
+    /// End of a call that does not wait.
     fn soon(&self, at: At) -> Blocked {
         at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 
-    /// Of a call that does nothing here: as long as recorded, but for calls on requests, whose recorded time is
-    /// polling.
+    /// End of a call without effects: after its recorded duration. Calls on requests are the exception,
+    /// because their recorded time is polling.
     fn pass(&self, at: At, function: Function) -> Blocked {
         match function.class() {
             Class::Completion => self.soon(at),
@@ -166,7 +166,7 @@ impl<S: Sink> Simulation<'_, S> {
     fn act_send(&mut self, at: At, args: &SendArgs, request: Option<RequestId>) -> Blocked {
         let Some(id) = request else {
             let sent = self.send(at.index, at.now_ns, args, at.owner());
-            // An eager send waits for nothing but room in a buffer.
+            // An eager send waits only for space in a buffer.
             let end = sent.end.map(|end_ns| end_ns.max(at.now_ns + at.recorded_ns));
             return at.until(end, Reason::Messages);
         };
@@ -188,7 +188,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.soon(at)
     }
 
-    /// Sets up a persistent request.
+    /// Creates a persistent request.
     fn set_up(&mut self, at: At, id: RequestId, begins: Persistent) -> Blocked {
         if id == RequestId::NULL {
             return self.soon(at);
@@ -204,7 +204,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.soon(at)
     }
 
-    /// Takes part in a collective: on a communicator, with a root if it has one, and so many bytes.
+    /// Joins a collective with communicator, root and bytes.
     fn meet(
         &mut self,
         at: At,
@@ -283,7 +283,7 @@ impl<S: Sink> Simulation<'_, S> {
         else {
             return;
         };
-        // None removes the request: its place stays.
+        // The operations keep the request, so its index remains valid.
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
@@ -315,7 +315,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.tally.probed(args, found);
         let asked = Label::asked(self.seat(at.index, args.comm), args);
         let soon = self.soon(at);
-        // A matched probe that found nothing took nothing.
+        // A matched probe without a match removes nothing.
         let got = self.probe(at.index, at.now_ns, asked, handle.filter(|_| found));
         match got {
             Some(_) if found => self.tally.reproduced(asked, Reported::of(status), got),
@@ -358,14 +358,14 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// The application gives a request up; what it began goes on.
+    /// Removes a freed request. Its operation continues.
     fn forget(&mut self, index: usize, id: RequestId) {
         if let Some(request) = self.processes[index].requests.remove(id) {
             self.disown(index, &request);
         }
     }
 
-    /// A process enters a collective at `now_ns`. Its end is known if nobody has to be waited for.
+    /// Enters a collective at `now_ns`. The end is known if the process does not wait.
     fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
         let seat = self.seat(index, joining.comm);
         let communicator = &self.setting.communicators.all[seat.context as usize];
@@ -410,7 +410,7 @@ impl<S: Sink> Simulation<'_, S> {
             let seat = Seat::of(process.rank, context, communicator);
             process.take_seat(comm, seat);
         }
-        // Some wait for the members only.
+        // Creation over the members only.
         let over = if matches!(how, NewComm::Listed { tag: Some(_), .. }) { comm } else { parent };
         let local = matches!(how, NewComm::Unknown) || (over == parent && !parent_is_known);
         if local || over == CommId::NULL {
@@ -420,7 +420,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 }
 
-/// A request's state after what it began ended at `end`, or has so many ends to come.
+/// State of a request that is complete at `end`, or else has `ends` pending operations.
 fn state(end: End, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Done)
 }

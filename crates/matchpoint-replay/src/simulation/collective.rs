@@ -1,4 +1,4 @@
-//! Collectives: who waits for whom, and what it costs.
+//! Collectives: dependencies between the members, and costs.
 
 use matchpoint_trace::Function;
 use matchpoint_trace::call::CommId;
@@ -9,27 +9,27 @@ use crate::entries::Owner;
 pub(super) struct Meeting {
     arrived: u32,
     expected: u32,
-    /// When the last of those who arrived did.
+    /// Time of the latest entry.
     latest_ns: i64,
     root_ns: Option<i64>,
-    /// Processes that wait for it.
+    /// Processes that wait for the end.
     pub waiting: Vec<(u32, Owner)>,
 }
 
-/// Who waits for whom.
+/// Dependencies between the members.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Flow {
-    /// Everybody for everybody.
+    /// Every member waits for all members.
     All,
-    /// Everybody for the root.
+    /// Every member waits for the root.
     FromRoot,
-    /// The root for everybody.
+    /// The root waits for all members.
     ToRoot,
-    /// Nobody: what a neighbourhood collective waits for, the trace does not say.
+    /// No member waits. The trace does not contain the neighbors of a neighborhood collective.
     Local,
 }
 
-/// Who waits for whom in a collective with that root.
+/// Dependencies of a collective with this root.
 pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
     use Function::*;
     match function {
@@ -64,25 +64,24 @@ pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
     }
 }
 
-/// What a process brings to a collective.
+/// Arguments of one member.
 #[derive(Clone, Copy)]
 pub(super) struct Joining {
     pub function: Function,
     pub comm: CommId,
     pub root: Option<u32>,
     pub bytes: u64,
-    /// Time that it took in the traced run.
+    /// Recorded duration.
     pub recorded_ns: i64,
     pub owner: Owner,
 }
 
 impl Meeting {
-    /// Of so many processes.
     pub fn of(expected: u32) -> Self {
         Meeting { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
-    /// A process enters it. When that is over for it, if that is known already.
+    /// Enters a process. Returns the end of its call if known.
     pub fn enter(
         &mut self,
         index: usize,
@@ -109,12 +108,12 @@ impl Meeting {
         end
     }
 
-    /// Whether all have entered it.
+    /// Returns true if all members have entered.
     pub fn is_complete(&self) -> bool {
         self.arrived == self.expected
     }
 
-    /// Those who need not wait any longer, and since when.
+    /// Removes the waiting members that can continue, with the time of their end.
     pub fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match flow {
             Flow::FromRoot => self.root_ns.is_some(),

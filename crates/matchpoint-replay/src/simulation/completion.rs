@@ -1,4 +1,4 @@
-//! The ends of sends, receives and collectives, and who waits for them.
+//! Completion of sends, receives and collectives, and of the calls that wait for them.
 
 use matchpoint_trace::call::RequestId;
 
@@ -13,7 +13,7 @@ use crate::step::{Point, Sink};
 use crate::tally::Tally;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// What `owner` began ended at `at_ns`; a receive got a message with that source and tag.
+    /// Completes an operation of `owner` at `at_ns`. `got` is the envelope of a matched message.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, got: Got) {
         match owner {
             Owner::Nobody => {}
@@ -40,7 +40,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// One thing that a blocked lane waited for has happened.
+    /// Completes one event that a blocked lane waits for.
     pub(super) fn unblock(&mut self, index: usize, lane: u16, at_ns: i64) {
         let lane = &mut self.processes[index].lanes[usize::from(lane)];
         let LaneState::Blocked(blocked) = &mut lane.state else { return };
@@ -54,7 +54,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Waits for the requests that a call found complete in the traced run.
+    /// Waits for the requests that the traced call completed.
     pub(super) fn await_requests(
         &mut self,
         index: usize,
@@ -85,7 +85,7 @@ impl<S: Sink> Simulation<'_, S> {
                 RequestState::Pending(_) => {
                     request.waiter = Some(lane as u16);
                     blocked.remaining += 1;
-                    // Where every process has a stream, nothing is made up for want of one.
+                    // A job without missing ranks needs no invented messages.
                     if self.some_absent {
                         self.make_up_if_absent(index, id, now_ns + waited_ns);
                     }
@@ -96,7 +96,7 @@ impl<S: Sink> Simulation<'_, S> {
         blocked
     }
 
-    /// The traced run found this request cancelled: if it was a send, that is over.
+    /// Completes a send that the traced run cancelled.
     fn withdraw_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
         let Some(request) = self.processes[index].requests.get_mut(id) else { return };
         if let RequestKind::Send(sent) = request.what {
@@ -105,8 +105,8 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// If the message that a request waits for was sent by a process without a stream, it arrives when the traced
-    /// run shows that it was there.
+    /// Invents the message of a pending request if its sender has no stream. It arrives at the recorded end
+    /// of the call.
     fn make_up_if_absent(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(id) else { return };
@@ -118,7 +118,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Enters a new request.
+    /// Adds a new request.
     pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
         if id == RequestId::NULL {
             return;
@@ -129,8 +129,8 @@ impl<S: Sink> Simulation<'_, S> {
         self.processes[index].requests.insert(id, request);
     }
 
-    /// Of a message that has not been matched, the request of the send is how the traced run may cancel it. One that is
-    /// kept without a record is not followed that far.
+    /// Removes spent requests. A send request with an unmatched message remains, because the traced run may
+    /// cancel it. A message in the backlog has no record, so its request is removed.
     #[cold]
     fn give_up_requests(&mut self, index: usize) {
         let Process { requests, clock_ns, .. } = &mut self.processes[index];
@@ -142,9 +142,9 @@ impl<S: Sink> Simulation<'_, S> {
         });
     }
 
-    /// A call is about to give this id a new meaning, so the old request was complete. If a thread still waits for
-    /// it (the library freed the id before that thread's call returned), what it began now concerns that thread;
-    /// else its completion was not traced, and concerns nobody.
+    /// Removes the old request when a call reuses its id. If a thread still waits for the old request (the
+    /// library freed the id before the thread's call returned), its operation belongs to that thread.
+    /// Otherwise its completion was not traced, and the operation has no owner.
     pub(super) fn replace(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
             self.inherit(index, id, &old);
@@ -168,7 +168,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// A request is gone, but what it began may still end.
+    /// Removes the owner of a freed request's operation.
     pub(super) fn disown(&mut self, index: usize, request: &Request) {
         if let Some(receive) =
             request.receive().and_then(|place| self.processes[index].receives.get_mut(place))
@@ -177,7 +177,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// A message joined the unexpected queue: who probes for it goes on.
+    /// Completes blocked probes that match a new unexpected message.
     pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: Label) {
         for lane in 0..self.processes[index].lanes.len() {
             let waiting = &self.processes[index].lanes[lane];
@@ -193,7 +193,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Probes now: source and tag of what was found.
+    /// Probes now. Returns source and tag of a match.
     pub(super) fn probe(
         &mut self,
         index: usize,
@@ -218,7 +218,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 }
 
-/// A complete request is returned to the application: gone, or inactive if it is persistent.
+/// Completes a request for the application: removes it, or makes a persistent one inactive.
 #[inline]
 fn retire(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, place: u32) {
     let request = requests.at(place);

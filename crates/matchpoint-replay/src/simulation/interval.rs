@@ -1,9 +1,9 @@
-//! Arrivals within the intervals that the trace gives them.
+//! Arrivals within recorded intervals.
 //!
-//! A message arrived between the entry of its send and the end of the call that reports its receive complete, or of the
-//! probe that reports it. Where all ranks' times are of one clock, that is evidence, and better than any model of a
-//! network: what is still under way when such a call ends in the traced run arrives then. Those before it from the same
-//! sender on the same communicator arrive with it, since none overtakes another (MPI-4.1 §3.5).
+//! A message arrived between the entry of its send and the end of the call that completed its receive or
+//! probe. With one clock for all ranks, these times are more reliable than a network model. A message still
+//! in flight at the recorded end of such a call arrives at that time. Earlier messages of the same sender in
+//! the same communicator arrive with it, because messages are non-overtaking (MPI-4.1 §3.5).
 
 use super::Simulation;
 use crate::entries::Owner;
@@ -13,14 +13,14 @@ use crate::schedule::NEVER;
 use crate::step::Sink;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// The earliest end of a call, as recorded, that a blocked thread of a process is in.
+    /// Earliest recorded end of the calls in which threads of a process are blocked.
     pub(super) fn next_deadline(&self, index: usize) -> i64 {
         let lanes = self.processes[index].lanes.iter();
         let blocked = lanes.filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         blocked.map(|lane| lane.deadline_ns).min().unwrap_or(NEVER)
     }
 
-    /// What the calls report that end at `at_ns` in the traced run has arrived.
+    /// Lets the messages of calls with the recorded end `at_ns` arrive.
     pub(super) fn keep_deadline(&mut self, index: usize, at_ns: i64) {
         for lane in 0..self.processes[index].lanes.len() {
             let of = &mut self.processes[index].lanes[lane];
@@ -54,7 +54,7 @@ impl<S: Sink> Simulation<'_, S> {
                 let receive = simulation.processes[index].receives.get(place);
                 receive.filter(|receive| receive.number == number).map(|receive| receive.asked)
             };
-            // What is brought may be taken by a receive that was posted earlier.
+            // An older receive may take the message.
             while let Some(asked) = asked(self) {
                 if !self.bring(index, asked, at_ns) {
                     self.tally.arrivals_outside += 1;
@@ -78,12 +78,12 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// The next message under way that is as asked for arrives at `at_ns`, and those before it from its sender; false
-    /// if there is none.
+    /// Lets the next accepted message in flight arrive at `at_ns`, after the earlier messages of its sender.
+    /// Returns false without such a message.
     fn bring(&mut self, index: usize, asked: Label, at_ns: i64) -> bool {
         let flights = &self.flights;
         let inbox = &mut self.processes[index].inbox;
-        // A process that is ahead may have sent some that were not sent yet.
+        // Excludes messages sent after `at_ns` by a process that is ahead in time.
         let is_meant = |arrival_ns: i64, place: u32| {
             let flight = &flights[place];
             let is_sent = arrival_ns.saturating_sub(flight.newer.into()) <= at_ns;

@@ -1,4 +1,4 @@
-//! Messages: sent, under way, arrived, matched. Times after LogGP.
+//! Messages: send, flight, arrival and match, with times of LogGP.
 
 use matchpoint::RecvId;
 use matchpoint_trace::Function;
@@ -13,14 +13,14 @@ use crate::reported::Reported;
 use crate::requests;
 use crate::step::{self, Point, Sink};
 
-/// When a send or receive is complete, if that is known already.
+/// Completion time of a send or receive, if known.
 pub(super) type End = Option<i64>;
 
-/// Source and tag of the message that a receive got, if that came from the trace.
+/// Source and tag of a matched message; `None` if it was invented.
 pub(super) type Got = Option<(u32, i32)>;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Starts a message at `now_ns`.
+    /// Sends a message at `now_ns`.
     pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> Sent {
         let loggp = self.setting.loggp;
         let begin_ns = now_ns + loggp.overhead;
@@ -29,7 +29,7 @@ impl<S: Sink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
-        // Borrowed once: finding it takes as long as most of what is done with it.
+        // One borrow: the lookup takes as long as most of the work.
         let process = &mut self.processes[index];
         let (seat, from) = (process.seat(args.comm), process.rank);
         let to = self.setting.communicators.world_rank(from, seat, dest);
@@ -65,7 +65,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// A send was cancelled in the traced run: its message has not been received, and will not be.
+    /// Removes the message of a send that the traced run cancelled. It was not received.
     pub(super) fn withdraw(&mut self, now_ns: i64, sent: requests::Sent) {
         let requests::Sent { to, place, number } = sent;
         let to = to as usize;
@@ -86,7 +86,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Puts a message on its way: its place in the table.
+    /// Adds a message in flight. Returns its index in the table.
     #[inline]
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> u32 {
         let (from, (_, tag), made_up) = (flight.from, flight.label.reported(), flight.made_up);
@@ -101,19 +101,19 @@ impl<S: Sink> Simulation<'_, S> {
         place
     }
 
-    /// Messages that were kept back arrive when they did, as far as those before them have set out.
+    /// Schedules recorded arrivals, up to the first one whose message was not sent yet.
     pub(super) fn launch_in_order(&mut self, to: usize) {
         let clocks = self.setting.clocks;
         while let Some((at_ns, place)) = self.processes[to].in_order.as_mut().and_then(InOrder::next) {
             let process = &mut self.processes[to];
-            // What it has done cannot be changed any more.
+            // The process's past cannot change.
             let arrival_ns = clocks.common(to, at_ns).max(process.clock_ns);
             process.inbox.push(arrival_ns, place);
             self.schedule(to, arrival_ns);
         }
     }
 
-    /// Takes a message out of the table.
+    /// Removes a message from the table.
     #[inline]
     fn forget_flight(&mut self, place: u32) -> Flight {
         let flight = self.flights.remove(place).expect("a message that is let go is in the table");
@@ -125,7 +125,7 @@ impl<S: Sink> Simulation<'_, S> {
         flight
     }
 
-    /// Posts a receive at `now_ns`. Its end is known if its message waits already.
+    /// Posts a receive at `now_ns`. Its end is known if its message is already unexpected.
     pub(super) fn receive(
         &mut self,
         index: usize,
@@ -171,7 +171,8 @@ impl<S: Sink> Simulation<'_, S> {
         Posted { end: Some(end_ns), place: None, got: got.filter(|_| !asked.is_exact()) }
     }
 
-    /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each of them.
+    /// Returns true if a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each such
+    /// receive.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
@@ -180,7 +181,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.setting.null_receives[index].contains(number, context, args.tag)
     }
 
-    /// The next message under way to a process arrives.
+    /// Delivers the next message in flight to a process.
     pub(super) fn deliver_next(&mut self, index: usize) {
         if let Some((at_ns, place)) = self.processes[index].inbox.pop() {
             if at_ns > self.processes[index].open_until_ns {
@@ -190,7 +191,6 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// A message arrives.
     pub(super) fn arrive(&mut self, index: usize, at_ns: i64, place: u32) {
         let flight = &self.flights[place];
         if flight.withdrawn {
@@ -215,8 +215,8 @@ impl<S: Sink> Simulation<'_, S> {
         self.end(index, owner, end_ns, got.filter(|_| !asked.is_exact()));
     }
 
-    /// Brings a matched message over: when the receive is complete, and the source and tag it reports. Lets the
-    /// sender know.
+    /// Transfers a matched message. Returns the completion time of the receive, and source and tag of the
+    /// message. Completes the send.
     pub(super) fn transfer(&mut self, matched_ns: i64, place: u32) -> (i64, Got) {
         let flight = self.forget_flight(place);
         let loggp = self.setting.loggp;
@@ -235,8 +235,8 @@ impl<S: Sink> Simulation<'_, S> {
         (receiver_ns, (!flight.made_up).then_some(flight.label.reported()))
     }
 
-    /// The body of a rendezvous message leaves once its sender was told, and has its network interface: when the
-    /// last of it does.
+    /// Sends the data of a rendezvous message when the sender has the match and its network interface is
+    /// free. Returns the end of the transmission.
     fn send_body(&mut self, from: u32, told_ns: i64, wire_ns: i64) -> i64 {
         let Some(Some(sender)) = self.present.get(from as usize) else { return told_ns + wire_ns };
         let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
@@ -244,17 +244,18 @@ impl<S: Sink> Simulation<'_, S> {
         *nic_free_ns
     }
 
-    /// The process's place in a communicator. One that the trace does not explain is taken for the world.
+    /// Context and rank of the process in a communicator. An unresolved communicator is treated as
+    /// `MPI_COMM_WORLD`.
     pub(super) fn seat(&mut self, index: usize, comm: CommId) -> Seat {
         self.processes[index].seat(comm)
     }
 
-    /// World rank of the process that the other side knows by `rank`.
+    /// World rank of a remote process.
     pub(super) fn world_rank(&self, index: usize, seat: Seat, rank: u32) -> Option<u32> {
         self.setting.communicators.world_rank(self.processes[index].rank, seat, rank)
     }
 
-    /// Whether the message that a receive reported came from a process without a stream.
+    /// Returns true if the sender in a receive's status has no stream.
     pub(super) fn is_from_absent(&mut self, index: usize, place: u32, reported: Reported) -> bool {
         let Some(comm) = self.processes[index].receives.get(place).map(|receive| receive.comm) else {
             return false;
@@ -263,7 +264,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.is_absent(index, seat, Peer::Any, Some(reported))
     }
 
-    /// Whether what a receive waits for was sent by a process without a stream.
+    /// Returns true if the sender of a receive's message has no stream.
     pub(super) fn is_absent(
         &self,
         index: usize,
@@ -286,7 +287,7 @@ impl<S: Sink> Simulation<'_, S> {
         world.is_none_or(|world| self.present.get(world as usize).copied().flatten().is_none())
     }
 
-    /// Makes up the message that a receive got from a process without a stream.
+    /// Invents the message of a receive from a process without a stream.
     pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Reported>) {
         let Some(receive) = self.processes[index].receives.get(place) else { return };
         let expected = expected.or(receive.expected);
@@ -300,19 +301,18 @@ impl<S: Sink> Simulation<'_, S> {
     }
 }
 
-/// What starting a message came to.
+/// Result of a send.
 pub(super) struct Sent {
-    /// Known if nothing has to be waited for.
+    /// Known if the sender does not wait.
     pub end: End,
-    /// Index of the receiving process, and the message's name.
     pub message: Option<requests::Sent>,
 }
 
-/// What posting a receive came to.
+/// Result of posting a receive.
 pub(super) struct Posted {
     pub end: End,
-    /// Its place among the process's receives, while it is posted.
+    /// Index in the receives of the process, while posted.
     pub place: Option<u32>,
-    /// Source and tag of the message it got.
+    /// Source and tag of the matched message.
     pub got: Got,
 }

@@ -1,10 +1,9 @@
-//! The simulation of all ranks together: who makes which call when, and when messages arrive.
+//! Simulation of all ranks together: times of calls and arrivals.
 //!
-//! Each process has a clock. The process whose next call or arrival is earliest goes on, and may run ahead of the
-//! others by the latency of the network, since nothing they do can reach it sooner; so every process sees its
-//! arrivals in the order of their time, and no message arrives before it was sent. Where all processes wait, the
-//! traced run shows that they did not wait forever: the simulation lets one go, and counts it
-//! ([`stall`]).
+//! Each process has a clock. The process with the earliest call or arrival continues. It may advance beyond
+//! the others by the network latency, because no other process can affect it sooner. Every process therefore
+//! sees arrivals in order of time, and no message arrives before it was sent. If all processes wait, the
+//! simulation [releases](stall) one of them and counts that, because the traced run did finish.
 
 mod call;
 mod collective;
@@ -36,17 +35,17 @@ use crate::tally::Tally;
 
 use collective::Meeting;
 
-/// Turns between two looks at [`Progress`].
+/// Turns between two updates of [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
 
-/// What one replay needs to know beside the trace.
+/// Inputs of a simulation apart from the trace.
 pub(crate) struct Setting<'a> {
     pub communicators: &'a Communicators,
     pub clocks: &'a Clocks,
     /// By process.
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
-    /// Arrivals are kept within what the recorded times of all ranks allow, as those are of one clock.
+    /// Recorded times limit arrivals, because all ranks have one clock.
     pub intervals: bool,
     pub loggp: Delays,
     /// Processes in `MPI_COMM_WORLD`.
@@ -57,20 +56,20 @@ pub(crate) struct Setting<'a> {
 pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
-    /// Messages may come from processes without a stream.
+    /// Some processes have no stream.
     some_absent: bool,
     /// World rank → index into `processes`.
     present: Vec<Option<u32>>,
     flights: Slab<Flight>,
     meetings: FxHashMap<(Context, u32), Meeting>,
     schedule: Schedule,
-    /// The process that has its turn. When it is due next is found out at the end of that.
+    /// The process with the current turn. Its next time is computed at the end of the turn.
     current: usize,
-    /// When the earliest of the others is due.
+    /// Next time of the other processes.
     others_ns: i64,
-    /// When that process told itself to look again, by a message to itself for one.
+    /// Next time that the current process set for itself, for example by a message to itself.
     own_ns: i64,
-    /// Messages, and receives, begun so far.
+    /// Number of messages and receives so far.
     sequence: u64,
     sink: S,
     tally: Tally,
@@ -164,7 +163,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         (now_bytes, now_calls)
     }
 
-    /// Sees to it that the process gets a turn no later than `at_ns`.
+    /// Schedules a turn of a process at `at_ns` or before.
     fn schedule(&mut self, index: usize, at_ns: i64) {
         if index == self.current {
             self.own_ns = self.own_ns.min(at_ns);
@@ -174,8 +173,8 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
     }
 
-    /// Lets a process go on, as far as it can without the others: these do nothing before a latency after the earliest
-    /// of them is due. Tells when it is due next.
+    /// Runs a process as far as possible without the others, whose next effect is a latency after their next
+    /// time. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
@@ -192,12 +191,12 @@ impl<'t, S: Sink> Simulation<'t, S> {
             if self.setting.intervals {
                 let deadline_ns = self.next_deadline(index);
                 if deadline_ns < due_ns {
-                    // What others send until then must be known.
+                    // Messages sent up to the deadline must be known.
                     (due_ns, lookahead) = (deadline_ns, 0);
                 }
             }
             if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
-                // Whoever is due earlier than the others would have the next turn as well.
+                // A process due before the others would also get the next turn.
                 if due_ns != NEVER && self.own_ns < self.others_ns {
                     self.own_ns = NEVER;
                     continue;
@@ -214,14 +213,14 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
     }
 
-    /// The number of the next receive or message.
+    /// Number of the next receive or message.
     fn next_number(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
     }
 }
 
-/// The lane of a process that makes the next call, and when, or [`NEVER`].
+/// The lane with the next call of a process, and its time or [`NEVER`].
 #[inline]
 fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usize, i64) {
     let Some((at, call)) = process.first_to_enter() else { return (0, NEVER) };

@@ -1,9 +1,9 @@
-//! When everybody waits.
+//! Release of a stalled simulation, in which all processes wait.
 //!
-//! The traced run came to its end, so whatever the simulation waits for did happen, or was not needed: the message's
-//! send may be missing from a partial trace, a wildcard receive may have taken another message than in the traced
-//! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
-//! first whose release invents least.
+//! The traced run finished, so every awaited event happened or was not needed. A partial trace may not
+//! contain the send. A wildcard receive may have taken another message than in the traced run. A send that
+//! waits here may have been buffered there. One process is released at a time, in the order of how little the
+//! release invents.
 
 use crate::entries::Owner;
 use crate::in_order::InOrder;
@@ -15,11 +15,11 @@ use crate::step::Sink;
 
 use super::Simulation;
 
-/// Messages made up for one receive at most: each may be taken by another receive that was posted earlier.
+/// Maximum of messages invented for one receive. Each may be taken by an older receive.
 const MADE_UP_MOST: u8 = 64;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Lets one blocked thread go, or a message that is kept back; false if there is none.
+    /// Releases one blocked thread or one held message. Returns false if there is none.
     pub(super) fn release_one(&mut self) -> bool {
         if self.release_kept() {
             return true;
@@ -44,7 +44,7 @@ impl<S: Sink> Simulation<'_, S> {
         blocked
     }
 
-    /// Messages arrived that the simulation has not seen set out: those that arrived after them need not wait.
+    /// Skips a recorded arrival without a sent message, so that later arrivals can follow.
     fn release_kept(&mut self) -> bool {
         let kept = |process: &mut Process<'_>| process.in_order.as_mut().is_some_and(InOrder::pass_over);
         let Some(index) = self.processes.iter_mut().position(kept) else { return false };
@@ -53,9 +53,9 @@ impl<S: Sink> Simulation<'_, S> {
         true
     }
 
-    /// Sends that wait for their receive are taken for buffered.
+    /// Completes blocked sends as if they were buffered.
     fn release_sends(&mut self, index: usize, lane: usize) -> bool {
-        // A stalled program is let go again and again, and most have no such send among a million messages.
+        // A stalled program is released repeatedly, usually without such a send among a million messages.
         if self.processes[index].waited_sends == 0 {
             return false;
         }
@@ -84,7 +84,7 @@ impl<S: Sink> Simulation<'_, S> {
         !sends.is_empty()
     }
 
-    /// A collective whose missing members have no more calls to make cannot become complete.
+    /// Releases a collective whose missing members have no further calls.
     fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != Reason::Collective {
             return false;
@@ -93,7 +93,7 @@ impl<S: Sink> Simulation<'_, S> {
         someone_finished && self.release_whatever(index, lane)
     }
 
-    /// The messages that the thread waits for are made up.
+    /// Invents the messages that a thread waits for.
     fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason == Reason::Probe {
             return self.release_whatever(index, lane);
@@ -115,7 +115,7 @@ impl<S: Sink> Simulation<'_, S> {
         !places.is_empty() || (gives_up && self.give_up(index, lane))
     }
 
-    /// Other receives took all that was made up for those that the thread waits for: it goes on without.
+    /// Releases a thread without its messages, because other receives took all invented ones.
     fn give_up(&mut self, index: usize, lane: usize) -> bool {
         self.tally.release("receives that other receives kept from their messages");
         for (place, _) in self.awaited_receives(index, lane) {
@@ -126,7 +126,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.let_go(index, lane)
     }
 
-    /// How far the simulation has come: whoever is let go goes on from here, not from the past.
+    /// Current time of the simulation. A released thread continues at this time.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
@@ -144,7 +144,7 @@ impl<S: Sink> Simulation<'_, S> {
         places
     }
 
-    /// The call returns, whatever it waits for.
+    /// Returns from the blocked call.
     fn release_whatever(&mut self, index: usize, lane: usize) -> bool {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         self.tally.release(match state.reason {
@@ -157,8 +157,8 @@ impl<S: Sink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// Collectives of which all who have not come have no more calls to make: a program that goes on without a process
-    /// that has ended leaves one behind each time.
+    /// Removes collectives whose missing members have no further calls. A program that continues after one
+    /// process has finished leaves one for every collective.
     fn forget_abandoned(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
         self.meetings.retain(|&(context, number), _| {
@@ -179,7 +179,7 @@ impl<S: Sink> Simulation<'_, S> {
             meeting.waiting.retain(|&waiting| waiting != (index as u32, owner));
         }
         let requests = &mut self.processes[index].requests;
-        // Of what else a request may stand for, a message may still come.
+        // Messages may still arrive for other requests.
         let waits = |request: &Request| request.waiter == Some(lane as u16);
         requests.remove_all(|request| waits(request) && matches!(request.what, RequestKind::Collective));
         requests.values_mut().filter(|request| waits(request)).for_each(|request| request.waiter = None);
