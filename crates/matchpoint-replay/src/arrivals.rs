@@ -1,4 +1,4 @@
-//! Arrival orders. A trace recorded at the MPI layer has none, so the user chooses one.
+//! Arrival orders of messages.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -8,18 +8,15 @@ use matchpoint_trace::Trace;
 /// Source of the arrival order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
-    /// Simulation of all ranks under LogGP: the trace gives the time between calls, the model gives the
-    /// communication, and blocking calls wait.
+    /// Simulation of all ranks under LogGP. The trace gives the time between calls; blocking calls wait.
     #[default]
     Simulated,
-    /// Messages start at the recorded time of their send and travel under LogGP with aligned clocks. Receives
-    /// are posted at the recorded times.
+    /// Messages leave at the recorded time of their send and travel under LogGP, with aligned clocks.
     Timestamps,
-    /// A message arrives when the call that completes its receive returns, so no message is unexpected. This
-    /// is the simplification of the published analyzer (García et al. 2024, §V), for comparison.
+    /// A message arrives when the call that completes its receive returns, as in the published analyzer
+    /// (García et al. 2024, §V).
     AtWait,
-    /// Messages arrive at the times that `matchpoint run --record` recorded below MPI. Receives are posted at
-    /// the recorded times.
+    /// Arrival times that `matchpoint run --record` recorded below MPI.
     Recorded,
 }
 
@@ -28,10 +25,10 @@ impl Arrivals {
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
-    /// Arrival orders that any trace supports.
+    /// Arrival orders for any trace.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
-    /// Best arrival order for a trace: recorded arrivals, else timestamps of one clock, else the simulation.
+    /// Recorded arrivals, else timestamps of one clock, else the simulation.
     pub fn best_of(trace: &dyn Trace) -> Arrivals {
         match trace.description().clock_error_ns {
             _ if has_arrivals(trace) => Arrivals::Recorded,
@@ -40,13 +37,11 @@ impl Arrivals {
         }
     }
 
-    /// Calls take place at the recorded times.
     pub(crate) fn by_clock(self) -> bool {
         matches!(self, Arrivals::Timestamps | Arrivals::Recorded)
     }
 }
 
-/// Returns true if all ranks have recorded arrivals.
 pub(crate) fn has_arrivals(trace: &dyn Trace) -> bool {
     trace.present().iter().all(|&rank| matches!(trace.arrivals(rank), Ok(Some(_))))
 }

@@ -1,8 +1,6 @@
 //! `--arrivals at_wait`: a message arrives when the call that completes its receive returns.
 //!
-//! Each rank is replayed separately, in the order of its stream. No message is unexpected, and a receive is
-//! queued from its post to its completion. The published analyzer makes the same assumption (García et al.
-//! 2024, §V-A).
+//! Each rank is replayed separately. No message is unexpected (García et al. 2024, §V-A).
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,10 +21,8 @@ use crate::slab::Slab;
 use crate::step::{Point, Sent, Sink};
 use crate::tally::Tally;
 
-/// Calls between two updates of [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Replays all ranks, one after another.
 pub(crate) fn run<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -66,20 +62,16 @@ pub(crate) fn run<S: Sink>(
     Ok((sink, tally))
 }
 
-/// Replay of one rank.
 struct Alone<'a, S> {
     setting: &'a Setting<'a>,
     process: usize,
     rank: u32,
     matcher: Matcher,
-    /// Posted receives.
     receives: Slab<PostedReceive>,
-    /// Unexpected messages.
     messages: Slab<Flight>,
     comms: FxHashMap<CommId, Seat>,
     meets_unexplained: Cell<bool>,
     created: usize,
-    /// Receives from any source started so far.
     any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
     sequence: u64,
@@ -94,7 +86,6 @@ enum Request {
     PersistentReceive(ReceiveArgs, Option<Begun>),
 }
 
-/// A receive that was started.
 #[derive(Clone, Copy)]
 struct Begun {
     asked: Label,
@@ -234,8 +225,7 @@ impl<S: Sink> Alone<'_, S> {
         Some(Begun { asked, number, place })
     }
 
-    /// Simulates the arrival of a receive's message. The oldest receive that accepts the message takes it;
-    /// the messages of the others follow.
+    /// Simulates the arrival of a receive's message. An older receive may take it.
     fn arrive(&mut self, at_ns: i64, asked: Label, status: Option<Status>) {
         self.sequence += 1;
         let label = asked.made_up(Reported::of(status));
@@ -290,7 +280,6 @@ impl<S: Sink> Alone<'_, S> {
         }
     }
 
-    /// Removes the receive of a request without a message.
     fn forget(&mut self, id: RequestId) {
         match self.requests.get_mut(&id) {
             Some(Request::PersistentReceive(_, begun)) => *begun = None,

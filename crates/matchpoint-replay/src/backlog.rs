@@ -1,12 +1,11 @@
 //! Compact queue for very many unexpected messages: 16 bytes each, and 1 to 2 bytes for bins.
 //!
-//! The record of a message in flight has 56 bytes, and the simulation refers to it by position. A plain
-//! unexpected message needs only its envelope and its number. The backlog keeps these in blocks in arrival
-//! order, and removes the record until the simulation asks for it. A message with more state keeps its
-//! record: its sender waits for it, or the simulation invented it.
+//! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
+//! message, until the simulation asks for the record. A message keeps its record if its sender waits for it,
+//! or if the simulation invented it.
 //!
-//! Taken messages leave gaps. A block of gaps at the front is freed at once. Elsewhere, messages are
-//! compacted when a fifth of the queue is gaps, so gaps add at most a quarter.
+//! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when they are a
+//! fifth of the queue.
 
 use std::collections::VecDeque;
 
@@ -16,44 +15,41 @@ use crate::entries::{Flight, NIL};
 use crate::label::Label;
 use crate::slab::Slab;
 
-/// Messages in a block of 4 KiB.
+/// 4 KiB.
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
-/// Initial bins, as a power of two; messages per bin before the bins grow.
+/// Initial bins, as a power of two; messages per bin before they grow.
 const FIRST_BITS: u32 = 4;
 const CROWD: usize = 4;
 
-/// Values of [`Waiting::origin`]: the message was taken; the message has a record, whose position is in
-/// `tag`.
+/// Values of [`Waiting::origin`]: the message was taken; `tag` is the index of its record.
 const GONE: u32 = u32::MAX;
 const KEPT: u32 = u32::MAX - 1;
 
-/// Value of [`Flight::older`] in a record of a message in the backlog. `newer` is its position there.
+/// Value of [`Flight::older`] in a record; `newer` is the position in the backlog.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
-/// An unexpected message.
 #[derive(Clone, Copy)]
 struct Waiting {
-    /// Index of its context and source in the origins.
+    /// Index in `origins`.
     origin: u32,
     tag: u32,
     number: u32,
-    /// Position of the next message in the bin. The last message refers to the first.
+    /// Next position in the bin. The last message refers to the first.
     next: u32,
 }
 
-/// Position of a message, and of its predecessor in the bin if known.
+/// Position of a message, and of its predecessor in the bin, if known.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     at: u32,
     before: u32,
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Backlog {
     blocks: VecDeque<Vec<Waiting>>,
-    /// Positions of the first slot of the first block, of the oldest message, and after the newest.
+    /// Positions of the first slot, of the oldest message, and after the newest.
     base: u32,
     first: u32,
     end: u32,
@@ -82,7 +78,6 @@ impl Backlog {
         self.len
     }
 
-    /// Slots for messages, with gaps.
     #[cfg(test)]
     pub fn places(&self) -> usize {
         self.blocks.iter().map(Vec::capacity).sum()
@@ -112,7 +107,7 @@ impl Backlog {
         (label.hash() >> (64 - self.bins.len().trailing_zeros())) as usize
     }
 
-    /// Adds a message, and may remove its record.
+    /// May remove the message's record.
     pub fn push(&mut self, flights: &mut Slab<Flight>, place: u32) {
         let gaps = (self.end - self.base) as usize - self.len;
         if gaps > self.len / 4 + BLOCK as usize
@@ -180,7 +175,7 @@ impl Backlog {
         }
     }
 
-    /// Closes the gaps and drops unused origins.
+    /// Also drops unused origins.
     #[cold]
     fn move_up(&mut self, flights: &mut Slab<Flight>) {
         let bins = vec![NIL; self.bins.len()].into();
@@ -200,7 +195,6 @@ impl Backlog {
         }
     }
 
-    /// Returns the oldest message that a receive would take.
     pub fn find(&self, asked: Label, flights: &Slab<Flight>) -> Option<Found> {
         if !asked.is_exact() {
             let accepted =
@@ -237,7 +231,7 @@ impl Backlog {
         Found { at, before: NIL }
     }
 
-    /// Restores the record of a message, which stays queued. Returns the record's position.
+    /// Restores the record of a queued message and returns its index.
     pub fn keep(&mut self, Found { at, .. }: Found, flights: &mut Slab<Flight>) -> u32 {
         let waiting = *self.get(at);
         if waiting.origin == KEPT {
@@ -252,7 +246,7 @@ impl Backlog {
         place
     }
 
-    /// Removes a message from the queue. Returns the position of its record.
+    /// Removes a message and returns the index of its record.
     pub fn take(&mut self, found: Found, flights: &mut Slab<Flight>) -> u32 {
         let place = self.keep(found, flights);
         self.leave_bin(found, flights[place].label);

@@ -1,14 +1,13 @@
-//! Chunks of steps on the way from the simulation to the measuring thread.
+//! Chunks of steps from the simulation to the measuring thread.
 //!
-//! The simulation writes the steps of all ranks in one sequence, at half the size of the engines' types. The
-//! measuring thread sorts each chunk by rank and converts the steps. A chunk has a few hundred steps of each
-//! rank, so that one pair of clock readings covers many steps of one rank with warm caches.
+//! The simulation writes compact steps of all ranks in one sequence. The measuring thread sorts each chunk by
+//! rank. A chunk has a few hundred steps of each rank, so that one pair of clock readings covers many steps
+//! with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::step::{Brief, CallEnd, Sink, Step};
 
-/// Steps of all ranks, and the ends of their calls.
 #[derive(Default)]
 pub(crate) struct Chunk {
     steps: Vec<Brief>,
@@ -16,25 +15,22 @@ pub(crate) struct Chunk {
     ends: Vec<(u32, CallEnd)>,
 }
 
-/// Mean steps per rank in a chunk.
 const STEPS_PER_RANK: usize = 256;
 
-/// Limits of the steps in a chunk.
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Steps that may wait for measurement, in two to eight chunks. The simulation continues while the measuring
-/// thread flushes caches for one or two milliseconds.
+/// Steps that may wait, in two to eight chunks, while the measuring thread flushes caches for one to two
+/// milliseconds.
 const IN_FLIGHT: usize = 65_536;
 
-/// A call of this length gives the engine time for deferred maintenance.
+/// A call of this length may execute searches that earlier calls had no time for.
 const LONG_CALL_NS: u32 = 1000;
 
 pub(crate) struct Batcher {
     open: Chunk,
     capacity: usize,
     full: SyncSender<Chunk>,
-    /// Empty chunks for reuse.
     returned: Receiver<Chunk>,
     /// By process: it made a step since its last call ended.
     has_stepped: Vec<bool>,
@@ -44,7 +40,6 @@ fn capacity(processes: usize) -> usize {
     (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX)
 }
 
-/// Chunks that may wait for measurement.
 pub(crate) fn chunks_in_flight(processes: usize) -> usize {
     (IN_FLIGHT / capacity(processes)).clamp(2, 8)
 }
@@ -56,7 +51,6 @@ impl Batcher {
         Batcher { open, capacity, full, returned, has_stepped: vec![false; processes] }
     }
 
-    /// Sends the last chunk.
     pub fn flush(mut self) {
         self.send();
     }
@@ -67,7 +61,7 @@ impl Batcher {
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
         spare.ends.clear();
-        // `send` fails only after a panic of the receiver, which the join of its thread reports.
+        // Fails only if the receiver panicked, which its join reports.
         let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }
@@ -91,15 +85,14 @@ impl Sink for Batcher {
     }
 }
 
-/// Steps sorted by process, in the order of each process.
 #[derive(Default)]
 pub(crate) struct Sorted {
     steps: Vec<Step>,
-    /// Index of the first step of each process, and the number of all steps.
+    /// First step of each process, and the number of all steps.
     begins: Vec<u32>,
-    /// Index of the next step of each process.
+    /// Next step of each process.
     next: Vec<u32>,
-    /// Ends of calls, each with the number of earlier steps of its process in this chunk.
+    /// Each end with the number of earlier steps of its process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 
@@ -133,7 +126,6 @@ impl Sorted {
         }
     }
 
-    /// Ends of calls in order, each with the number of earlier steps of its process in this chunk.
     pub fn ends(&self) -> &[(u32, CallEnd)] {
         &self.ends
     }

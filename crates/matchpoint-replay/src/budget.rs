@@ -1,12 +1,8 @@
-//! Limits for slow engines, and the estimate of the part that was not executed.
+//! Limits for slow engines, and the estimate for the rest of the trace.
 //!
-//! An engine that compares every entry may take a minute where others take milliseconds. An engine beyond its
-//! time limit stops at all ranks. Its results are known, because all engines give the same. Attempts and time
-//! of the rest are estimated in proportion to the entries queued at each search. That is exact for engines
-//! that compare every entry, and an upper estimate for others, which do not reach the limit.
-//!
-//! Limits are processor time, so host load does not change them. Every estimated result contains the executed
-//! share.
+//! An engine beyond its time limit stops at all ranks. Attempts and time of the rest are estimated in
+//! proportion to the entries queued at each search. The estimate is exact for engines that compare every
+//! entry, and an upper bound for others. Limits are processor time, so host load does not change them.
 
 use std::time::Duration;
 
@@ -15,23 +11,18 @@ use matchpoint::wrap::counted::QueueCounts;
 use crate::measurements::QueueMeasurements;
 use crate::observer::Searched;
 
-/// Reason for stopping an engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stopped {
-    /// The engine took too long.
     Time,
-    /// The engine used too much memory.
     Memory,
-    /// A table of fixed size was full.
     Full,
     /// The engine could not be created for a rank.
     Unmade,
 }
 
-/// Memory limit of all engines together over all ranks.
+/// Limit of all engines over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// Returns true if one of `engines` engines uses too much memory.
 pub(crate) fn is_too_large(held_bytes: u64, engines: usize) -> bool {
     held_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
@@ -40,43 +31,38 @@ pub(crate) fn is_too_large(held_bytes: u64, engines: usize) -> bool {
 const UNASKED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNASKED_SHARE: u32 = 64;
 
-/// Returns true if an engine that the user did not request executed enough of a long trace.
 pub(crate) fn is_sampled_enough(spent: Duration, passed: Duration) -> bool {
     spent > UNASKED_AT_FIRST + passed / UNASKED_SHARE
 }
 
-/// Processor time that all engines together, and one of them, may take in any run.
+/// Processor time of all engines together, and of one, in any run.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// Multiple of the equal share of the replay's processor time that an engine may take, up to half of the
-/// total. Ordinary engines take equal shares.
+/// Multiple of an equal share of the replay's processor time, up to half of the total.
 const SHARES: u32 = 2;
 
-/// Returns true if one of `engines` engines reached its time limit.
 pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> bool {
     let engines = engines.max(1) as u32;
     let at_first = AT_FIRST_EACH.min(AT_FIRST / engines);
     spent > at_first + passed * SHARES / engines.max(2 * SHARES)
 }
 
-/// Estimate of the work of searches: the queued entries, and one per search.
+/// Work of searches: queued entries, and one per search.
 fn weight(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
 
-/// Work of all searches of the replay.
 pub(crate) fn asked(searched: &[&Searched]) -> f64 {
     searched.iter().map(|of| weight(of.searches, of.length_sum)).sum()
 }
 
-/// Work of the searches that the engine executed.
 pub(crate) fn played(counts: &[&QueueCounts]) -> f64 {
     counts.iter().map(|of| weight(of.searches, of.length_sum)).sum()
 }
 
 impl QueueMeasurements {
-    /// Estimates the measurements of the whole queue from those of the executed part.
+    /// Estimates the measurements for all searches.
     pub(crate) fn extrapolated(mut self, searched: &Searched) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
         let by_entries =

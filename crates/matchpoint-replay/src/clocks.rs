@@ -1,26 +1,21 @@
 //! A common time for all processes.
 //!
-//! Traces of clusters have a clock per host. No process leaves a synchronizing collective before all have
-//! entered it, which limits the offset of two clocks: its end at one process is not before its entry at any
-//! other. Clocks within these bounds remain unchanged. Other clocks are shifted to the middle of their
-//! bounds.
+//! Clusters have a clock per host. No process leaves a synchronizing collective before all have entered it,
+//! which bounds the offsets. Clocks outside their bounds are shifted to the middle.
 
 use crate::survey::RankSurvey;
 
-/// Offsets of all processes' clocks.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     shift_ns: Vec<i64>,
-    /// The earliest entry of a call, in common time.
+    /// Earliest entry of a call, in common time.
     origin_ns: i64,
-    /// Processes with a shifted clock.
     pub shifted: usize,
     /// Shifted processes without an offset within all bounds: their clocks drift, or the trace is damaged.
     pub irreconcilable: usize,
 }
 
 impl Clocks {
-    /// Aligns the clocks of the processes of a survey.
     pub fn align(surveys: &[RankSurvey]) -> Self {
         let reference = surveys.first();
         let bounds: Vec<(i64, i64)> = surveys
@@ -42,14 +37,14 @@ impl Clocks {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// Time from the first call's entry to the last call's exit, over all processes.
+    /// First call's entry to last call's exit, over all processes.
     pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
         let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
         ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
     }
 }
 
-/// Bounds of a clock's offset, so that no collective ends before it was entered.
+/// Bounds of a clock's offset: no collective ends before its entry.
 fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
@@ -92,7 +87,6 @@ mod tests {
 
     #[test]
     fn contradicting_clocks_are_shifted_into_bounds() {
-        // The collective took place in [0, 100] by the first clock, in [5000, 5100] by the second.
         let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(5000, 5100)])]);
         assert_eq!(clocks.shifted, 1);
         assert_eq!(clocks.common(1, 5050), 50);

@@ -6,10 +6,8 @@ use matchpoint_trace::call::{CommId, RequestId};
 use crate::label::Label;
 use crate::reported::Reported;
 
-/// Null link.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// An entry of a linked queue.
 pub(crate) trait Linked {
     fn label(&self) -> Label;
     fn next(&self) -> u32;
@@ -19,34 +17,33 @@ pub(crate) trait Linked {
 /// Owner of a pending send, receive or collective.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// The thread that is blocked in the call, as the index of its lane.
+    /// Index of the lane that is blocked in the call.
     Lane(u16),
     Request(RequestId),
-    /// None, because the request was freed.
+    /// The request was freed.
     Nobody,
 }
 
-/// A receive, from its post to the end of the call that completes it.
+/// A receive from its post to its completion.
 pub(crate) struct PostedReceive {
     pub asked: Label,
     /// Number among all receives and messages.
     pub number: u64,
-    /// Call site, as in [`Step::site`](crate::step::Step::site).
+    /// As in [`Step::site`](crate::step::Step::site).
     pub site: u32,
     pub owner: Owner,
     pub comm: CommId,
-    /// Next receive in the matcher's bin.
+    /// Next receive in the bin.
     pub next: u32,
     /// Recorded status of a blocking call.
     pub expected: Option<Reported>,
     /// The sender has no stream, so the simulation invents the message.
     pub absent: bool,
-    /// Messages invented for this receive since the simulation stalled.
+    /// Messages invented for this receive in a stall.
     pub made_up: u8,
 }
 
 impl PostedReceive {
-    /// Receive without an owner.
     pub fn of(asked: Label, number: u64) -> Self {
         PostedReceive {
             asked,
@@ -61,7 +58,6 @@ impl PostedReceive {
         }
     }
 
-    /// Identifier for engines.
     pub fn id(&self, place: u32) -> RecvId {
         RecvId::new(place, self.number as u32)
     }
@@ -84,33 +80,30 @@ impl Linked for PostedReceive {
     }
 }
 
-/// A message in flight or unexpected: 56 bytes. The [`Backlog`](crate::backlog::Backlog) stores very many of
-/// them in less.
+/// A message in flight or unexpected: 56 bytes. The [`Backlog`](crate::backlog::Backlog) needs less.
 pub(crate) struct Flight {
     pub label: Label,
     pub bytes: u64,
     /// Lower half of the number among all receives and messages.
     pub number: u32,
-    /// World rank of the sender.
     pub from: u32,
-    /// Links of the matcher: next message in the bin, and neighbors in the list of arrivals.
+    /// Next message in the bin, and neighbors in arrival order.
     pub next: u32,
     pub older: u32,
-    /// In flight, this is the flight time until the arrival in nanoseconds, limited by the type, or [`NIL`].
+    /// In flight: the flight time in nanoseconds, at most [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
     /// The message is unexpected.
     pub is_queued: bool,
-    /// Owner of the send, which waits for the match unless the message is eager.
+    /// Waits for the match, unless the message is eager.
     pub sender: Owner,
-    /// The sender has no stream, so the simulation invented the message from the receiver's record.
+    /// Invented, because the sender has no stream.
     pub made_up: bool,
-    /// The sender cancelled the message before it arrived.
+    /// Cancelled before the arrival.
     pub withdrawn: bool,
 }
 
 impl Flight {
-    /// Eager message of 0 bytes with an unknown sender.
     pub fn of(label: Label, number: u32) -> Self {
         Flight {
             label,
@@ -128,13 +121,13 @@ impl Flight {
         }
     }
 
-    /// Identifier for engines. Numbers wrap after 2^32 messages, of which only some are queued at a time.
+    /// Numbers wrap after 2^32 messages, of which only some are queued at a time.
     #[inline]
     pub fn id(&self) -> MsgId {
         MsgId::new(self.number, 0)
     }
 
-    /// Returns true if label and number suffice once the message is unexpected.
+    /// Label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
         let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::Nobody;
         is_sent && !self.made_up && !self.withdrawn && self.label.is_exact()
@@ -158,13 +151,12 @@ impl Linked for Flight {
     }
 }
 
-/// Protocol of a message.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Protocol {
-    /// The message has its data; the sender does not wait.
+    /// The sender does not wait.
     Eager,
-    /// The message has its data; the sender waits for the match (`MPI_Ssend`).
+    /// The sender waits for the match (`MPI_Ssend`).
     Synchronous,
-    /// A request to send, followed by the data after the match.
+    /// A request to send; the data follows after the match.
     Rendezvous,
 }

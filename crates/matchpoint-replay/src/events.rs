@@ -12,13 +12,12 @@ use crate::{Arrivals, LogGp, Progress, ReplayError};
 pub struct RankEvents {
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Events with the outcomes of the replay's matcher.
+    /// With the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// Returns the first `limit` events of all ranks together, and whether there are more.
-///
-/// The events are those that [`replay`](crate::replay()) executes. Each takes about 200 bytes of memory.
+/// Returns the first `limit` events of all ranks together, and whether there are more. An event takes about
+/// 200 bytes.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -53,7 +52,6 @@ impl Sink for Kept {
     }
 }
 
-/// Converts a step to its event and the outcome of the replay's matcher.
 pub(crate) fn event(kind: Kind) -> (Event, Outcome) {
     match kind {
         Kind::Post { receive, took } => (Event::Post(receive), Outcome::Posted(Ok(took))),

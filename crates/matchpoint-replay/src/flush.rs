@@ -1,7 +1,5 @@
-//! Cold caches, as after a compute phase.
-//!
-//! Only the core's private caches become cold. A shared last-level cache may have hundreds of megabytes, more
-//! than a buffer of a tool.
+//! Cold caches, as after a compute phase. Only the core's private caches: a shared last-level cache may be
+//! larger than any buffer.
 
 use std::hint::black_box;
 
@@ -10,14 +8,12 @@ const FLUSH_BYTES: usize = 16 << 20;
 
 const LINE: usize = 64;
 
-/// A buffer whose traversal evicts all other data from the caches.
 #[derive(Default)]
 pub(crate) struct Flush(Vec<u8>);
 
 impl Flush {
-    /// Evicts all other data from the private caches.
     pub fn flush(&mut self) {
-        // Allocated lazily by the measuring thread: the allocation takes as long as a few thousand calls.
+        // Allocated late, by the measuring thread: it takes as long as a few thousand calls.
         if self.0.is_empty() {
             self.0 = vec![1; FLUSH_BYTES];
         }

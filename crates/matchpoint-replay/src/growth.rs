@@ -1,13 +1,10 @@
 //! Growth of tables that every process has.
 //!
-//! A doubling vector may leave half of its capacity unused, and a replay has a dozen tables for each of up to
-//! ten thousand ranks. Growth by a quarter leaves at most a fifth unused, for about two more copies of each
-//! entry.
+//! Growth by a quarter leaves at most a fifth of the capacity unused, doubling leaves half. A replay has a
+//! dozen tables for each of up to ten thousand ranks.
 
-/// Initial capacity, and minimal growth.
 const LEAST: usize = 4;
 
-/// Reserves capacity for one more entry.
 #[inline]
 pub(crate) fn make_room<T>(table: &mut Vec<T>) {
     if table.len() == table.capacity() {

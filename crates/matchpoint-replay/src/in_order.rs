@@ -1,10 +1,9 @@
 //! `--arrivals recorded`: messages in flight to a process arrive at their recorded times.
 //!
-//! The list of a process has the time, sender and tag of each arrival. Messages with one sender and tag
-//! arrive in the order of their sends (MPI-4.1 §3.5). A message is held until the messages before it in the
-//! list were sent; with the clocks of several hosts, that may be later than the recorded arrival. Unlisted
-//! messages arrive at the time of the network model. The program did not receive them, or the library matched
-//! them internally.
+//! Messages with one sender and tag arrive in the order of their sends (MPI-4.1 §3.5). A message waits until
+//! the earlier ones of the list were sent; with several clocks, that may be after its recorded arrival.
+//! Unlisted messages arrive at the time of the network model: the program did not receive them, or the
+//! library matched them internally.
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
@@ -15,10 +14,9 @@ use rustc_hash::FxHashMap;
 /// Sender and tag.
 type Key = (u32, i32);
 
-/// Recorded arrivals of one process, and the messages that wait for them.
 pub(crate) struct InOrder<'t> {
     list: Peekable<Arrivals<'t>>,
-    /// By key: listed arrivals without a sent message.
+    /// Listed arrivals without a sent message.
     to_come: FxHashMap<Key, u64>,
     kept: FxHashMap<Key, VecDeque<u32>>,
     last_ns: i64,
@@ -29,10 +27,7 @@ fn key(arrival: &Arrival) -> Key {
 }
 
 impl<'t> InOrder<'t> {
-    /// Reads the list of a rank; `None` if the trace has none.
-    ///
-    /// # Errors
-    /// The list is damaged.
+    /// Returns `None` without recorded arrivals.
     pub fn of(trace: &'t dyn Trace, rank: u32) -> Result<Option<Self>, TraceError> {
         let Some(list) = trace.arrivals(rank)? else { return Ok(None) };
         let mut to_come: FxHashMap<Key, u64> = FxHashMap::default();
@@ -43,7 +38,7 @@ impl<'t> InOrder<'t> {
         Ok(Some(InOrder { list: list.peekable(), to_come, kept: FxHashMap::default(), last_ns: i64::MIN }))
     }
 
-    /// Adds a sent message. Returns true if it is listed, so that [`next`](Self::next) will return it.
+    /// Adds a sent message. Returns true if it is listed, so that [`next`](Self::next) returns it.
     pub fn keep(&mut self, from: u32, tag: i32, place: u32) -> bool {
         let Some(to_come) = self.to_come.get_mut(&(from, tag)).filter(|to_come| **to_come > 0) else {
             return false;
@@ -53,10 +48,9 @@ impl<'t> InOrder<'t> {
         true
     }
 
-    /// Removes the next message of the list, if it was sent. Returns it with its arrival time in the clock of
-    /// the process.
+    /// Returns the next message, if it was sent, with its arrival time in the clock of the process.
     pub fn next(&mut self) -> Option<(i64, u32)> {
-        // The constructor read the whole list. A file that was damaged since then ends here.
+        // The constructor read the whole list; later damage ends it here.
         let next = self.list.peek()?.as_ref().ok()?;
         let kept = self.kept.get_mut(&key(next))?;
         let place = kept.pop_front()?;
@@ -68,7 +62,7 @@ impl<'t> InOrder<'t> {
         Some((self.last_ns, place))
     }
 
-    /// Skips the next listed arrival, because the simulation stalled. Returns false if no message waits.
+    /// Skips the next arrival in a stall. Returns false if no message waits.
     pub fn pass_over(&mut self) -> bool {
         if self.kept.is_empty() {
             return false;

@@ -5,20 +5,19 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// Entries that an insertion scans from the end of the sorted queue.
+/// Entries that an insertion scans from the end.
 const NEAR: usize = 8;
 
 /// Arrival time, number in the order of sends, and index in the simulation's table.
 type Due = (i64, u32, u32);
 
-/// Messages are usually sent in the order of their arrival, so a sorted queue with insertion at its end is
-/// faster than a heap. A message that overtakes more than [`NEAR`] others goes to a heap, because an
-/// insertion moves the entries behind it.
+/// Messages are usually sent in the order of arrival, so insertion at the end of a sorted queue is faster
+/// than a heap. Messages that overtake more than [`NEAR`] others go to a heap.
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     begun: u32,
-    /// Arrival time of the next message, or [`NEVER`]. It is read three times as often as it changes.
+    /// Or [`NEVER`]. It is read three times as often as it changes.
     next_ns: i64,
 }
 
@@ -29,13 +28,12 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Adds a message. Of messages with equal arrival times, the one sent first arrives first.
+    /// Of messages with equal arrival times, the one sent first arrives first.
     #[inline]
     pub fn push(&mut self, at_ns: i64, place: u32) {
         let due = (at_ns, self.begun, place);
         self.begun = self.begun.wrapping_add(1);
         self.next_ns = self.next_ns.min(at_ns);
-        // The usual case.
         if self.sorted.back().is_none_or(|last| last.0 <= at_ns) {
             self.sorted.push_back(due);
             return;
@@ -52,7 +50,6 @@ impl Inbox {
         }
     }
 
-    /// Arrival time of the next message, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> i64 {
         self.next_ns
@@ -67,8 +64,7 @@ impl Inbox {
         };
     }
 
-    /// Returns the index of the first arriving message for which `is_meant` (given arrival time and index)
-    /// holds.
+    /// Index of the first message for which `is_meant(arrival time, index)` holds.
     pub fn first(&self, is_meant: impl Fn(i64, u32) -> bool) -> Option<u32> {
         let is_meant = |due: &&Due| is_meant(due.0, due.2);
         let sorted = self.sorted.iter().find(is_meant);
@@ -85,7 +81,6 @@ impl Inbox {
         self.see_next();
     }
 
-    /// Removes the next message.
     #[inline]
     pub fn pop(&mut self) -> Option<(i64, u32)> {
         let is_overtaken = match (self.sorted.front(), self.overtaking.peek()) {
@@ -120,7 +115,6 @@ mod tests {
     #[test]
     fn named_message_is_taken_out_of_turn() {
         let mut inbox = Inbox::default();
-        // The last message overtakes more than the scanned entries.
         for place in 0..20 {
             inbox.push(100 + i64::from(place), place);
         }

@@ -1,5 +1,5 @@
-//! Compact envelopes and selectors of traces: 16 bytes. The engines' types have up to 32, because they
-//! support 64-bit tags and addresses, and masks.
+//! Compact envelopes and selectors of traces: 16 bytes. The engines' types have up to 32, for 64-bit tags and
+//! masks.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
@@ -10,18 +10,17 @@ use crate::reported::Reported;
 const SOURCE: u8 = 1;
 const TAG: u8 = 2;
 
-/// See the [module's documentation](self).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label {
     context: u32,
     source: u32,
     tag: u32,
-    /// Wildcards of a receive. An invented message with unknown fields has the wildcards of its receive, and
-    /// only receives with these wildcards accept it.
+    /// Wildcards. An invented message with unknown fields has those of its receive, and only such receives
+    /// accept it.
     open: u8,
 }
 
-/// Wildcards of a label. Together with a message, they give the selector of its receive.
+/// Wildcards of a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Open(u8);
 
@@ -35,7 +34,7 @@ impl Open {
         usize::from(self.0)
     }
 
-    /// Wildcard classes that include these wildcards.
+    /// Classes that include these wildcards.
     #[inline]
     pub fn and_more(self) -> impl Iterator<Item = Open> {
         (0..Open::WAYS as u8).filter(move |way| way & self.0 == self.0).map(Open)
@@ -43,13 +42,12 @@ impl Open {
 }
 
 impl Label {
-    /// Label without wildcards.
     #[inline]
     pub fn exact(context: u32, source: u32, tag: u32) -> Self {
         Label { context, source, tag, open: 0 }
     }
 
-    /// Selector of a receive's arguments.
+    /// Selector of a receive.
     #[inline]
     pub fn asked(seat: Seat, args: &ReceiveArgs) -> Self {
         let (source, open_source) = match args.source {
@@ -63,8 +61,7 @@ impl Label {
         Label { context: seat.context, source, tag, open: open_source | open_tag }
     }
 
-    /// Envelope of an invented message for this receive: the fields of the selector, else those of the
-    /// recorded status. An unknown field is a wildcard.
+    /// Envelope of an invented message: fields of the selector, else of the recorded status, else wild.
     pub fn made_up(self, expected: Option<Reported>) -> Self {
         let mut label = self;
         if let (true, Some(source)) = (self.any_source(), expected.and_then(Reported::source)) {
@@ -76,7 +73,6 @@ impl Label {
         label
     }
 
-    /// Replaces the wildcards of a label.
     #[inline]
     pub fn opened(self, open: Open) -> Self {
         let source = if open.0 & SOURCE != 0 { 0 } else { self.source };
@@ -89,7 +85,6 @@ impl Label {
         Open(self.open)
     }
 
-    /// Returns true without wildcards.
     #[inline]
     pub fn is_exact(self) -> bool {
         self.open == 0
@@ -110,19 +105,18 @@ impl Label {
         self.context
     }
 
-    /// Returns the source, or `None` for a wildcard.
     #[inline]
     pub fn source(self) -> Option<u32> {
         (!self.any_source()).then_some(self.source)
     }
 
-    /// Source and tag as in a status. Wildcards give 0.
+    /// As in a status. Wild fields are 0.
     #[inline]
     pub fn reported(self) -> (u32, i32) {
         (self.source, self.tag as i32)
     }
 
-    /// MPI's matching rule, for the selector of a receive.
+    /// MPI's matching rule.
     #[inline]
     pub fn accepts(self, message: Label) -> bool {
         let (open, same_source, same_tag) =
@@ -132,10 +126,9 @@ impl Label {
             && (open & TAG != 0 || (same_tag && message.open & TAG == 0))
     }
 
-    /// Hash whose upper bits are the best (multiply-shift, Dietzfelbinger et al. 1997). The halves of the
-    /// factor spread tag and source: 2³² ÷ the golden ratio, and 2³² × the fractional part of √2. In the
-    /// usual factor, 2⁶⁴ ÷ the golden ratio, the lower half is nearly 2³¹, so that sixteen consecutive
-    /// sources share four of sixteen bins.
+    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits are the best. The halves of the factor are
+    /// 2³² ÷ the golden ratio, for the tag, and 2³² × the fractional part of √2, for the source. With 2⁶⁴ ÷
+    /// the golden ratio, sixteen consecutive sources share four of sixteen bins.
     #[inline]
     pub fn hash(self) -> u64 {
         let key = u64::from(self.source) << 32 | u64::from(self.tag);
@@ -143,21 +136,19 @@ impl Label {
         key.wrapping_mul(0x9E37_79B9_6A09_E667).wrapping_add(context)
     }
 
-    /// Converts to the engines' envelope.
     pub fn envelope(self) -> Envelope {
         let source = self.source().map_or(Rank::UNKNOWN, Rank);
         let tag = if self.any_tag() { Tag(u64::MAX) } else { Tag(self.tag.into()) };
         Envelope::new(ContextId(self.context), source, tag)
     }
 
-    /// Converts to the engines' selector.
     pub fn selector(self) -> Selector {
         let source = self.source().map_or(Wild::Any, |source| Wild::Is(Rank(source)));
         let tag = if self.any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
         Selector::new(ContextId(self.context), source, tag)
     }
 
-    /// Converts from an [`envelope`](Self::envelope). Wild fields are 0.
+    /// Wild fields are 0.
     pub fn of_envelope(envelope: &Envelope) -> Self {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
@@ -166,7 +157,7 @@ impl Label {
             .opened(Open(open_source | open_tag))
     }
 
-    /// Converts from a [`selector`](Self::selector). Wild fields are 0.
+    /// Wild fields are 0.
     pub fn of_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
             Wild::Is(source) => (source.0, 0),
@@ -199,7 +190,6 @@ impl Label {
 mod tests {
     use super::*;
 
-    /// Messages of a few sources, tags, or both in the initial bins of a matcher.
     #[test]
     fn few_bins_are_used_alike() {
         let sources: Vec<_> = (0..16).map(|source| Label::exact(0, source, 5)).collect();

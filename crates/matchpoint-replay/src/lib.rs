@@ -1,7 +1,7 @@
 //! Replay of traces through matching engines.
 //!
-//! [`replay`] determines the arrival order of messages, executes the calls and measures the engines. It
-//! returns plain [`Measurements`], the data of every report.
+//! [`replay`] determines the arrival order, executes the calls and measures the engines. It returns
+//! [`Measurements`], the data of every report.
 
 pub mod arrivals;
 mod at_wait;
@@ -60,7 +60,7 @@ use matchpoint_trace::TraceError;
 /// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Engine names. The verdict applies to the first engine.
+    /// The verdict applies to the first engine.
     pub engines: Vec<String>,
     /// Measure each engine except the first for a fraction of a second, and estimate the rest.
     pub sampled: bool,
@@ -68,7 +68,7 @@ pub struct Options {
     pub arrivals: Arrivals,
     /// Network model.
     pub loggp: LogGp,
-    /// Also compute the share of unexpected messages under the other arrival orders (three replays, not one).
+    /// Also replay under the other arrival orders.
     pub compare_arrivals: bool,
 }
 
@@ -79,9 +79,9 @@ pub enum ReplayError {
     Trace(TraceError),
     /// An engine name is invalid.
     Engine(NameError),
-    /// [`Arrivals::Recorded`] is requested, and the trace has no recorded arrivals.
+    /// The trace has no recorded arrivals.
     NoArrivals,
-    /// The system refused to start a thread.
+    /// The system refused a thread.
     Thread(String),
     /// [`Progress::stop`] was called.
     Stopped,

@@ -1,11 +1,10 @@
-//! Estimated search time in the traced MPI library: attempts × the measured cost of an attempt.
+//! Estimated search time in the traced MPI library: attempts × the cost of an attempt.
 //!
-//! The cost of an attempt depends on the length of the search, because long queues exceed caches. The
-//! recorder measures it for a few lengths with warm caches, and for the longest with cold ones. Between two
-//! lengths, the cost is interpolated in the logarithm of the length. Beyond the longest, the warm cost
-//! continues with the last slope up to the cold cost. The cold cost grows there by itself with every
-//! doubling, because the queue exceeds the shared caches: 16,384 receives of MPICH in random order took 70 ns
-//! each, 1024 took 13 ns.
+//! The cost depends on the length of the search, because long queues exceed caches. The recorder measures a
+//! few lengths with warm caches, and the longest with cold ones. The cost between two lengths is interpolated
+//! in the logarithm of the length. Beyond the longest, the warm cost rises with the last slope, up to the
+//! cold cost. The cold cost is proportional to the number of doublings there: 16,384 receives of MPICH in
+//! random order took 70 ns each, 1024 took 13 ns.
 
 use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 
@@ -14,18 +13,18 @@ use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 pub struct SearchTime {
     /// With warm caches.
     pub low_ns: f64,
-    /// Time of the calls with the searches, limited to the range between warm and cold caches.
+    /// From the recorded durations of calls, within the range of warm and cold caches.
     pub likely_ns: f64,
     /// With cold caches.
     pub high_ns: f64,
 }
 
-/// Costs of attempts: medians over the pairs of ranks that measured them.
+/// Costs of attempts: medians over pairs of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
-    /// Pairs of ranks that measured; 0 if the trace has no measurements and the costs are [typical].
+    /// Pairs of ranks; 0 for [typical] costs.
     pub pairs: u32,
-    /// Each pair is on one host; otherwise on two hosts.
+    /// Each pair is on one host.
     pub same_host: bool,
     /// Cost of posted receives.
     pub posted: Curve,
@@ -40,16 +39,15 @@ pub struct LibraryCost {
 /// Cost of an attempt by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
-    /// Ascending lengths, and the cost of an attempt with warm caches in nanoseconds.
+    /// Length, and cost with warm caches in nanoseconds; ascending.
     pub warm: Vec<(f64, f64)>,
-    /// Cost of an attempt with cold caches, in nanoseconds.
+    /// Cost with cold caches, in nanoseconds.
     pub cold_ns: f64,
     /// Time of a call that searches an empty queue, in nanoseconds.
     pub empty_ns: f64,
 }
 
 impl SearchTime {
-    /// Multiplies the times.
     pub(crate) fn times(self, factor: f64) -> SearchTime {
         let SearchTime { low_ns, likely_ns, high_ns } = self;
         SearchTime { low_ns: low_ns * factor, likely_ns: likely_ns * factor, high_ns: high_ns * factor }
@@ -57,8 +55,7 @@ impl SearchTime {
 }
 
 impl LibraryCost {
-    /// Medians of measurements; `None` without measurements. `any_source` is the share of receives with
-    /// `MPI_ANY_SOURCE`.
+    /// Medians of measurements, or `None`. `any_source` is the share of receives with `MPI_ANY_SOURCE`.
     ///
     /// Pairs within a host have priority, because neighbors exchange most messages.
     pub fn of(measured: &[SearchCost], any_source: f64) -> Option<LibraryCost> {
@@ -83,13 +80,13 @@ impl LibraryCost {
 
     /// Time of the calls that wait for a burst, without searches, in nanoseconds.
     ///
-    /// The cost of a message grows linearly with the number of messages: sends that the transport does not
-    /// accept at once wait in a queue of the library, and each progress call scans that queue.
+    /// The cost per message grows linearly: sends that the transport does not accept wait in a queue, which
+    /// each progress call scans.
     pub(crate) fn burst_ns(&self, messages: f64) -> f64 {
         let alone_ns = self.posted.empty_ns;
         let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns);
         let Some(first) = self.bursts.first().map(point) else { return messages * alone_ns };
-        // A call for a few messages takes them as they arrive, at the cost per message of a short burst.
+        // A call for a few messages takes them as they arrive, at the cost of a short burst.
         let (mut from, mut to) = (first, first);
         for next in self.bursts[1..].iter().map(point) {
             if to.0 >= messages {
@@ -102,7 +99,6 @@ impl LibraryCost {
     }
 }
 
-/// Returns the measured costs of a trace, else the typical ones.
 pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
     match trace.searches() {
         measured if measured.is_empty() => vec![typical(trace.description().library.as_deref())],
@@ -113,8 +109,7 @@ pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
 /// Libraries of the typical costs.
 pub const TYPICAL_OF: &str = "MPICH 5.0 and 4.0, Open MPI 5.0 and 4.1, Intel MPI 2021 on an AMD EPYC";
 
-/// Typical costs of a library over shared memory: medians of ten runs of the recorder's measurement. The
-/// default is MPICH.
+/// Typical costs over shared memory: medians of ten runs. The default is MPICH.
 pub fn typical(library: Option<&str>) -> SearchCost {
     let is = |name: &str| library.is_some_and(|library| library.starts_with(name));
     let cost = |warm_ns: [f64; 3], cold_ns, empty_ns| {
@@ -152,7 +147,7 @@ impl Curve {
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm, empty_ns }
     }
 
-    /// Time of a search of `entries` entries with warm and with cold caches, in nanoseconds.
+    /// Time of a search with warm and with cold caches, in nanoseconds.
     pub(crate) fn search(&self, entries: u64) -> (f64, f64) {
         if entries == 0 {
             return (0.0, 0.0);
@@ -161,7 +156,7 @@ impl Curve {
         (entries as f64 * low_ns, entries as f64 * high_ns)
     }
 
-    /// Cost of an attempt in a search of this length with warm and with cold caches, in nanoseconds.
+    /// Cost of an attempt with warm and with cold caches, in nanoseconds.
     pub fn entry(&self, length: f64) -> (f64, f64) {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
         let longest = self.warm.last().map_or(length, |&(longest, _)| longest);

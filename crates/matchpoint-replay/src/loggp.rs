@@ -1,20 +1,20 @@
-//! The network model of a replay: LogGP (Alexandrov et al. 1995), with eager and rendezvous protocol.
+//! Network model: LogGP (Alexandrov et al. 1995), with eager and rendezvous protocol.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// LogGP's parameters. The text form is `L=1000,o=300,g=50,G=0.1,S=65536`, in any order, each optional.
+/// Text form: `L=1000,o=300,g=50,G=0.1,S=65536`, in any order, each optional.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
     /// L: latency of the wire, in nanoseconds.
     pub latency_ns: f64,
-    /// o: processor time to send or receive one message, in nanoseconds.
+    /// o: processor time per send or receive, in nanoseconds.
     pub overhead_ns: f64,
-    /// g: minimal interval between two messages of one process, in nanoseconds.
+    /// g: minimal interval between messages of one process, in nanoseconds.
     pub gap_ns: f64,
     /// G: time per byte, in nanoseconds.
     pub gap_per_byte_ns: f64,
-    /// S: eager limit. Messages of more bytes use the rendezvous protocol.
+    /// S: larger messages use the rendezvous protocol.
     pub eager_bytes: u64,
 }
 
@@ -31,7 +31,7 @@ impl Default for LogGp {
     }
 }
 
-/// The parameters in whole nanoseconds, for the simulation.
+/// Parameters in whole nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delays {
     pub latency: i64,
@@ -48,7 +48,7 @@ impl Delays {
         Delays { latency, overhead, gap, gap_per_byte_ns, eager_bytes }
     }
 
-    /// No delays: recorded times contain them.
+    /// Recorded times contain the delays.
     pub fn none() -> Self {
         Delays { latency: 0, overhead: 0, gap: 0, gap_per_byte_ns: 0.0, eager_bytes: u64::MAX }
     }
@@ -58,13 +58,12 @@ impl Delays {
         self.latency
     }
 
-    /// Time on the wire for `bytes`.
     #[inline]
     pub fn wire(&self, bytes: u64) -> i64 {
         (self.gap_per_byte_ns * bytes.min(i64::MAX as u64) as i64 as f64) as i64
     }
 
-    /// Duration of a collective over `processes` with `bytes` from each: a tree of messages.
+    /// A tree of messages with `bytes` from each process.
     pub fn collective(&self, processes: u32, bytes: u64) -> i64 {
         let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
         rounds * (self.latency + 2 * self.overhead + self.wire(bytes))

@@ -1,37 +1,32 @@
-//! The matcher of the simulation: it decides the matches of a process.
+//! The matcher of the simulation.
 //!
-//! The structure is that of the engine `bins`: hash bins, with a total order. Bins link the simulation's
-//! records of receives and messages. An engine would copy each record into 64 bytes, and its virtual calls
-//! took longer than their work.
+//! Hash bins with a total order, as in the engine `bins`, link the simulation's records. An engine would copy
+//! each record into 64 bytes, and its virtual calls took longer than their work.
 //!
-//! The key of a receive's bin is its context and its fields that are not wild. An arrival searches one bin
-//! for each wildcard class among the posted receives. Messages are also linked in arrival order. Each process
-//! starts with few bins, and the bins grow with its queues.
+//! The key of a bin is the context and the fields that are not wild, so an arrival searches one bin for each
+//! wildcard class among the posted receives. Messages are also linked in arrival order.
 //!
-//! When all processes together have very many unexpected messages, further messages join the compact
-//! [`Backlog`]. While a process has a backlog, all its new messages join it. Messages outside it are
-//! therefore older.
+//! When all processes together have very many unexpected messages, further ones join the compact [`Backlog`].
+//! While a process has a backlog, all its new messages join it, so messages outside it are older.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
 use crate::entries::{Flight, Linked, NIL, PostedReceive};
 use crate::label::{Label, Open};
 use crate::slab::Slab;
 
-/// Initial bins, as a power of two.
+/// Bins, as powers of two: initial and maximum.
 const FIRST_BITS: u32 = 4;
 
-/// Maximum of bins, as a power of two.
 const LAST_BITS: u32 = 24;
 
-/// Entries per bin before the bins grow, and the growth as a power of two. Bins take at most eight bytes per
+/// Entries per bin before the growth, and the growth as a power of two. Bins take at most eight bytes per
 /// entry.
 const CROWD: usize = 4;
 const GROWTH_BITS: u32 = 2;
 
-/// Message records of all processes together, before messages join the backlog: 7 MiB.
+/// Message records of all processes together: 7 MiB.
 const RECORDS: usize = 1 << 17;
 
-/// A linked queue of table entries.
 #[derive(Clone, Copy)]
 struct Chain {
     first: u32,
@@ -56,7 +51,7 @@ impl Chain {
         self.last = place;
     }
 
-    /// Returns the first accepted entry, and its predecessor.
+    /// Returns the first accepted entry and its predecessor.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -70,7 +65,7 @@ impl Chain {
         None
     }
 
-    /// Removes an entry, given its predecessor.
+    /// Needs the predecessor.
     #[inline]
     fn unlink<T: Linked>(&mut self, table: &mut Slab<T>, (before, at): (u32, u32)) {
         let next = table[at].next();
@@ -84,14 +79,12 @@ impl Chain {
         }
     }
 
-    /// Removes an entry. Returns false if it is not in the chain.
     fn remove<T: Linked>(&mut self, table: &mut Slab<T>, place: u32) -> bool {
         let found = self.find(table, |at, _| at == place);
         found.map(|found| self.unlink(table, found)).is_some()
     }
 }
 
-/// Chains by the hash of the label.
 struct Bins {
     chains: Box<[Chain]>,
     bits: u32,
@@ -117,7 +110,7 @@ impl Bins {
         self.of(table[place].label()).push(table, place);
     }
 
-    /// Entries with one label are in one bin, so their order survives a move in bin order.
+    /// Entries with one label are in one bin, so their order survives.
     #[cold]
     fn grow<T: Linked>(&mut self, table: &mut Slab<T>) {
         let mut more = Bins::new(self.bits + GROWTH_BITS);
@@ -134,16 +127,14 @@ impl Bins {
     }
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Matcher {
     posted: Bins,
     /// Posted receives by wildcard class.
     open: [u32; Open::WAYS],
     unexpected: Bins,
-    /// Ends of the list in arrival order.
     oldest: u32,
     newest: u32,
-    /// Messages that arrived after those in the list.
+    /// Newer than the messages in the list.
     backlog: Option<Box<Backlog>>,
     records: usize,
 }
@@ -153,7 +144,6 @@ impl Matcher {
         Matcher::with_records(RECORDS)
     }
 
-    /// Matcher that uses the backlog when the table has more than `records` messages.
     fn with_records(records: usize) -> Self {
         Matcher {
             posted: Bins::new(FIRST_BITS),
@@ -166,8 +156,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the message that a new receive takes. Without a match, the caller
-    /// [queues](Self::queue_receive) the receive.
+    /// Without a match, the caller [queues](Self::queue_receive) the receive.
     #[inline]
     pub fn post(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
         if self.unexpected.len == 0 && self.backlog.is_none() {
@@ -182,8 +171,7 @@ impl Matcher {
         self.posted.push(receives, place);
     }
 
-    /// Returns the receive that takes a new message. Without a match, the caller
-    /// [queues](Self::queue_message) the message.
+    /// Without a match, the caller [queues](Self::queue_message) the message.
     #[inline]
     pub fn arrive(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         if self.open[0] as usize != self.posted.len {
@@ -236,7 +224,6 @@ impl Matcher {
         }
     }
 
-    /// Returns the oldest message that a receive would take.
     #[inline]
     pub fn probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
         let found = self.find(asked, flights);
@@ -248,7 +235,6 @@ impl Matcher {
         Some(backlog.keep(found, flights))
     }
 
-    /// Searches the messages outside the backlog.
     #[inline]
     fn find(&mut self, asked: Label, flights: &Slab<Flight>) -> Option<u32> {
         if asked.is_exact() {
@@ -266,7 +252,6 @@ impl Matcher {
         None
     }
 
-    /// Removes and returns the oldest message that a receive would take.
     #[inline]
     pub fn matched_probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
         let Some(at) = self.find(asked, flights) else { return self.take_from_backlog(asked, flights) };
@@ -284,14 +269,13 @@ impl Matcher {
         Some(place)
     }
 
-    /// Restores the record of a message in the backlog. The search is linear.
+    /// Restores the record of a message in the backlog, by linear search.
     pub fn recall(&mut self, number: u32, flights: &mut Slab<Flight>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
         let found = backlog.numbered(number)?;
         Some(backlog.keep(found, flights))
     }
 
-    /// Cancels a receive. Returns false if it is not queued.
     pub fn cancel(&mut self, receives: &mut Slab<PostedReceive>, place: u32) -> bool {
         let asked = receives[place].asked;
         let was_queued = self.posted.of(asked).remove(receives, place);
@@ -300,7 +284,6 @@ impl Matcher {
         was_queued
     }
 
-    /// Removes a message. Returns false if it is not queued.
     pub fn retract(&mut self, flights: &mut Slab<Flight>, place: u32) -> bool {
         let is_queued = flights[place].is_queued;
         if is_queued {
@@ -373,14 +356,12 @@ mod tests {
         }
     }
 
-    /// Removes messages in the middle of the queue while others arrive.
     #[test]
     fn gaps_are_closed() {
         let (mut matcher, mut flights) = (Matcher::with_records(0), Slab::default());
         for at in 0..200_000u32 {
             let place = flights.insert(Flight::of(Label::exact(at % 3, 0, at), at));
             matcher.queue_message(&mut flights, place);
-            // Keeps one in a hundred.
             if at >= 1000 && at % 100 != 0 {
                 let took = matcher.post(Label::exact((at - 1000) % 3, 0, at - 1000), &mut flights).unwrap();
                 assert_eq!(flights.remove(took).unwrap().number, at - 1000);
@@ -392,7 +373,7 @@ mod tests {
         assert_eq!(flights.len(), 0);
     }
 
-    /// An arrival compares few of the receives from any source with different tags.
+    /// An arrival compares few of the receives with different tags.
     #[test]
     fn many_wildcards_are_no_list() {
         let (mut matcher, mut receives) = (Matcher::new(), Slab::default());
@@ -411,7 +392,7 @@ mod tests {
         }
     }
 
-    /// Compares all operations with the engine `list`, with records for all messages, some and none.
+    /// Compares with the engine `list`, with records for all messages, some and none.
     #[test]
     fn the_answers_are_those_of_a_list() {
         for records in [usize::MAX, 200, 0] {
@@ -484,7 +465,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    // A message with a record, or a recent one that may have none.
+                    // A message with a record, or a recent one.
                     let (place, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let place = match flights.get(place) {
                         Some(_) => Some(place),

@@ -1,8 +1,8 @@
 //! Results of a replay: plain data, the only input of reports.
 //!
-//! A *search* of the posted queue is an arrival, and a search of the unexpected queue is a post. *Attempts*
-//! are the entries compared in a search (MPI_T's match attempts). Ranks are ranks of `MPI_COMM_WORLD`. Times
-//! are seconds since the first call of the trace, in the time of the replay.
+//! A *search* of the posted queue is an arrival, one of the unexpected queue a post. *Attempts* are the
+//! entries compared (MPI_T's match attempts). Ranks are ranks of `MPI_COMM_WORLD`. Times are seconds since
+//! the first call of the trace, in the time of the replay.
 
 use std::collections::BTreeMap;
 
@@ -17,44 +17,44 @@ use crate::loggp::LogGp;
 pub struct Measurements {
     /// The trace.
     pub trace: TraceFacts,
-    /// Calls by function, over all ranks.
+    /// Calls by function.
     pub calls: BTreeMap<Function, u64>,
     /// Counts over all ranks.
     pub totals: Totals,
-    /// Replayed arrival order, and its limitations.
+    /// Arrival order, and its limitations.
     pub arrivals: ArrivalFacts,
     /// Recorded run time, from the first call's entry to the last call's exit.
     pub elapsed_s: f64,
-    /// Minimum over the ranks of the time in `MPI_Init` and `MPI_Finalize`. The replay omits it.
+    /// Minimum over the ranks of the time in `MPI_Init` and `MPI_Finalize`, which the replay omits.
     pub setup_s: f64,
     /// Run time in the replay.
     pub replayed_s: f64,
     /// Communicators with messages, by context.
     pub communicators: Vec<CommunicatorFacts>,
-    /// Engines in the order of the options. The verdict applies to the first.
+    /// In the order of the options. The verdict applies to the first.
     pub engines: Vec<EngineMeasurements>,
     /// Ranks with a stream, ascending.
     pub ranks: Vec<RankMeasurements>,
     /// Messages by sender and receiver.
     pub matrix: CommunicationMatrix,
-    /// Cost of an attempt in the traced MPI library; `None` if unknown.
+    /// Cost of an attempt in the traced library; `None` if unknown.
     pub library_cost: Option<LibraryCost>,
-    /// Processes per processor in the traced run, at least 1; `None` if unknown.
+    /// Processes per processor, at least 1; `None` if unknown.
     pub crowding: Option<f64>,
-    /// Processor, cores and operating system of the machine that measured the engines.
+    /// Machine that measured the engines.
     pub host: String,
     /// Quality of the time measurements.
     pub timings: Timings,
     /// Implausible recorded times.
     pub odd_times: OddTimes,
-    /// Receives by rank and address of the call; empty without addresses in the trace.
+    /// Receives by rank and call; empty without addresses in the trace.
     pub sites: Vec<SiteMeasurements>,
-    /// Receives by place in the source. The replay leaves it empty, and a reader of the program's symbols
-    /// fills it.
+    /// Receives by place in the source. The replay leaves it empty; a reader of the program's symbols fills
+    /// it.
     pub places: Vec<PlaceMeasurements>,
 }
 
-/// A call at one rank that posts receives.
+/// A call that posts receives.
 #[derive(Clone, Debug)]
 pub struct SiteMeasurements {
     /// Rank.
@@ -65,48 +65,48 @@ pub struct SiteMeasurements {
     pub receives: PostedThere,
 }
 
-/// A place in the application that posts receives, over all ranks.
+/// A place in the application that posts receives.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceMeasurements {
-    /// File that contains the code.
+    /// File of the code.
     pub module: String,
-    /// Return address of the call, in that file.
+    /// Return address in that file.
     pub address: u64,
     /// Calling function, if known.
     pub function: Option<String>,
     /// Source file and line, if known.
     pub source: Option<String>,
-    /// Number of ranks that post receives there.
+    /// Number of ranks.
     pub ranks: u64,
     /// Its receives.
     pub receives: PostedThere,
 }
 
-/// Receives that one place posted.
+/// Receives of one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PostedThere {
     /// Number of receives.
     pub posted: u64,
-    /// Late receives: the message arrived before the post.
+    /// The message arrived before the post.
     pub late: u64,
-    /// Receives with `MPI_ANY_SOURCE`.
+    /// With `MPI_ANY_SOURCE`.
     pub any_source: u64,
-    /// Receives with `MPI_ANY_TAG`.
+    /// With `MPI_ANY_TAG`.
     pub any_tag: u64,
-    /// Searches of the posted queue that matched such a receive, with the attempts of the first engine.
+    /// Searches of the posted queue that matched these receives, with the first engine's attempts.
     pub found: Compared,
-    /// Searches of the unexpected queue for such a receive, with the attempts of the first engine.
+    /// Searches of the unexpected queue for these receives.
     pub sought: Compared,
 }
 
 /// Searches and their attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Compared {
-    /// Number of searches.
+    /// Searches.
     pub searches: u64,
-    /// Sum of attempts.
+    /// Attempts.
     pub attempts: u64,
-    /// Maximum of attempts in one search.
+    /// Maximum in one search.
     pub attempts_max: u64,
 }
 
@@ -136,35 +136,33 @@ impl std::ops::AddAssign for PostedThere {
     }
 }
 
-/// Quality of the time measurements: other load of the host.
+/// Host load during the time measurements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timings {
-    /// Elapsed time and processor time of the measuring thread in bursts on warm caches. The difference is
-    /// time without a processor.
+    /// Elapsed time of bursts on warm caches. The excess over `processor_s` is time without a processor.
     pub wall_s: f64,
-    /// See `wall_s`.
+    /// Processor time of these bursts.
     pub processor_s: f64,
-    /// Timed bursts, counted for each engine, and the interrupted ones among them.
+    /// Timed bursts, counted for each engine.
     pub bursts: u64,
-    /// See `bursts`.
+    /// Interrupted bursts.
     pub interrupted: u64,
     /// Phases measured with flushed caches.
     pub cold_phases: u64,
-    /// Median time of the first engine's repetitions of a burst, relative to the minimum: 0.1 is 10 % longer.
-    /// The minimum is the result.
+    /// Median of the first engine's repetitions ÷ minimum − 1. The minimum is the result.
     pub repetition_excess: f64,
 }
 
-/// Recorded times that are impossible or implausible.
+/// Impossible or implausible recorded times.
 #[derive(Clone, Debug, Default)]
 pub struct OddTimes {
-    /// Calls that end before they begin, over all ranks.
+    /// Calls that end before they begin.
     pub negative: u64,
     /// Calls that begin before an earlier call of the same thread.
     pub backward: u64,
     /// First rank with such a call.
     pub first_rank: Option<u32>,
-    /// Ranks whose first or last time is far from those of the other ranks.
+    /// Ranks whose first or last time is far from those of the others.
     pub outliers: Vec<u32>,
 }
 
@@ -173,11 +171,11 @@ pub struct OddTimes {
 pub struct TraceFacts {
     /// Format and version.
     pub format: String,
-    /// Version string of the MPI library on one line; `None` if unknown.
+    /// Version string of the MPI library; `None` if unknown.
     pub library: Option<String>,
-    /// Component of the MPI library that matched messages; `None` if unknown.
+    /// Component of the library that matched messages; `None` if unknown.
     pub transport: Option<String>,
-    /// Command line of the traced job, separated by spaces; `None` if unknown.
+    /// Command line of the job; `None` if unknown.
     pub command: Option<String>,
     /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
@@ -185,15 +183,15 @@ pub struct TraceFacts {
     pub path: String,
     /// Processes of the traced program.
     pub ranks: u32,
-    /// Missing ranks and reasons: no readable stream, or a stream without calls.
+    /// Missing ranks and reasons.
     pub missing: Vec<(u32, String)>,
     /// Calls read.
     pub calls: u64,
-    /// Calls that the tracer reports as not written.
+    /// Calls that the tracer did not write.
     pub calls_left_out: u64,
     /// Calls that the tracer wrote and the files no longer contain.
     pub calls_cut_off: u64,
-    /// Ranks whose last calls are missing in unknown number, ascending; without missing ranks.
+    /// Ranks with an unknown number of missing last calls, ascending; without missing ranks.
     pub ended_early: Vec<u32>,
     /// Limitations of the trace, as full sentences.
     pub notes: Vec<String>,
@@ -202,14 +200,13 @@ pub struct TraceFacts {
 /// Counts over all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Messages started. A persistent send counts at each start, a `Sendrecv` once, a send to `MPI_PROC_NULL`
-    /// never.
+    /// Messages started: a persistent send at each start, `Sendrecv` once, `MPI_PROC_NULL` never.
     pub sends: u64,
     /// Receives posted, by the same rules.
     pub receives: u64,
     /// Receives by wildcard.
     pub wildcards: Wildcards,
-    /// Sends and receives with `MPI_PROC_NULL`, which the other counts omit.
+    /// Sends and receives with `MPI_PROC_NULL`, which other counts omit.
     pub proc_null: u64,
     /// Receives cancelled while posted.
     pub cancelled: u64,
@@ -221,29 +218,29 @@ pub struct Totals {
     pub probes_any_source: u64,
     /// Probes with `MPI_ANY_TAG`.
     pub probes_any_tag: u64,
-    /// Bytes of the sends with a known size.
+    /// Bytes of sends with a known size.
     pub bytes: u64,
     /// Sends of unknown size.
     pub sends_without_size: u64,
     /// Distinct tags of sends.
     pub tags_unique: u64,
-    /// False if there were too many distinct tags, so that `tags_unique` is a lower bound.
+    /// False: `tags_unique` is a lower bound.
     pub tags_exact: bool,
     /// Largest tag sent; `None` without sends.
     pub tag_max: Option<i32>,
-    /// The most frequent tags with their number of sends, descending; at most 32.
+    /// The 32 most frequent tags and their sends, descending.
     pub sends_per_tag: Vec<(i32, u64)>,
-    /// Late receives, by function.
+    /// Late receives by function.
     pub late_by_function: BTreeMap<Function, u64>,
-    /// Receives posted, by function.
+    /// Receives by function.
     pub posted_by_function: BTreeMap<Function, u64>,
-    /// Histogram of runs of compatible receives: same selector, posted consecutively at one rank. Element i
-    /// counts runs of length [2^i, 2^(i+1)).
+    /// Runs of receives with the same selector, consecutive at one rank. Element i counts runs of length
+    /// [2^i, 2^(i+1)).
     pub compatible_runs: Vec<u64>,
     /// The longest such run.
     pub compatible_run_max: u64,
     /// Blocks of up to [`CONFLICT_BLOCK`] consecutive arrivals at one rank. A match with a receive posted
-    /// during the block ends it, because its messages were not available together.
+    /// during the block ends it: its messages were not available together.
     pub blocks: u64,
     /// Messages that would take the receive of an earlier message of the block if all were matched in
     /// parallel.
@@ -252,11 +249,11 @@ pub struct Totals {
     pub blocks_with_conflict: u64,
     /// Wildcard receives and probes with a recorded status.
     pub recorded_wildcards: u64,
-    /// Those with the recorded source and tag in the replay.
+    /// Those that matched the recorded source and tag.
     pub reproduced_wildcards: u64,
-    /// Receives still posted at the end.
+    /// Still posted at the end.
     pub unmatched_receives: u64,
-    /// Messages still unexpected at the end.
+    /// Still unexpected at the end.
     pub unmatched_messages: u64,
 }
 
@@ -276,30 +273,28 @@ pub struct Wildcards {
     pub both: u64,
 }
 
-/// Replayed arrival order, and its limitations.
+/// Arrival order, and its limitations.
 #[derive(Clone, Debug)]
 pub struct ArrivalFacts {
     /// Arrival order.
     pub mode: Arrivals,
     /// Network model.
     pub loggp: LogGp,
-    /// Calls that completed in the traced run but not in the replayed order, and were released: by reason.
-    /// Empty for a complete and consistent trace.
+    /// Calls released because they could not complete in the replayed order, by reason.
     pub released: BTreeMap<&'static str, u64>,
-    /// Messages from ranks without a stream, invented from the receiver's record.
+    /// Messages invented from the receiver's record, because the sender has no stream.
     pub made_up_messages: u64,
     /// Messages to ranks without a stream.
     pub lost_messages: u64,
-    /// True if recorded times limit arrivals to the interval from the send's entry to the end of the call
-    /// that completes the receive. This requires `timestamps` and one clock for all ranks.
+    /// Recorded times limit arrivals: from the send's entry to the end of the call that completes the
+    /// receive. Needs `timestamps` and one clock.
     pub intervals_known: bool,
-    /// Messages that arrived before the network model's time because of that limit.
+    /// Messages that arrived earlier because of that limit.
     pub arrivals_moved: u64,
-    /// Receives and probes whose recorded end precedes the recorded send of their message. They complete at
-    /// its arrival.
+    /// Receives and probes whose recorded end precedes the recorded send.
     pub arrivals_outside: u64,
-    /// Ranks that use a communicator whose creation the trace does not show (by an MPI extension, or in a
-    /// callback). Its messages are assigned to `MPI_COMM_WORLD`.
+    /// Ranks with a communicator whose creation the trace does not show. Its messages count for
+    /// `MPI_COMM_WORLD`.
     pub unexplained_ranks: u64,
     /// Results under the other arrival orders, if requested.
     pub compared: Vec<UnderArrivals>,
@@ -312,7 +307,7 @@ pub struct UnderArrivals {
     pub mode: Arrivals,
     /// Late receives ÷ receives.
     pub unexpected_share: f64,
-    /// Maximal length of the unexpected queue of any rank, in messages.
+    /// Maximal length of the unexpected queue of any rank.
     pub unexpected_longest: u64,
 }
 
@@ -321,78 +316,74 @@ pub struct UnderArrivals {
 pub struct CommunicatorFacts {
     /// Context in the engines.
     pub context: u32,
-    /// Its creation in words: `MPI_COMM_WORLD`, `MPI_Comm_split of 0`.
+    /// Creation in words: `MPI_Comm_split of 0`.
     pub origin: String,
     /// Number of processes.
     pub size: u32,
     /// Messages sent in it.
     pub messages: u64,
-    /// False if the trace does not resolve its members, so that ranks were treated as ranks of
-    /// `MPI_COMM_WORLD`.
+    /// False: ranks were treated as ranks of `MPI_COMM_WORLD`.
     pub resolved: bool,
 }
 
-/// An engine that replaced another one that cannot run here: see
+/// An engine that replaced one that cannot run here: see
 /// [`Engine::substitute`](matchpoint::Engine::substitute).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {
     /// Name at the first rank, if ranks differ.
     pub name: String,
-    /// Ranks with a substitute, from the first call or a later one. It counts attempts there or is measured.
+    /// Ranks with a substitute in any instance.
     pub ranks: u32,
     /// Ranks with matching operations.
     pub of_ranks: u32,
 }
 
-/// Measurements of one engine over all ranks.
+/// One engine over all ranks.
 #[derive(Clone, Debug)]
 pub struct EngineMeasurements {
     /// Name with parameters.
     pub name: String,
     /// Substitute of the engine, if any.
     pub substitute: Option<Substitute>,
-    /// Share of the searches that the engine executed, 0 to 1. Below 1 it was stopped, because it was slow or
-    /// full. Times, attempts and depths are then estimates; the footprint is that of the executed part.
+    /// Executed share of the searches, 0 to 1. Below 1, times, attempts and depths are estimates.
     pub sampled: f64,
-    /// The engine was stopped because its table of fixed size was full
-    /// ([`Refused::Full`](matchpoint::Refused::Full)).
+    /// Stopped: its table was full ([`Refused::Full`](matchpoint::Refused::Full)).
     pub full: bool,
-    /// The engine was stopped because it used too much memory.
+    /// Stopped: it used too much memory.
     pub too_large: bool,
-    /// Share of the operations that were measured and counted by one engine, less the cost of counting,
-    /// because two would use too much memory.
+    /// Share of the operations that one instance measured and counted, to save memory. The cost of counting
+    /// is subtracted.
     pub timed_counting: f64,
-    /// Time of all operations at all ranks with warm caches, in nanoseconds.
+    /// Time of all operations with warm caches.
     pub match_ns: f64,
-    /// The time with the core's private caches flushed after each compute phase, in nanoseconds.
+    /// Time with private caches flushed after each compute phase.
     pub match_cold_ns: f64,
     /// Messages matched.
     pub matched: u64,
-    /// Receives still posted at the end.
+    /// Still posted at the end.
     pub unmatched_receives: u64,
-    /// Messages still unexpected at the end.
+    /// Still unexpected at the end.
     pub unmatched_messages: u64,
-    /// Operations with another result than that of the replay's matcher. A correct engine has none.
+    /// Operations with another result than the replay's matcher. A correct engine has none.
     pub disagreements: u64,
     /// Posted queue.
     pub posted: QueueMeasurements,
     /// Unexpected queue.
     pub unexpected: QueueMeasurements,
-    /// Statistics of the engine ([`Engine::statistics`](matchpoint::Engine::statistics)), over the ranks that
-    /// executed it.
+    /// [`Engine::statistics`](matchpoint::Engine::statistics) over the ranks that executed it.
     pub statistics: Vec<Statistic>,
     /// Maximal footprint at one rank, in bytes.
     pub bytes_max: u64,
-    /// Sum of the footprints of all ranks, in bytes.
+    /// Sum over the ranks, in bytes.
     pub bytes_sum: u64,
     /// By rank, as in [`Measurements::ranks`].
     pub ranks: Vec<EngineAtRank>,
 }
 
-/// One statistic of an engine, over the ranks that executed it.
+/// One statistic over the ranks that executed the engine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Statistic {
-    /// Name, as in the engine's page of the manual.
+    /// Name, as in the manual.
     pub name: &'static str,
     /// Mean over the ranks.
     pub mean: f64,
@@ -400,38 +391,37 @@ pub struct Statistic {
     pub max: f64,
 }
 
-/// Measurements of one engine at one rank.
+/// One engine at one rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EngineAtRank {
-    /// Time of all operations with warm caches, in nanoseconds.
+    /// Time with warm caches.
     pub match_ns: f64,
-    /// The time with cold caches, in nanoseconds.
+    /// Time with cold caches.
     pub match_cold_ns: f64,
     /// Attempts in both queues.
     pub attempts: u64,
-    /// Time of the first engine's attempts in the traced MPI library; `None` if its costs are unknown.
+    /// First engine: search time in the traced library; `None` if unknown.
     pub library: Option<SearchTime>,
     /// Peak footprint in bytes.
     pub bytes: u64,
 }
 
-/// One queue of one engine, over all ranks.
+/// One queue of one engine over all ranks.
 #[derive(Clone, Debug, Default)]
 pub struct QueueMeasurements {
-    /// Maximal length at any rank.
+    /// Maximal length.
     pub length_max: u64,
     /// Mean queue length at search.
     pub length_mean: f64,
-    /// Attempts of all searches.
+    /// Attempts.
     pub attempts: u64,
-    /// Number of searches.
+    /// Searches.
     pub searches: u64,
     /// Search hits.
     pub hits: u64,
-    /// Histogram of attempts in search hits. Element 0 counts searches without an attempt, element i those
-    /// with [2^(i−1), 2^i) attempts.
+    /// Search hits by attempts: element 0 without attempts, element i with [2^(i−1), 2^i).
     pub depth_hit: Vec<u64>,
-    /// Histogram of attempts in search misses.
+    /// Search misses by attempts.
     pub depth_miss: Vec<u64>,
     /// Attempts in search hits.
     pub attempts_hit: u64,
@@ -439,7 +429,7 @@ pub struct QueueMeasurements {
     pub attempts_miss: u64,
 }
 
-/// Measurements of one rank.
+/// One rank.
 #[derive(Clone, Debug)]
 pub struct RankMeasurements {
     /// Rank.
@@ -456,20 +446,19 @@ pub struct RankMeasurements {
     pub elapsed_s: f64,
     /// Time in `MPI_Init` and `MPI_Finalize`.
     pub setup_s: f64,
-    /// Number of communication partners.
+    /// Communication partners.
     pub peers: u32,
-    /// Uniformity of messages by sender: entropy ÷ log of the number of senders. 1 is uniform, 0 a single
-    /// sender.
+    /// Entropy of messages by sender ÷ log of the number of senders: 1 is uniform, 0 a single sender.
     pub peer_uniformity: f64,
-    /// Largest share of one sender in the messages that arrived.
+    /// Largest share of one sender.
     pub peer_weight_max: f64,
-    /// Distinct pairs of source and tag among the messages that arrived.
+    /// Distinct pairs of source and tag of arrived messages.
     pub tuples_unique: u64,
-    /// False if there were too many pairs, so that `tuples_unique` is a lower bound.
+    /// False: `tuples_unique` is a lower bound.
     pub tuples_exact: bool,
-    /// Messages of the most frequent pair ÷ messages that arrived (Klenk et al. §VI-C).
+    /// Share of the most frequent pair (Klenk et al. §VI-C).
     pub tuple_share_max: f64,
-    /// Distinct pairs of source and tag, with wildcards, among the receives ÷ receives (García et al. §V).
+    /// Distinct pairs of the receives, with wildcards ÷ receives (García et al. §V).
     pub tuples_per_receive: f64,
     /// Posted queue.
     pub posted: RankQueue,
@@ -483,14 +472,14 @@ pub struct RankMeasurements {
     pub worst_length: u64,
 }
 
-/// One queue of one rank. It does not depend on the engine.
+/// One queue of one rank, the same for all engines.
 #[derive(Clone, Debug, Default)]
 pub struct RankQueue {
     /// Maximal length.
     pub length_max: u64,
     /// Mean length over time.
     pub length_mean: f64,
-    /// Maximal length in each of equal intervals of the replay. All ranks have the same intervals.
+    /// Maximal length in equal intervals of the replay, the same for all ranks.
     pub timeline: Vec<u32>,
 }
 
@@ -501,7 +490,7 @@ pub struct CommunicationMatrix {
     pub ranks_per_cell: u32,
     /// Rows and columns.
     pub cells: u32,
-    /// Messages; the row is the sender, the column the receiver; row after row.
+    /// Messages; row: sender, column: receiver; row after row.
     pub messages: Vec<u64>,
     /// Bytes, in the same layout.
     pub bytes: Vec<u64>,

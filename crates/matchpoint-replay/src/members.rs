@@ -1,5 +1,4 @@
-//! Members of communicators, added to the calls of a trace. A trace in a format with [`NewComm::Listed`] can
-//! then be written from a format without it.
+//! Members of communicators, added to the calls of a trace as [`NewComm::Listed`].
 
 use matchpoint_trace::Trace;
 use matchpoint_trace::call::{Action, Call, CommId, NewComm};
@@ -21,7 +20,7 @@ impl Members {
         Ok(Members(resolve(trace, &survey(trace, progress)?)?, trace.present().len()))
     }
 
-    /// Returns the communicators of one rank, by its index among the ranks with a stream.
+    /// Communicators of one rank, by its index among the ranks with a stream.
     ///
     /// # Panics
     /// The index is out of bounds.
@@ -35,13 +34,12 @@ impl Members {
 pub struct RankMembers<'a> {
     all: &'a Communicators,
     index: usize,
-    /// Communicators created so far.
     created: usize,
 }
 
 impl RankMembers<'_> {
-    /// Adds the members to a call that creates a communicator, if they are known and do not follow from the
-    /// call. The caller passes all calls of the rank in order.
+    /// Adds the members, if they are known and do not follow from the call. Needs all calls of the rank in
+    /// order.
     pub fn list(&mut self, call: &mut Call) {
         let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
         let context = self.all.created.get(self.index, self.created);

@@ -1,5 +1,4 @@
-//! Statistics of one rank's events that do not depend on the engine: lengths over time, envelopes, runs and
-//! conflicts.
+//! Statistics of one rank that do not depend on the engine: lengths, envelopes, runs and conflicts.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -13,13 +12,12 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Maximum of distinct pairs of source and tag over all ranks.
+/// Over all ranks.
 const TUPLES_KEPT: usize = 1 << 18;
 
-/// Number of powers of two in the histogram of run lengths.
+/// Powers of two in the histogram of run lengths.
 const RUN_BUCKETS: usize = 40;
 
-/// State shared by all ranks.
 pub(crate) struct Shared {
     tuples_left: usize,
     pub runs: [u64; RUN_BUCKETS],
@@ -42,7 +40,7 @@ impl Default for Shared {
     }
 }
 
-/// Searches of one queue, equal for all engines.
+/// Searches of one queue.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Searched {
     pub searches: u64,
@@ -67,39 +65,36 @@ impl std::ops::AddAssign<&Searched> for Searched {
     }
 }
 
-/// See the [module's documentation](self).
 #[derive(Default)]
 pub(crate) struct Observer {
     pub posted: Timeline,
     pub unexpected: Timeline,
-    /// Searches by arrivals and by posts.
     pub posted_searched: Searched,
     pub unexpected_searched: Searched,
     /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// Messages that arrived, by the sender's world rank.
+    /// By the sender's world rank.
     pub peers: Peers,
-    /// Envelopes and selectors as 64-bit hashes, in a fifth of the memory. Two of them may collide.
+    /// 64-bit hashes, in a fifth of the memory. Two of them may collide.
     arrived: FxHashMap<u64, u32>,
     asked: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Matched receives of the current block of arrivals.
+    /// Matched receives of the current block.
     taken: Vec<Taken>,
     in_block: usize,
-    /// Posted order of the first receive of the current block.
+    /// Posted order of the first receive of the block.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
 
-/// A matched receive in half the bytes of a [`Receive`]. Every rank keeps up to a block of them.
+/// Half the bytes of a [`Receive`].
 struct Taken {
     asked: Label,
     order: u32,
 }
 
-/// Summary of a rank's envelopes.
 pub(crate) struct Tuples {
     pub unique: u64,
     pub exact: bool,
@@ -198,10 +193,10 @@ impl Observer {
         }
     }
 
-    /// A message conflicts if it would take the receive of an earlier message of its block when all are
-    /// matched in parallel: it matches that receive, which was posted before its own.
+    /// A conflict: an earlier message of the block took a receive that matches, and that was posted before
+    /// the own one.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
-        // A match with a receive of the current block shows that the messages were not available together.
+        // The messages were not available together.
         let first = self.first_posted_in_block;
         let own = took.map(|own| Taken { asked: Label::of_selector(&own.selector), order: order(&own) });
         if own.as_ref().is_some_and(|own| first.is_some_and(|first| own.order >= first)) {
@@ -233,7 +228,6 @@ impl Observer {
         self.taken.clear();
     }
 
-    /// Ends the current run and block.
     pub fn finish(&mut self, shared: &mut Shared) {
         self.end_run(shared);
         self.end_block(shared);
@@ -249,7 +243,7 @@ impl Observer {
         }
     }
 
-    /// Summaries of both queues over equal intervals of a run with the duration `end_ns`.
+    /// Over equal intervals of a run with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }
@@ -259,7 +253,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// The generation of a receive's id is the posted order.
+/// The generation of the id is the posted order.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }
@@ -318,7 +312,7 @@ mod tests {
             conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]),
             1
         );
-        // The second message's own receive is older, so the message would take that in any case.
+        // The second message's own receive is older.
         assert_eq!(
             conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]),
             0

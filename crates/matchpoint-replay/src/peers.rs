@@ -1,7 +1,7 @@
 //! Count of messages by sender.
 //!
-//! A map counts few or sparse senders, an array counts many. The map takes up to 14 bytes per sender, 18 KiB
-//! for a thousand. The array takes four, or at most sixteen if three of four ranks send nothing.
+//! A map, for few or sparse senders, takes up to 14 bytes each, 18 KiB for a thousand. An array takes four,
+//! or at most sixteen if three of four ranks send nothing.
 
 use rustc_hash::FxHashMap;
 
@@ -11,17 +11,15 @@ const MANY: usize = 256;
 /// Maximal array elements per sender.
 const RANKS_PER_SENDER: usize = 4;
 
-/// See the [module's documentation](self).
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// By rank, of the ranks below its length.
+    /// By rank, below its length.
     many: Vec<u32>,
     /// Of the other ranks.
     few: FxHashMap<u32, u32>,
 }
 
 impl Peers {
-    /// Counts a message.
     #[inline]
     pub fn add(&mut self, from: u32) {
         match self.many.get_mut(from as usize) {
@@ -32,7 +30,6 @@ impl Peers {
 
     fn add_to_few(&mut self, from: u32) {
         *self.few.entry(from).or_insert(0) += 1;
-        // At powers of two, when the map grows.
         if self.few.len() >= MANY && self.few.len().is_power_of_two() && self.few[&from] == 1 {
             self.count_by_rank();
         }
@@ -52,7 +49,6 @@ impl Peers {
         }
     }
 
-    /// Senders and their numbers of messages.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + Clone {
         let many = (0..).zip(self.many.iter().copied()).filter(|&(_, count)| count > 0);
         many.chain(self.few.iter().map(|(&from, &count)| (from, count)))
@@ -63,7 +59,6 @@ impl Peers {
 mod tests {
     use super::*;
 
-    /// Counts are independent of the order and the distance of ranks.
     #[test]
     fn all_are_counted() {
         for (stride, is_by_rank) in [(1, true), (2, true), (1000, false)] {

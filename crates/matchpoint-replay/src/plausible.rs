@@ -1,14 +1,12 @@
-//! Plausibility of recorded times. A flipped bit in a time field is read without an error, and may falsify
-//! the replay and the run time.
+//! Plausibility of recorded times. A flipped bit in a time is read without an error.
 
 use crate::clocks::Clocks;
 use crate::measurements::OddTimes;
 use crate::survey::RankSurvey;
 
-/// Minimal distance of an outlier, even in a short run.
+/// Minimal distance of an outlier.
 const APART_NS: i64 = 1_000_000_000;
 
-/// Checks the times of all processes.
 pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
     let odd = |survey: &&RankSurvey| survey.times.negative + survey.times.backward > 0;
     OddTimes {
@@ -19,8 +17,8 @@ pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
     }
 }
 
-/// Ranks that begin or end further from the median than the median run time. All ranks begin together in
-/// `MPI_Init` and end together in `MPI_Finalize`.
+/// All ranks begin together in `MPI_Init` and end together in `MPI_Finalize`, so outliers are further from
+/// the median than the run time.
 fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
     let used = || surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
     let first = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.first_ns);
@@ -70,7 +68,6 @@ mod tests {
         let all = [fine, survey(1, &[(0, 10), (20, 15), (12, 30)]), survey(2, &[(0, 10), (11, 1 << 40)])];
         let found = odd_times(&all, &Clocks::align(&all));
         assert_eq!((found.negative, found.backward, found.first_rank), (1, 1, Some(1)));
-        // Two of three end within a second; the third a quarter of an hour later.
         assert_eq!(found.outliers, [2]);
     }
 }

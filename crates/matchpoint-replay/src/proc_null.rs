@@ -1,13 +1,10 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! `MPI_PROC_NULL` of MPICH is −1, and so is DUMPI's any source; the tracer translates only one of them. The
-//! status of a receive distinguishes them, unless the application ignored it. As a wildcard, a receive from
-//! `MPI_PROC_NULL` would match the message of another receive. The classification needs a pass over the whole
-//! trace:
+//! Both are −1, in MPICH and in DUMPI, and the tracer translates only one. As a wildcard, such a receive
+//! would match the message of another receive. Two rules identify them:
 //!
-//! 1. A receive that completed without a source was from `MPI_PROC_NULL`.
-//! 2. Receives with an ignored status were from `MPI_PROC_NULL` if the messages suffice only for the other
-//! receives of their context and tag.
+//! 1. It completed without a source.
+//! 2. Its status was ignored, and the messages suffice only for the other receives of its context and tag.
 //!
 //! Rule 2 needs a second pass, which runs only if there is such a receive.
 
@@ -20,20 +17,18 @@ use crate::ReplayError;
 use crate::bits::Bits;
 use crate::communicators::communicator::{Communicators, Context, SELF, Seat, WORLD};
 
-/// The receives from `MPI_PROC_NULL` among one rank's receives from any source, numbered in their order.
+/// Numbers of the receives among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
     /// Known by their status.
     told: Bits,
-    /// Receives with an ignored status.
+    /// Receives with an ignored status, and the keys for which they are from `MPI_PROC_NULL`.
     unknown: Bits,
-    /// Contexts and tags for which those are from `MPI_PROC_NULL`.
     keys: FxHashSet<Key>,
     count: u64,
 }
 
 impl NullReceives {
-    /// Returns true if the receive was from `MPI_PROC_NULL`.
     #[inline]
     pub fn contains(&self, number: u32, context: Context, tag: TagArg) -> bool {
         let undecided = || match tag {
@@ -43,27 +38,23 @@ impl NullReceives {
         self.count > 0 && (self.told.contains(number) || undecided())
     }
 
-    /// Number of such receives.
     pub fn len(&self) -> u64 {
         self.count
     }
 }
 
-/// Observes one rank's receives from any source until they complete.
 #[derive(Debug, Default)]
 pub(crate) struct AnySources {
     next: u32,
-    /// Pending receives.
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
-    /// At least one receive completed with an ignored status.
+    /// A receive completed with an ignored status.
     in_doubt: bool,
 }
 
 impl AnySources {
-    /// Processes a call. `begun` gets the number and the request of each started receive; the request of a
-    /// blocking receive is null.
+    /// `begun` gets the number and the request of each started receive; a null request for a blocking one.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
         match call.action {
@@ -113,7 +104,6 @@ impl AnySources {
         }
     }
 
-    /// The completion of a freed request is unknown.
     #[cold]
     fn forget(&mut self, requests: &[RequestId]) {
         for request in requests {
@@ -122,7 +112,7 @@ impl AnySources {
         }
     }
 
-    /// Returns true if completions can matter.
+    /// Completions can matter.
     #[inline]
     pub fn awaits_any(&self) -> bool {
         !self.open.is_empty() || !self.persistent.is_empty()
@@ -163,29 +153,27 @@ impl AnySources {
     }
 }
 
-/// Messages and receives of a rank for one context and tag.
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Receives that are not from `MPI_PROC_NULL`.
+    /// Not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }
 
-/// Context and tag. Receives with `MPI_ANY_TAG` and any source are never reclassified.
+/// Receives that also have `MPI_ANY_TAG` are never reclassified.
 type Key = (Context, i32);
 
-/// Messages and receives of one rank.
 #[derive(Default)]
 struct Ledger {
-    /// Messages sent, by receiver.
+    /// By receiver.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
     any_tag: bool,
 }
 
-/// Classifies receives with an ignored status. `found` is the survey's result by process. Returns the
-/// receives from `MPI_PROC_NULL` by process, and the number of undecided receives.
+/// Classifies receives with an ignored status. Returns the receives from `MPI_PROC_NULL` by process, and the
+/// number of undecided ones.
 pub(crate) fn decide(
     trace: &dyn Trace,
     communicators: &Communicators,
@@ -225,9 +213,8 @@ pub(crate) fn decide(
 }
 
 impl Balance {
-    /// Returns true if the receives with an ignored status were from `MPI_PROC_NULL`; `None` if the trace
-    /// does not determine it. `open`: other receives may match these messages, or there may be other
-    /// messages.
+    /// Whether the receives with an ignored status were from `MPI_PROC_NULL`; `None` if undetermined. `open`:
+    /// there may be other matching receives or messages.
     fn verdict(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)
@@ -280,7 +267,6 @@ fn ledger(
     Ok(ledger)
 }
 
-/// Arguments of a persistent request.
 enum Template {
     Send(matchpoint_trace::call::SendArgs),
     Receive(ReceiveArgs),
@@ -296,7 +282,6 @@ impl Ledger {
         }
     }
 
-    /// Counts sends, and receives from a rank.
     fn enter(
         &mut self,
         call: &Call,

@@ -1,4 +1,4 @@
-//! State of a simulated process: clock, threads, requests and queues.
+//! State of a simulated process.
 
 use std::collections::VecDeque;
 
@@ -17,35 +17,32 @@ use crate::requests::RequestTable;
 use crate::slab::Slab;
 use crate::step::CallEnd;
 
-/// Calls of other threads that are read in search of one thread's next call. A thread without a call within
-/// this limit is idle until one appears.
+/// Calls of other threads that are read in search of one thread's next call. The thread is idle beyond this
+/// limit.
 const READ_AHEAD: usize = 4096;
 
-/// Completions that the pooled calls of all processes have room for: 3 MiB.
+/// Completions in the pooled calls of all processes: 3 MiB.
 const COMPLETIONS: usize = 1 << 16;
 
 pub(crate) struct Process<'t> {
     pub rank: u32,
     reader: Box<dyn RankReader + 't>,
     exhausted: bool,
-    /// Executed calls for reuse. They are boxed, because they move between queues.
+    /// Pool of calls, boxed because they move between queues.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
     /// Completions that a pooled call keeps room for.
     few: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Seat>,
-    /// The communicator last used, which is usually the next one too.
+    /// Usually the next one too.
     recent: (CommId, Seat),
     /// The process uses a communicator that the trace does not resolve.
     pub meets_unexplained: bool,
-    /// Communicators created so far.
     pub created: usize,
-    /// Receives from any source started so far.
     pub any_sources: u32,
-    /// The current call completes a receive.
     pub completes_receive: bool,
-    /// Number of collective calls, by context.
+    /// Number of calls by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
@@ -53,46 +50,44 @@ pub(crate) struct Process<'t> {
     pub waited_sends: u32,
     /// Messages taken by matched probes.
     pub handles: FxHashMap<HandleId, u32>,
-    /// Messages in flight, by their index in the simulation's table.
+    /// Messages in flight.
     pub inbox: Inbox,
-    /// Recorded arrivals, if the arrival order is recorded.
+    /// With recorded arrivals only.
     pub in_order: Option<InOrder<'t>>,
     pub lanes: Vec<Lane>,
-    /// Time at which the network interface can send the next message.
+    /// The network interface is free from this time on.
     pub nic_free_ns: i64,
     /// Time of the last call.
     pub clock_ns: i64,
-    /// The last call of a process with one thread, until a step after its end.
+    /// With one thread: the last call, until a step after its end.
     pub open_call: Option<CallEnd>,
-    /// Recorded end of that call, if the replay uses recorded times.
+    /// Its recorded end, with recorded times only.
     pub open_until_ns: i64,
     pub calls: u64,
 }
 
-/// A thread of a process.
 pub(crate) struct Lane {
     pub thread: u16,
-    /// End of its last call, in the time of the replay.
+    /// End of the last call, in the time of the replay.
     pub now_ns: i64,
-    /// End of its last call, as recorded.
+    /// End of the last call, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
-    /// Recorded end of the call in which the thread is blocked, if it limits arrivals and is in the future.
+    /// Recorded end of the blocking call, if it limits arrivals.
     pub deadline_ns: i64,
-    /// The last probe that blocked. It is not part of the state, which every call writes.
+    /// The last blocking probe, apart from the state that every call writes.
     pub probe: Option<Probe>,
     pub next: Option<Box<ReadCall>>,
-    /// Later calls that were already read. Empty while `next` is unknown, and for a process with one thread.
+    /// Empty while `next` is unknown, and with one thread.
     pub later: VecDeque<Box<ReadCall>>,
 }
 
-/// A call from the trace.
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
-    /// Position in the stream of the process, from 1.
+    /// Position in the stream, from 1.
     number: u64,
-    /// Many completions, in less than the trace's 48 bytes each.
+    /// Many completions, in less than 48 bytes each.
     condensed: Vec<Completed>,
 }
 
@@ -100,46 +95,43 @@ pub(crate) struct ReadCall {
 pub(crate) enum LaneState {
     /// The thread computes, or is about to make its next call.
     Ready,
-    /// The thread is in a call that cannot complete yet.
+    /// The call cannot complete yet.
     Blocked(Blocked),
-    /// The reader found no call of the thread within [`READ_AHEAD`].
+    /// No call of the thread within [`READ_AHEAD`].
     Idle,
 }
 
-/// State of a blocking call.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Blocked {
     pub reason: Reason,
-    /// Number of events that the call waits for.
+    /// Number of awaited events.
     pub remaining: u32,
-    /// Lower bound of the call's end: its recorded duration, and the events so far.
+    /// Lower bound of the end: the recorded duration, and the events so far.
     pub leave_ns: i64,
     /// Begin of the wait.
     pub since_ns: i64,
 }
 
-/// Event that a thread waits for.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Reason {
-    /// Sends or receives, of the call or of its requests.
+    /// Of the call or of its requests.
     Messages,
-    /// A message that [`Lane::probe`] matches.
+    /// A message for [`Lane::probe`].
     Probe,
-    /// The other processes of a collective.
+    /// Other processes.
     Collective,
 }
 
-/// A blocking probe.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
     pub asked: Label,
     pub handle: Option<HandleId>,
-    /// Source and tag in the recorded status.
+    /// Recorded status.
     pub expected: Option<Reported>,
 }
 
 impl ReadCall {
-    /// Reads the next call. Keeps the capacity for completions up to `few`.
+    /// Keeps the capacity for up to `few` completions.
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, few: usize) -> Result<bool, TraceError> {
         self.condensed.clear();
@@ -158,7 +150,6 @@ impl ReadCall {
         self.condensed.extend(completions.iter().map(Completed::of));
     }
 
-    /// Requests that the call completed.
     #[inline]
     pub fn completed(&self) -> impl Iterator<Item = Completed> {
         self.call.completions.iter().map(Completed::of).chain(self.condensed.iter().copied())
@@ -166,7 +157,6 @@ impl ReadCall {
 }
 
 impl<'t> Process<'t> {
-    /// Process of a job with `processes` processes.
     pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher, processes: usize) -> Self {
         let comms = [
             (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
@@ -201,13 +191,11 @@ impl<'t> Process<'t> {
         }
     }
 
-    /// Bytes of the stream read so far.
     pub fn position(&self) -> u64 {
         self.reader.position()
     }
 
-    /// Context and rank of the process in a communicator. An unresolved communicator is treated as
-    /// `MPI_COMM_WORLD`.
+    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
     #[inline]
     pub fn seat(&mut self, comm: CommId) -> Seat {
         if self.recent.0 != comm {
@@ -218,21 +206,18 @@ impl<'t> Process<'t> {
         self.recent.1
     }
 
-    /// Returns true if the trace resolves the communicator.
     pub fn has_seat(&self, comm: CommId) -> bool {
         self.comms.contains_key(&comm)
     }
 
-    /// Adds a communicator of which the process is a member.
     pub fn take_seat(&mut self, comm: CommId, seat: Seat) {
-        // A new communicator may reuse an id that the program did not free.
+        // The program may not have freed the id.
         if let Some(old) = self.comms.insert(comm, seat).filter(|old| old.context != seat.context) {
             self.collectives.remove(&old.context);
         }
         self.recent = (comm, seat);
     }
 
-    /// Removes a freed communicator.
     pub fn leave(&mut self, comm: CommId) {
         if comm == CommId::WORLD || comm == CommId::SELF {
             return;
@@ -274,7 +259,7 @@ impl<'t> Process<'t> {
                 self.read_for(lane)?;
             }
         }
-        // All threads are idle, but the stream continues: the next call is of a new thread.
+        // The next call is of a new thread.
         while !self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
             self.read_one()?;
         }
@@ -294,7 +279,7 @@ impl<'t> Process<'t> {
         Ok(())
     }
 
-    /// Reads one call and adds it to the lane of its thread. Returns false at the end of the stream.
+    /// Returns false at the end of the stream.
     fn read_one(&mut self) -> Result<bool, TraceError> {
         if self.exhausted {
             return Ok(false);
@@ -304,7 +289,7 @@ impl<'t> Process<'t> {
         Ok(self.file(read, is_there))
     }
 
-    /// Adds a call to the lane of its thread. Without a call, the stream has ended.
+    /// Adds a call to the lane of its thread, or ends the stream.
     fn file(&mut self, mut read: Box<ReadCall>, is_there: bool) -> bool {
         self.exhausted = !is_there;
         if is_there {
@@ -325,10 +310,10 @@ impl<'t> Process<'t> {
 
     /// Returns the lane whose next call was entered first in the traced run, and the call.
     ///
-    /// Threads synchronize in ways that a trace of MPI does not show, and reuse each other's request ids. The
-    /// calls of a process are therefore entered in recorded order. A call is not entered before a call with
-    /// an earlier recorded end has completed. Of calls with equal times, the first in the stream is entered
-    /// first, because the reader assigned request ids in that order.
+    /// Threads synchronize in ways that a trace does not show, and reuse each other's request ids. Calls are
+    /// therefore entered in recorded order, and not before a call with an earlier recorded end has completed.
+    /// Of equal times, the first in the stream is first, because the reader assigned request ids in that
+    /// order.
     #[inline]
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
@@ -348,18 +333,16 @@ impl<'t> Process<'t> {
         is_free.then_some((at, first))
     }
 
-    /// Returns true if the only thread of the process is blocked.
+    /// The only thread is blocked.
     #[inline]
     pub fn waits(&self) -> bool {
         matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))
     }
 
-    /// Returns true if the process has made all its calls.
     pub fn is_finished(&self) -> bool {
         self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))
     }
 
-    /// Removes the next call of a lane.
     #[inline]
     pub fn take_next(&mut self, lane: usize) -> Option<Box<ReadCall>> {
         let lane = &mut self.lanes[lane];
@@ -370,20 +353,20 @@ impl<'t> Process<'t> {
         read
     }
 
-    /// Returns an executed call to the pool.
+    /// Returns a call to the pool.
     #[inline]
     pub fn give_back(&mut self, read: Box<ReadCall>) {
         self.spare.push(read);
     }
 
-    /// Returns the lane of the thread that made `call`. A new lane starts at the latest time of the process.
+    /// A new lane starts at the latest time of the process.
     fn lane_of(&mut self, call: &Call) -> usize {
         if let Some(lane) = self.lanes.iter().position(|lane| lane.thread == call.thread) {
             return lane;
         }
         let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
         let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
-        // Usually one lane: a plain `push` would allocate four.
+        // A plain `push` would allocate four.
         self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             thread: call.thread,

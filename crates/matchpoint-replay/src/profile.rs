@@ -1,5 +1,4 @@
-//! Profiles for the static approach of the engine `partner`: queued entries by source and process (partner
-//! paper §4.2).
+//! Profiles for the static approach of the engine `partner` (partner paper §4.2).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,11 +15,9 @@ use crate::progress::Progress;
 use crate::replay::{Prepared, run};
 use crate::step::{Brief, Kind, Sink};
 
-/// Replays `trace` and counts queued entries by source: receives that found no message, and messages that
-/// found no receive.
+/// Counts queued entries by source: receives without a message, and messages without a receive.
 ///
-/// The profile does not count receives from any source. Memory is proportional to the pairs of processes that
-/// communicate.
+/// Receives from any source do not count. Memory is proportional to the pairs of processes that communicate.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -37,22 +34,20 @@ pub fn profile(
         run(trace, &prepared.setting(arrivals, loggp), Counters(counters), progress)?;
     let known: Vec<Process> =
         trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
-    // A communicator that the trace does not resolve may have ranks beyond those of `MPI_COMM_WORLD`.
+    // Ranks of an unresolved communicator may exceed those of `MPI_COMM_WORLD`.
     let highest = known.iter().flat_map(|process| &process.sources).map(|source| source.source).max();
     let processes =
         u64::from(trace.description().ranks).max(highest.map_or(0, |highest| u64::from(highest) + 1));
     Ok(Profile { processes, known })
 }
 
-/// Counters by process.
 struct Counters(Vec<Counter>);
 
-/// Queued entries of one process.
 #[derive(Default)]
 struct Counter {
-    /// Mapped context ids, in the order of their first queued entry.
+    /// Mapped context ids, in the order of their first entry.
     numbers: FxHashMap<ContextId, u64>,
-    /// Queued receives and unexpected messages, by mapped context id and source.
+    /// Receives and messages, by mapped context id and source.
     sources: FxHashMap<(u64, Rank), (u64, u64)>,
 }
 

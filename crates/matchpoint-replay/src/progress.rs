@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Counters shared by a replay and its observers. Their order of updates has no meaning.
+/// The order of updates has no meaning.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes of the trace read so far, in all passes together.
+    /// Bytes read so far, in all passes.
     pub bytes: AtomicU64,
-    /// Bytes that all passes read.
+    /// Bytes of all passes.
     pub bytes_total: AtomicU64,
     /// Calls replayed so far.
     pub calls: AtomicU64,
@@ -15,12 +15,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Requests the end of the replay, which returns [`ReplayError::Stopped`](crate::ReplayError::Stopped).
+    /// Makes the replay return [`ReplayError::Stopped`](crate::ReplayError::Stopped).
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Returns true after [`stop`](Self::stop).
+    /// [`stop`](Self::stop) was called.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

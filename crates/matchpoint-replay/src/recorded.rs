@@ -1,9 +1,8 @@
 //! Assignment of recorded arrivals to the calls of a trace.
 //!
-//! The provider (`matchpoint-fabric`) records times of each match, its post and its arrival, without MPI's
-//! arguments. The trace has the calls and their statuses. A receive is posted within its call, by the same
-//! clock, so the n-th post within a call belongs to its n-th receive. Internal receives of the MPI library
-//! (collectives, acknowledgements) are posted in other calls, or later.
+//! The provider (`matchpoint-fabric`) records the times of each match without MPI's arguments; the trace has
+//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because both use
+//! one clock. Internal receives of the MPI library are posted in other calls, or later.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,9 +19,9 @@ use crate::replay::Prepared;
 /// Times of one match, in ticks of the receiving process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// Time of the post, or of the probe that took the message.
+    /// Post, or probe that took the message.
     pub posted: u64,
-    /// Time of the arrival; [`u64::MAX`] without a message.
+    /// Arrival; [`u64::MAX`] without a message.
     pub arrived: u64,
 }
 
@@ -35,9 +34,8 @@ pub struct Placed {
     pub unknown: u64,
 }
 
-/// Assigns the matches of each rank with a stream, in the order of [`Trace::present`], to its calls.
-///
-/// Memory: 40 bytes per match of one rank, in addition to arguments and result.
+/// Assigns the matches of each rank, in the order of [`Trace::present`], to its calls. Memory: 40 bytes per
+/// match of one rank.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
@@ -108,10 +106,9 @@ struct Seen {
     is_taken: bool,
 }
 
-/// Arrival time for the replay, and the exact time.
+/// Arrival for the replay, and exact.
 type Came = Option<(i64, i64)>;
 
-/// An incomplete receive.
 #[derive(Clone, Copy)]
 struct Begun {
     source: Peer,
@@ -126,14 +123,13 @@ enum Request {
     Persistent(ReceiveArgs, Option<Begun>),
 }
 
-/// Assignment of one rank.
 struct Placing<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// Sorted by the time of the post.
+    /// Sorted by post.
     matches: Vec<Seen>,
-    /// Number of matches posted before the current call.
+    /// Matches posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Seat>,
     created: usize,
@@ -191,9 +187,8 @@ impl Placing<'_> {
         }
     }
 
-    /// Starts persistent receives. A library may match receives from the process itself without the provider.
-    /// If there are fewer posts than receives, those from the process itself have no arrival; if that does
-    /// not explain the number, none has.
+    /// A library may match receives from the process itself without the provider. If there are fewer posts
+    /// than receives, those have no arrival; if that does not explain the number, none has.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
@@ -216,7 +211,7 @@ impl Placing<'_> {
         }
     }
 
-    /// Matches posted within a call. Calls are in the order of their entry.
+    /// Calls are in the order of their entry.
     fn within(&mut self, call: &Call) -> impl Iterator<Item = &mut Seen> {
         while self.matches.get(self.passed).is_some_and(|seen| seen.posted_ns < call.enter_ns) {
             self.passed += 1;
@@ -241,7 +236,7 @@ impl Placing<'_> {
         }
     }
 
-    /// Assigns the next match posted within the call to a receive.
+    /// Takes the next match posted within the call.
     fn begin(&mut self, call: &Call, args: ReceiveArgs) -> Begun {
         let ReceiveArgs { source, tag, comm, .. } = args;
         let taken = self.within(call).find(|seen| !seen.is_taken);
@@ -250,7 +245,7 @@ impl Placing<'_> {
             if !seen.has_message {
                 return None;
             }
-            // The replay posts receives at the entry of their call. A message that arrived before the post
+            // The replay posts receives at the entry of their call, so a message that arrived before the post
             // must arrive before the entry.
             let at_ns = if seen.was_there { seen.arrived_ns.min(call.enter_ns) } else { seen.arrived_ns };
             Some((at_ns, seen.arrived_ns))
@@ -275,7 +270,7 @@ impl Placing<'_> {
         }
     }
 
-    /// Adds the arrival of a completed receive, whose status has the envelope.
+    /// The status has the envelope.
     fn complete(&mut self, begun: Begun, status: Option<Status>) {
         if status.is_some_and(|status| status.cancelled) {
             return;

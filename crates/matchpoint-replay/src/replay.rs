@@ -38,8 +38,8 @@ pub fn replay(
     replayed(trace, options, progress, Ignore, 0).map(|(measurements, ..)| measurements)
 }
 
-/// Replays `trace`, and also passes the steps to `beside`. Returns the sink and the results of the first
-/// pass. `more` is the number of later passes through the trace, for the progress.
+/// Also passes the steps to `beside`, and returns it with the results of the first pass. `more` passes
+/// through the trace follow.
 pub(crate) fn replayed<S: Sink>(
     trace: &dyn Trace,
     options: &Options,
@@ -78,7 +78,6 @@ pub(crate) fn replayed<S: Sink>(
     Ok((measurements, beside, prepared))
 }
 
-/// Results of the first pass.
 pub(crate) struct Prepared {
     surveys: Vec<RankSurvey>,
     pub communicators: Communicators,
@@ -94,7 +93,7 @@ impl Prepared {
         let mut surveys = survey(trace, progress)?;
         let world = trace.description().ranks;
         let communicators = communicators::resolve(trace, &surveys)?;
-        // Frees memory that the second pass does not need.
+        // The second pass does not need it.
         surveys.iter_mut().for_each(|survey| survey.membership = None);
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
@@ -116,7 +115,7 @@ impl Prepared {
     }
 }
 
-/// Runs the simulation on this thread, and the measurement on another.
+/// Simulates on this thread, and measures on another.
 fn measured<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -132,7 +131,7 @@ fn measured<S: Sink>(
             .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
-        // The simulation owns the batcher. Its drop ends the measuring thread in any case.
+        // The simulation owns the batcher, whose drop ends the measuring thread.
         let simulated = run(trace, setting, Both(batcher, beside), progress).map(|(both, tally)| {
             let Both(batcher, beside) = both;
             batcher.flush();
@@ -143,7 +142,6 @@ fn measured<S: Sink>(
     })
 }
 
-/// Passes steps to two sinks.
 struct Both<A, B>(A, B);
 
 impl<A: Sink, B: Sink> Sink for Both<A, B> {
@@ -166,7 +164,6 @@ impl<A: Sink, B: Sink> Sink for Both<A, B> {
     }
 }
 
-/// Runs the second pass.
 pub(crate) fn run<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
@@ -181,7 +178,6 @@ pub(crate) fn run<S: Sink>(
     }
 }
 
-/// Sink that ignores all steps.
 struct Ignore;
 
 impl Sink for Ignore {
@@ -189,7 +185,6 @@ impl Sink for Ignore {
     fn step(&mut self, _: Brief) {}
 }
 
-/// Lengths of the unexpected queues.
 struct Lengths {
     now: Vec<u32>,
     longest: u32,
@@ -210,19 +205,16 @@ impl Sink for Lengths {
     }
 }
 
-/// Returns true if recorded times limit arrivals.
 fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
     arrivals.by_clock() && trace.description().clock_error_ns.is_some()
 }
 
-/// Results of one arrival order.
 fn under(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
     let late: u64 = tally.totals.late_by_function.values().sum();
     let unexpected_share = late as f64 / tally.totals.receives.max(1) as f64;
     UnderArrivals { mode, unexpected_share, unexpected_longest: longest.into() }
 }
 
-/// Inputs of the measurements after all passes.
 struct Found<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
@@ -231,7 +223,7 @@ struct Found<'a> {
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
-    /// Receives classified as from `MPI_PROC_NULL`, and undecided receives.
+    /// Receives from `MPI_PROC_NULL`, and undecided ones.
     proc_null: (u64, u64),
 }
 
@@ -388,11 +380,10 @@ impl Found<'_> {
         .collect()
     }
 
-    /// Number of communication partners by process.
     fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
-        // Bit sets: with all-to-all communication, hash sets take fifty times as much memory.
+        // With all-to-all communication, hash sets take fifty times as much memory.
         let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
@@ -436,7 +427,7 @@ impl Found<'_> {
     }
 }
 
-/// Uniformity of messages by sender (1 is uniform), and the largest share of one sender.
+/// Uniformity of messages by sender (1 is uniform), and the largest share.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());
@@ -449,7 +440,7 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
 }
 
-/// Removes zeros at the end.
+/// Without zeros at the end.
 fn up_to_last(counts: &[u64]) -> Vec<u64> {
     let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
     counts[..used].to_vec()

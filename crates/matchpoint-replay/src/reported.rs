@@ -1,11 +1,10 @@
-//! Source and tag that a traced receive or probe reported in its status.
+//! Source and tag of a traced status.
 
 use std::num::NonZeroU32;
 
 use matchpoint_trace::call::{Completion, Peer, Status, TagArg};
 
-/// Source and tag of a status. `Option<Reported>` has 8 bytes, because every pending request and receive
-/// keeps one.
+/// `Option<Reported>` has 8 bytes, because every pending request and receive keeps one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reported {
     /// Source + 1.
@@ -13,12 +12,12 @@ pub(crate) struct Reported {
     tag: i32,
 }
 
-/// Values for an unknown source and an unknown tag. No message has them.
+/// Unknown source and tag. No message has them.
 const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
 const NO_TAG: i32 = i32::MIN;
 
 impl Reported {
-    /// Returns `None` if the program ignored the status or the call was cancelled.
+    /// `None` if the program ignored the status or the call was cancelled.
     #[inline]
     pub fn of(status: Option<Status>) -> Option<Self> {
         let status = status.filter(|status| !status.cancelled)?;
@@ -48,11 +47,9 @@ fn one_more(source: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(source)
 }
 
-/// The fields of a [`Completion`] that the replay needs, in a third of its bytes: every process keeps its
-/// next call.
+/// A third of a [`Completion`]'s bytes, because every process keeps its next call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completed {
-    /// Index in the requests of the call.
     pub index: u32,
     pub cancelled: bool,
     pub reported: Option<Reported>,

@@ -12,66 +12,62 @@ use crate::slab::Slab;
 /// Ids below this limit are array indexes: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
-/// A request of 48 bytes. It is `Copy`, because every other call starts or completes one.
+/// 48 bytes. `Copy`, because every other call starts or completes one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub what: RequestKind,
-    /// A compact [state](RequestState), ten bytes smaller than the enum: the number of pending operations,
-    /// and the completion time or [`NEVER`].
+    /// A compact [state](RequestState): number of pending operations, and completion time or [`NEVER`].
     ends: u8,
     done_ns: i64,
     /// Lane that waits for the request.
     pub waiter: Option<u16>,
-    /// Status recorded by the call that completes it.
+    /// Recorded status.
     pub expected: Option<Reported>,
-    /// Source and tag of the message that a wildcard receive matched.
+    /// Message of a wildcard receive.
     pub got: Option<Reported>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// Free slot, with the next free slot or [`NONE`].
+    /// The next free slot or [`NONE`].
     None(u32),
     Send(Sent),
     /// The destination has no stream.
     LostSend,
-    /// A receive that matched an unexpected message.
+    /// Matched an unexpected message.
     Received,
-    /// A receive, with its index while it is pending.
+    /// Index while pending.
     Receive(u32),
     Collective,
-    /// A combined send and receive, which has two pending operations.
+    /// Two pending operations.
     SendReceive,
-    /// The index of its arguments in [`RequestTable::persistent`].
+    /// Index in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// The index of its arguments, and that of the receive while it is pending.
+    /// Index of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
-    /// The index of its arguments.
+    /// Index of the arguments.
     PersistentCollective(u32),
 }
 
-/// A message to a process with a stream.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     /// Index of the receiving process.
     pub to: u32,
-    /// Index and number of the message in the table of messages.
+    /// Index and number of the message.
     pub place: u32,
     pub number: u32,
 }
 
-/// State of a request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
-    /// A persistent request before its first start or after completion.
+    /// Before the first start, or after completion.
     Inactive,
-    /// Number of pending operations.
+    /// Number of operations.
     Pending(u8),
     /// Completion time in nanoseconds.
     Done(i64),
 }
 
-/// Arguments of a persistent request.
 #[derive(Clone, Copy)]
 pub(crate) enum Persistent {
     Send(SendArgs),
@@ -80,7 +76,7 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// Returns the index of a pending receive. After completion, another receive may have the index.
+    /// After completion, another receive may have the index.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.what, self.state()) {
@@ -92,7 +88,6 @@ impl Request {
         }
     }
 
-    /// Returns true if the request receives a message.
     #[inline]
     pub fn is_receive(&self) -> bool {
         matches!(
@@ -129,14 +124,13 @@ impl Request {
         };
     }
 
-    /// Returns true if a completion call would not read the request: it was complete at `now_ns`, and it has
-    /// no recorded status to compare.
+    /// A completion call would not read the request: complete at `now_ns`, without a recorded status to
+    /// compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
         let is_over = matches!(self.state(), RequestState::Done(done_ns) if done_ns <= now_ns);
         is_over && self.persistent().is_none() && self.got.is_none() && self.waiter.is_none()
     }
 
-    /// Returns the index of the arguments of a persistent request.
     #[inline]
     fn persistent(&self) -> Option<u32> {
         match self.what {
@@ -148,20 +142,17 @@ impl Request {
     }
 }
 
-/// Null slot.
 const NONE: u32 = u32::MAX;
 
-/// Requests of a process.
 pub(crate) struct RequestTable {
     /// By id: the index in `active` + 1, or 0.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// First free slot in `active`, the head of the free list.
+    /// Head of the free list.
     free: u32,
-    /// Requests in `active` before the table [removes](Self::give_up) spent ones.
+    /// Limit before the table [removes](Self::give_up) spent requests.
     enough: usize,
-    /// Arguments of persistent requests.
     pub persistent: Slab<Persistent>,
 }
 
@@ -176,7 +167,7 @@ impl Default for RequestTable {
 }
 
 impl RequestTable {
-    /// Returns the index of a request, valid until its removal.
+    /// Index of a request, until its removal.
     #[inline]
     pub fn place(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
@@ -189,7 +180,6 @@ impl RequestTable {
         if self.sparse.is_empty() { None } else { self.sparse.get(&id).copied() }
     }
 
-    /// Returns the request at an index from [`place`](Self::place).
     #[inline]
     pub fn at(&mut self, place: u32) -> &mut Request {
         &mut self.active[place as usize]
@@ -250,7 +240,6 @@ impl RequestTable {
         Some(request)
     }
 
-    /// Removes the request `id`, whose index is `place`.
     #[inline]
     pub fn remove_at(&mut self, id: RequestId, place: u32) {
         match self.dense.get_mut(id.0 as usize) {
@@ -262,19 +251,19 @@ impl RequestTable {
         self.free = place;
     }
 
-    /// Returns true if the table should [remove](Self::give_up) spent requests before the next insertion.
+    /// The table should [remove](Self::give_up) spent requests before the next insertion.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.free == NONE && self.active.len() >= self.enough
     }
 
-    /// Removes spent requests. A program that never completes its requests accumulates them.
+    /// A program that never completes its requests accumulates them.
     pub fn give_up(&mut self, tells_nothing: impl Fn(&Request) -> bool) {
         self.remove_all(tells_nothing);
         self.enough = ENOUGH.max(2 * self.values().count());
     }
 
-    /// Removes all requests that satisfy a condition. The scan is linear.
+    /// Linear in the number of requests.
     pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
         let dense =
             (0..).zip(&self.dense).filter_map(|(id, place)| Some((RequestId(id), place.checked_sub(1)?)));
@@ -335,7 +324,7 @@ mod tests {
         assert_eq!((table.len(), table.active.len()), (0, 100));
     }
 
-    /// Pending requests remain in the table.
+    /// Pending requests remain.
     #[test]
     fn few_uncompleted_requests_are_kept() {
         let mut table = RequestTable::default();

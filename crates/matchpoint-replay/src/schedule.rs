@@ -1,17 +1,14 @@
-//! Schedule of the simulation: a tournament tree of all processes' next times.
+//! Tournament tree of all processes' next times.
 //!
-//! A process's time changes with every turn, and only the minimum is needed. A tree of winners provides both
-//! in one walk from a leaf to the root; a heap would contain stale times. Nodes have eight children: two
-//! walks up a binary tree, for the turn and for the second minimum, took 1.5 × as long with 27 processes, and
-//! twice as long with 64.
+//! One walk from a leaf to the root updates a time and yields the minimum; a heap would contain stale times.
+//! Nodes have eight children: two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
+//! long with 27 processes, and twice as long with 64.
 
-/// The process has no next time.
+/// Without a next time.
 pub(crate) const NEVER: i64 = i64::MAX;
 
-/// Children of a node.
 const WIDE: usize = 8;
 
-/// A time and its process.
 #[derive(Clone, Copy)]
 struct Due {
     at_ns: i64,
@@ -19,7 +16,7 @@ struct Due {
 }
 
 impl Due {
-    /// Returns the earlier time; the left one of equal times. The order is random, so the code has no branch.
+    /// The left one of equal times. Without a branch, because the order is random.
     #[inline]
     fn or(self, right: Due) -> Due {
         let loses = right.at_ns < self.at_ns;
@@ -29,15 +26,13 @@ impl Due {
     }
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Schedule {
-    /// Rows of the tree, from the processes to the root. The winner of group n is entry n of the next row.
+    /// Rows from the processes to the root. The winner of group n is entry n of the next row.
     rows: Vec<Vec<[Due; WIDE]>>,
     earliest: Due,
 }
 
 impl Schedule {
-    /// Schedule without times.
     pub fn new(processes: usize) -> Self {
         let mut rows = Vec::new();
         let (mut entries, mut below) = (processes.max(1), 1);
@@ -54,13 +49,12 @@ impl Schedule {
         Schedule { rows, earliest: Due { at_ns: NEVER, process: 0 } }
     }
 
-    /// Next time of a process.
     #[inline]
     pub fn due(&self, process: usize) -> i64 {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// Removes the time of a process, until a [new one](Self::pull_forward) is set.
+    /// Until a [new time](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;
@@ -75,7 +69,7 @@ impl Schedule {
         self.earliest = own;
     }
 
-    /// Sets an earlier time for a process. The walk usually ends soon, at an earlier time of another process.
+    /// Sets an earlier time. The walk usually ends soon.
     #[inline]
     pub fn pull_forward(&mut self, process: usize, at_ns: i64) {
         let mut entry = process;
@@ -93,7 +87,7 @@ impl Schedule {
         }
     }
 
-    /// Minimal time and its process; of several processes, the first.
+    /// Of several processes, the first.
     #[inline]
     pub fn earliest(&self) -> (i64, usize) {
         let Due { at_ns, process } = self.earliest;

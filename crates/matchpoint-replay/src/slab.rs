@@ -1,8 +1,7 @@
-//! Table with reused slots.
+//! Table with stable, reused indexes.
 
 use crate::growth::make_room;
 
-/// A table of values with stable indexes. Removed indexes are reused.
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
     free: Vec<u32>,
@@ -31,19 +30,16 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Number of values.
     #[inline]
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Index of the next inserted value.
     #[inline]
     pub fn next_place(&self) -> u32 {
         self.free.last().copied().unwrap_or(self.places.len() as u32)
     }
 
-    /// Inserts a value at [the next index](Self::next_place).
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {

@@ -4,17 +4,15 @@ use matchpoint::{Message, MsgId, Receive, RecvId, Selector};
 
 use crate::label::{Label, Open};
 
-/// One event at one rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// Time in nanoseconds of the replay.
+    /// In the time of the replay.
     pub at_ns: i64,
     pub kind: Kind,
-    /// Call site of the posted or matched receive: its index in the tally's sites + 1, or 0.
+    /// Call site of the receive: index in the tally's sites + 1, or 0.
     pub site: u32,
 }
 
-/// An event and its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Post {
@@ -39,14 +37,13 @@ pub(crate) enum Kind {
         receive: Receive,
         was_posted: bool,
     },
-    /// Removes an unexpected message.
+    /// An unexpected message.
     Retract {
         message: Message,
     },
 }
 
-/// A step in half the bytes, written by the simulation. The measuring thread converts it to the engines'
-/// types.
+/// Half the bytes of a step. The measuring thread converts it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brief {
     at_ns: i64,
@@ -55,7 +52,7 @@ pub(crate) struct Brief {
     what: What,
     /// The operation matched `other`.
     found: bool,
-    /// Wildcards of the receive that an arriving message matched.
+    /// Wildcards of the matched receive.
     taken_open: Open,
     label: Label,
     from: u32,
@@ -74,7 +71,6 @@ enum What {
     Retract,
 }
 
-/// Time and process of a step.
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
     pub at_ns: i64,
@@ -129,7 +125,6 @@ impl Point {
 }
 
 impl Brief {
-    /// Sets the call site of the receive.
     #[inline]
     pub fn of_site(self, site: u32) -> Brief {
         Brief { site, ..self }
@@ -146,7 +141,6 @@ impl Brief {
         }
     }
 
-    /// Converts to the engines' types.
     #[inline]
     pub fn step(&self) -> Step {
         let Brief { label, .. } = *self;
@@ -168,39 +162,37 @@ impl Brief {
     }
 }
 
-/// Consumer of the steps of all ranks, in the order of each rank.
+/// Consumer of all steps, in the order of each rank.
 pub(crate) trait Sink {
     fn step(&mut self, step: Brief);
 
-    /// A message was sent between ranks of `MPI_COMM_WORLD`.
+    /// Between ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
     fn sent(&mut self, _sent: Sent) {}
 
-    /// A call ended. It made the steps of its process since the last end.
+    /// The call made the steps of its process since the last end.
     #[inline(always)]
     fn ended(&mut self, _end: CallEnd) {}
 }
 
-/// End of a call of a process with one thread: 24 bytes, because there are as many ends as steps.
+/// 24 bytes, because there are as many ends as steps. Only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
     /// Index of the rank among those with a stream.
     pub process: u32,
-    /// Recorded duration, limited to the type's maximum.
+    /// Recorded duration, at most the type's maximum.
     pub took_ns: u32,
-    /// The call completed a receive, so all messages that had arrived were matched.
+    /// All messages that had arrived were matched.
     pub completes_receive: bool,
-    /// End of the call in nanoseconds of the replay, if it waited for messages and times are recorded; else
+    /// End of the call in the time of the replay, if it waited for messages and times are recorded; else
     /// [`CallEnd::NO_WAIT`].
     pub waited_until_ns: i64,
 }
 
 impl CallEnd {
-    /// See [`CallEnd::waited_until_ns`].
     pub const NO_WAIT: i64 = i64::MIN;
 }
 
-/// A sent message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub at_ns: i64,

@@ -1,5 +1,4 @@
-//! First pass over a trace: reads all ranks in parallel, counts calls, and collects data about communicators
-//! and clocks.
+//! First pass over a trace: counts calls, and collects data about communicators and clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,41 +13,35 @@ use crate::ReplayError;
 use crate::proc_null::AnySources;
 use crate::progress::Progress;
 
-/// Synchronizing collectives on `MPI_COMM_WORLD` per rank, for the alignment of clocks.
+/// Collectives per rank, for the alignment of clocks.
 const SYNCHRONISATIONS_KEPT: usize = 16;
 
-/// Calls between two updates of [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Membership calls that all ranks together keep for the second pass, about 100 bytes each. If there are
-/// more, the second pass reads them from the trace.
+/// Calls that all ranks together keep for the second pass, about 100 bytes each. Beyond, the second pass
+/// reads them again.
 const MEMBERSHIP_KEPT: usize = 1 << 16;
 
-/// Recent membership calls that the filter compares with a new one.
+/// Recent calls that the filter compares with a new one.
 const ANSWERS_KEPT: usize = 64;
 
-/// Summary of one rank's stream.
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// Calls by function, without zeros.
+    /// Without zeros.
     pub by_function: Vec<(Function, u64)>,
     /// Entry of the first call and exit of the last, in the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
-    /// Time in `MPI_Init` and `MPI_Finalize`.
     pub setup_ns: i64,
-    /// Membership calls in order; `None` if there are too many.
+    /// `None` if there are too many.
     pub membership: Option<Vec<Membership>>,
-    /// Non-blocking receives from any source.
     pub any_sources: AnySources,
-    /// Entry and exit of the first synchronizing collectives on `MPI_COMM_WORLD`.
+    /// Entries and exits on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
-    /// Implausible times.
     pub times: Times,
 }
 
-/// Implausible times of one process.
 #[derive(Default)]
 pub(crate) struct Times {
     /// Calls that end before they begin.
@@ -81,35 +74,32 @@ pub(crate) struct Membership {
     pub integers: Arc<[i32]>,
 }
 
-/// Reads all ranks with a stream, in ascending order.
 pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
     let lists = Lists::default();
     let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
     let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
-    // The second pass reads all ranks again if the calls of one rank were too many.
+    // The second pass then reads all ranks again.
     if surveys.iter().any(|survey| survey.membership.is_none()) {
         surveys.iter_mut().for_each(|survey| survey.membership = None);
     }
     Ok(surveys)
 }
 
-/// Lists of members, each stored once. Thousands of ranks may list all ranks.
+/// Each list is stored once: thousands of ranks may list all ranks.
 #[derive(Default)]
 pub(crate) struct Lists {
     lists: Mutex<Known>,
-    /// Number of membership calls kept.
+    /// Number of calls kept.
     calls: AtomicUsize,
 }
 
-/// A set of lists, some without users.
 #[derive(Default)]
 struct Known {
     lists: FxHashSet<Arc<[i32]>>,
-    /// Lists in use after the last cleanup.
     in_use: usize,
 }
 
-/// Limit of lists without users, in addition to the number of lists in use.
+/// In addition to the number of lists in use.
 const LISTS_UNUSED: usize = 1024;
 
 impl Known {
@@ -221,14 +211,14 @@ impl RankSurvey {
     }
 }
 
-/// Iterator over the membership calls of one rank, kept or read again.
+/// Membership calls of one rank, kept or read again.
 pub(crate) enum Calls<'a> {
     Kept(std::slice::Iter<'a, Membership>),
     Read { reader: Box<dyn RankReader + 'a>, call: Box<Call>, picker: Box<Picker>, lists: &'a Lists },
 }
 
 impl<'a> Calls<'a> {
-    /// If the calls of one rank were too many, reads the streams of all ranks again.
+    /// If the calls of one rank were too many, reads all ranks again.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
@@ -263,7 +253,7 @@ impl<'a> Calls<'a> {
 /// Filter for membership calls with new information.
 #[derive(Default)]
 pub(crate) struct Picker {
-    /// The last calls that passed the filter, and the number of all that passed.
+    /// The last calls that passed, and the number of all that passed.
     recent: VecDeque<Action>,
     picked: usize,
     answers: Answers,
@@ -307,8 +297,8 @@ impl Picker {
         is_picked
     }
 
-    /// Returns true if an equal query since the creation of the communicator passed the filter. Codes query
-    /// their rank in loops, so the cache is searched first.
+    /// An equal query passed since the creation of the communicator. Codes query their rank in loops, so the
+    /// cache is first.
     fn is_known(&mut self, action: &Action, asked: CommId) -> bool {
         let picked = self.picked;
         if self.answers.of(asked, action).is_some_and(|at| picked - at <= ANSWERS_KEPT) {
@@ -327,7 +317,7 @@ impl Picker {
     }
 }
 
-/// Cache of repeated queries of communicators, with their positions in the sequence of calls.
+/// Repeated queries, with their positions in the sequence of calls.
 #[derive(Default)]
 struct Answers([Option<(Action, usize)>; 8]);
 
@@ -338,7 +328,7 @@ impl Answers {
 
     fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
         let (known, at) = self.0[Self::slot(comm, action)]?;
-        // An explicit comparison is faster than that of all actions.
+        // Faster than the comparison of all actions.
         let is_same = match (known, action) {
             (Action::CommSize { comm, size }, Action::CommSize { comm: asked, size: said })
             | (Action::CommRank { comm, rank: size }, Action::CommRank { comm: asked, rank: said }) => {
@@ -364,7 +354,7 @@ fn is_setup(function: Function) -> bool {
     matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
-/// Returns true if no process leaves this collective before every process has entered it.
+/// No process leaves this collective before every process has entered it.
 pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(
@@ -381,7 +371,7 @@ pub(crate) fn synchronises(function: Function) -> bool {
     )
 }
 
-/// Nonzero counts.
+/// Without zeros.
 pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
     let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
     pairs.filter(|&(_, count)| count > 0).collect()

@@ -12,52 +12,47 @@ use crate::process::Process;
 use crate::reported::Reported;
 use crate::survey::by_function;
 
-/// Maximum of rows in the communication matrix.
 const MATRIX_CELLS: u32 = 128;
 
-/// Maximum of distinct tags that are counted.
+/// Distinct tags that are counted.
 const TAGS_KEPT: usize = 1 << 17;
 
-/// Tags reported with their number of sends.
+/// Tags with a number of sends.
 const TAGS_REPORTED: usize = 32;
 
-/// See the [module's documentation](self).
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// Released calls, by reason.
+    /// By reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// `arrivals_moved` counts messages that arrived before the network model's time, because the recorded
-    /// times require it. `arrivals_outside` counts receives and probes that ended before the recorded send of
-    /// their message.
+    /// As in [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// Ranks that use a communicator that the trace does not resolve.
+    /// Ranks with an unresolved communicator.
     pub unexplained_ranks: u64,
     /// By process.
     pub ranks: Vec<RankTally>,
-    /// Messages sent, by context.
+    /// By context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// Row and column of the matrix, by rank. A division would take longer than the rest of the count.
+    /// By rank. A division would take longer than the rest of the count.
     row_of: Vec<u8>,
-    /// End of the last call of all processes, in the time of the replay.
+    /// In the time of the replay.
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
-    /// Process and call site of the current call; site 0 is unknown.
+    /// Process and call site (0: unknown) of the current call.
     calling: (u32, u64),
     /// Index in `sites` + 1.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// Receives by process and address of the call.
+    /// By process and return address.
     pub sites: Vec<(u32, u64, PostedThere)>,
     tags: FxHashMap<i32, u64>,
-    /// The last tag, and its number of consecutive sends.
+    /// And its number of consecutive sends.
     recent_tag: (i32, u64),
 }
 
-/// Counters of one process.
 #[derive(Default)]
 pub(crate) struct RankTally {
     pub sends: u64,
@@ -66,7 +61,6 @@ pub(crate) struct RankTally {
 }
 
 impl Tally {
-    /// Counters for `world` ranks of `MPI_COMM_WORLD`, `processes` streams and a number of communicators.
     pub fn new(world: u32, processes: usize, communicators: usize) -> Self {
         let ranks_per_cell = world.div_ceil(MATRIX_CELLS).max(1);
         let cells = world.div_ceil(ranks_per_cell);
@@ -99,7 +93,6 @@ impl Tally {
         }
     }
 
-    /// Counts a send.
     pub fn sent(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
         self.totals.sends += 1;
         self.ranks[process].sends += 1;
@@ -117,7 +110,6 @@ impl Tally {
         }
     }
 
-    /// Counts a message to a rank without a stream.
     pub fn lost(&mut self, process: usize, to: Option<u32>) {
         self.lost_messages += 1;
         self.ranks[process].lost_peers.extend(to);
@@ -146,14 +138,13 @@ impl Tally {
         }
     }
 
-    /// Sets the process and the call site of the current call; site 0 is unknown.
+    /// `site` is 0 if unknown.
     #[inline]
     pub fn calls(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
-    /// Counts a posted receive; `late` means that its message was already unexpected. Returns the value of
-    /// [`Step::site`](crate::step::Step::site).
+    /// Returns the value of [`Step::site`](crate::step::Step::site).
     pub fn posted(&mut self, function: Function, asked: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
@@ -183,7 +174,6 @@ impl Tally {
         number
     }
 
-    /// Counts a probe.
     pub fn probed(&mut self, args: &ReceiveArgs, found: bool) {
         let totals = &mut self.totals;
         totals.probes_any_source += u64::from(args.source == Peer::Any);
@@ -191,7 +181,6 @@ impl Tally {
         *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
     }
 
-    /// Compares the envelope of a matched message with `expected`, the recorded status.
     pub fn reproduced(&mut self, asked: Label, expected: Option<Reported>, got: Option<(u32, i32)>) {
         if asked.is_exact() {
             return;
@@ -201,7 +190,7 @@ impl Tally {
         }
     }
 
-    /// Compares the message of a wildcard receive or probe with the recorded status.
+    /// Compares a wildcard match with the recorded status.
     pub fn reproduced_as(&mut self, expected: Reported, got: Reported) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
@@ -209,12 +198,10 @@ impl Tally {
         }
     }
 
-    /// Counts a released call.
     pub fn release(&mut self, reason: &'static str) {
         *self.released.entry(reason).or_insert(0) += 1;
     }
 
-    /// Computes the totals of the simulation.
     pub fn finish(&mut self, processes: &[Process<'_>]) {
         let totals = &mut self.totals;
         totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
@@ -226,7 +213,6 @@ impl Tally {
         self.sum_up();
     }
 
-    /// Computes totals by tag and function.
     pub fn sum_up(&mut self) {
         let (tag, sends) = std::mem::take(&mut self.recent_tag);
         self.count_tags(tag, sends);

@@ -2,16 +2,15 @@
 
 use crate::measurements::RankQueue;
 
-/// Maximum of intervals during the run.
+/// Maximum during the run.
 const SPANS: usize = 160;
 
-/// Intervals in the result.
+/// Number in the result.
 pub(crate) const SPANS_REPORTED: usize = 120;
 
-/// Initial length of an interval.
+/// Initial length.
 const FIRST_SPAN_NS: i64 = 1024;
 
-/// See the [module's documentation](self).
 pub(crate) struct Timeline {
     length: u32,
     longest: u32,
@@ -31,17 +30,15 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Maximal length.
     pub fn longest(&self) -> u32 {
         self.longest
     }
 
-    /// Current length.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// Adds `by` to the length. Times must not decrease.
+    /// Times must not decrease.
     pub fn change(&mut self, at_ns: i64, by: i32) {
         self.advance(at_ns);
         self.length = self.length.saturating_add_signed(by);
@@ -75,7 +72,7 @@ impl Timeline {
         self.spans.truncate(self.spans.len().div_ceil(2));
     }
 
-    /// Summary of a run with the duration `end_ns`.
+    /// Of a run with the duration `end_ns`.
     pub fn summary(&self, end_ns: i64) -> RankQueue {
         let end_ns = end_ns.max(self.since_ns).max(1);
         let area = self.area + f64::from(self.length) * (end_ns - self.since_ns) as f64;
@@ -92,8 +89,7 @@ impl Timeline {
         }
     }
 
-    /// Maximal length from one interval to another. After the last stored interval, the length is the current
-    /// one. A loop over those intervals could take millions of steps.
+    /// After the last interval, the length is the current one: a loop could take millions of steps.
     fn longest_in(&self, first: usize, last: usize) -> u32 {
         let kept = self.spans.get(first..self.spans.len().min(last + 1)).unwrap_or_default();
         let since = (last >= self.spans.len()).then_some(self.length);
@@ -124,7 +120,6 @@ mod tests {
     fn quiet_long_run_is_summed_at_once() {
         let mut timeline = Timeline::default();
         timeline.change(5, 1);
-        // Intervals of one microsecond over a century.
         let queue = timeline.summary(3_000_000_000_000_000_000);
         assert!(queue.timeline.iter().all(|&length| length == 1));
         assert_eq!(Timeline::default().summary(i64::MAX).timeline, [0; SPANS_REPORTED]);

@@ -1,4 +1,4 @@
-//! Messages by sender, receiver and phase, and the attempts of engines: the input of a performance model.
+//! Messages by sender, receiver and phase, and attempts: the input of a performance model.
 
 use std::collections::BTreeMap;
 
@@ -16,48 +16,47 @@ use crate::{Measurements, Options, Progress, ReplayError};
 /// Classification of messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Classes<'a> {
-    /// Number of phases, at least 1. They divide the time between the first and the last message equally.
+    /// At least 1. Phases divide the time between the first and the last message equally.
     pub phases: u32,
     /// Ascending limits in bytes between classes of size.
     pub size_limits: &'a [u64],
 }
 
-/// Traffic and matching of one phase.
+/// One phase.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseTraffic {
-    /// Begin in the time of the replay, in seconds.
+    /// Begin in the time of the replay.
     pub begin_s: f64,
-    /// Messages sent, by sender, receiver and class of size.
+    /// By sender, receiver and class of size.
     pub flows: Vec<Flow>,
-    /// Matching by process with a stream, in the order of the trace.
+    /// By process with a stream.
     pub matching: Vec<Matching>,
 }
 
-/// Messages of one class of size from one rank to another.
+/// Messages of one class from one rank to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
     /// Sender, a rank of `MPI_COMM_WORLD`.
     pub from: u32,
     /// Receiver.
     pub to: u32,
-    /// Number of messages.
+    /// Messages.
     pub messages: u64,
-    /// Sum of their bytes.
+    /// Bytes.
     pub bytes: u64,
 }
 
-/// Matching operations of a process in one phase.
+/// Matching of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
     /// Posts, arrivals and probes.
     pub operations: u64,
-    /// Attempts by engine; `None` after a table of fixed size was full.
+    /// By engine; `None` after its table was full.
     pub attempts: Vec<Option<u64>>,
 }
 
-/// Replays `trace` twice: the first replay measures and finds the times of the phases, the second one counts.
-///
-/// Memory is proportional to phases × pairs of communicating ranks, plus the queued entries.
+/// Replays `trace` twice: to find the phases, then to count. Memory is proportional to phases × pairs of
+/// communicating ranks.
 ///
 /// # Errors
 /// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
@@ -117,7 +116,7 @@ struct Counter<'a> {
     engines: Vec<Vec<Counted>>,
 }
 
-/// An engine, or `None` after its table was full.
+/// `None` after the table was full.
 struct Counted {
     engine: Option<Box<dyn Engine>>,
     before: u64,
@@ -164,7 +163,7 @@ impl<'a> Counter<'a> {
             matching,
         };
         let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
-        // Sorted, so that the order is reproducible.
+        // Reproducible order.
         for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
             phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
         }

@@ -5,42 +5,39 @@ use std::sync::Arc;
 
 use super::created::Created;
 
-/// Index of a communicator in [`Communicators`]: the context in the engines.
+/// Index in [`Communicators`]: the context in the engines.
 pub(crate) type Context = u32;
 
-/// Context of `MPI_COMM_WORLD`.
 pub(crate) const WORLD: Context = 0;
-/// Context of every process's `MPI_COMM_SELF`. One number suffices, because its messages never leave the
-/// process.
+/// One context serves every process's `MPI_COMM_SELF`, because its messages never leave the process.
 pub(crate) const SELF: Context = 1;
 
-/// Rank of a process outside `MPI_COMM_WORLD`.
+/// A process outside `MPI_COMM_WORLD`.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// A communicator. Ranks are ranks of `MPI_COMM_WORLD`.
+/// Ranks are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
     pub origin: Origin,
-    /// Members by rank; of an inter-communicator, the first group.
+    /// The first group of an inter-communicator.
     pub members: Arc<[u32]>,
-    /// The second group of an inter-communicator.
+    /// The second group.
     pub remote: Option<Arc<[u32]>>,
     /// The members are known.
     pub resolved: bool,
-    /// Every member has a stream.
     pub complete: bool,
     /// Dimensions of a Cartesian grid.
     pub dims: Vec<u32>,
 }
 
-/// The creation of a communicator. As text: `MPI_Comm_split of 0, color 7`.
+/// As text: `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// The creating function or the predefined name; `None` if the trace does not determine it.
+    /// Creating function or predefined name; `None` if undetermined.
     pub by: Option<&'static str>,
     /// The parents.
     pub of: [Option<Context>; 2],
-    /// Color of a split, if it is always the same.
+    /// Color of a split, if always the same.
     pub color: Option<i32>,
 }
 
@@ -61,20 +58,19 @@ impl Display for Origin {
 }
 
 impl Communicator {
-    /// Number of processes in both groups.
     pub fn size(&self) -> u32 {
         (self.members.len() + self.remote.as_ref().map_or(0, |remote| remote.len())) as u32
     }
 }
 
-/// Communicators of a trace, and those of each rank.
+/// Communicators of all ranks.
 #[derive(Debug)]
 pub(crate) struct Communicators {
     /// By context.
     pub all: Vec<Communicator>,
-    /// By context: the number of equal communicators that used it one after another.
+    /// By context: number of equal communicators that used it.
     pub times: Vec<u64>,
-    /// By rank of the survey: the result of each creation in order; `None` if the rank is not a member.
+    /// By rank of the survey.
     pub created: Created,
     /// Some members are outside `MPI_COMM_WORLD`.
     pub elsewhere: bool,
@@ -85,7 +81,7 @@ pub(crate) struct Communicators {
 }
 
 impl Communicators {
-    /// World rank of `rank` in a send or receive of world rank `own` with `seat`.
+    /// World rank of `rank`, as world rank `own` refers to it.
     pub fn world_rank(&self, own: u32, seat: Seat, rank: u32) -> Option<u32> {
         if seat.context == SELF {
             return Some(own);
@@ -99,7 +95,6 @@ impl Communicators {
     }
 }
 
-/// A communicator from the view of one member.
 #[derive(Clone, Copy)]
 pub(crate) struct Seat {
     pub context: Context,
@@ -110,7 +105,6 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// View of world rank `world`.
     pub fn of(world: u32, context: Context, communicator: &Communicator) -> Self {
         let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
         let first = within(&communicator.members);

@@ -1,12 +1,8 @@
-//! Reuse of contexts.
+//! Reuse of contexts by equal communicators, for codes that create and free them in a loop.
 //!
-//! A loop that creates and frees a communicator creates equal ones. After all members have freed it, its
-//! context serves another equal communicator, as in MPI libraries. Reuse is delayed: a receive that is posted
-//! when its communicator is freed still completes (MPI-4.1 §7.4.3), and must not match messages of the next
-//! communicator.
-//!
-//! Equality compares the kinds of the parents, not their contexts. Otherwise, children of each context in
-//! rotation would need as many contexts again, and so would their children.
+//! Reuse is delayed: a receive that is posted when its communicator is freed still completes (MPI-4.1
+//! §7.4.3). It must not match messages of the next communicator. Equality compares the kinds of the parents.
+//! With their contexts instead, each generation would multiply the number of contexts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,15 +11,13 @@ use rustc_hash::FxHashMap;
 
 use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 
-/// Freed contexts of equal communicators before one of them is reused.
+/// Freed contexts of one kind before the first is reused.
 const RESTING: usize = 64;
 
-/// Number of a class of equal communicators.
+/// A class of equal communicators.
 type Kind = u32;
 
-/// The properties of equal communicators: creation, kinds of the parents, groups and dimensions. A
-/// communicator with undetermined members also has its first rank, because other ranks may resolve it
-/// differently.
+/// Other ranks may resolve undetermined members differently, so the first rank is part of the key.
 #[derive(PartialEq, Eq, Hash)]
 struct Likeness {
     by: Option<&'static str>,
@@ -34,18 +28,15 @@ struct Likeness {
     undetermined_at: Option<usize>,
 }
 
-/// See the [module's documentation](self).
 pub(super) struct Contexts {
     kinds: FxHashMap<Likeness, Kind>,
-    /// By context.
     kind_of: Vec<Kind>,
-    /// By context: number of ranks that hold it, plus one while further ranks may join.
+    /// By context: ranks that hold it, plus one while further ranks may join.
     holders: Vec<u32>,
     resting: FxHashMap<Kind, VecDeque<Context>>,
 }
 
 impl Default for Contexts {
-    /// Contexts of `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     fn default() -> Self {
         let (kinds, resting) = Default::default();
         Contexts { kinds, kind_of: vec![WORLD, SELF], holders: vec![0; 2], resting }
@@ -53,8 +44,7 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// Returns a context for a new communicator of which rank `first` is a member: a freed one, else a new
-    /// one.
+    /// Returns a freed context of the same kind, else a new one. `first` is a member.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> Taken {
         let Communicator { origin, members, remote, dims, resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;
@@ -77,12 +67,10 @@ impl Contexts {
         Taken::New
     }
 
-    /// Adds a holder.
     pub fn held(&mut self, context: Context) {
         self.holders[context as usize] += 1;
     }
 
-    /// Removes a holder.
     pub fn freed(&mut self, context: Context) {
         let holders = &mut self.holders[context as usize];
         if context <= SELF || *holders == 0 {
@@ -95,7 +83,6 @@ impl Contexts {
     }
 }
 
-/// Context of a new communicator.
 pub(super) enum Taken {
     /// A reused context.
     Again(Context),

@@ -1,5 +1,4 @@
-//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8): each member adds its arguments, and the last member
-//! completes the creation.
+//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8). The last member completes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +11,14 @@ use super::listed;
 use super::resolver::{Deposit, Deposited, Outcome, Pending, Resolver, Side, of};
 
 impl Resolver<'_> {
-    /// Adds the arguments of a rank to its next creation from `parent`, and completes the creation if they
-    /// are the last.
+    /// Adds a rank's arguments. The last ones complete the creation.
     pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
         let view = &mut self.views[index];
         if let Some((of, tag)) = listed::gathers(&deposit, view.comms.get(&parent).copied()) {
             return self.gather(index, of, tag, &deposit);
         }
         let Some(&context) = view.comms.get(&parent) else {
-            // An unknown parent, from an untraced part of the run, has unknown children.
+            // The parent was created in an untraced part of the run.
             let outcome = self.unknown(0, vec![self.deposited(index, &deposit)]);
             return self.finish(outcome);
         };
@@ -50,7 +48,7 @@ impl Resolver<'_> {
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
-    /// Completes the oldest creation without its missing members, because no rank can continue.
+    /// Completes the oldest creation without the missing members.
     pub(super) fn decide_a_stuck_creation(&mut self) -> bool {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
@@ -93,7 +91,7 @@ impl Resolver<'_> {
         self.finish(outcome);
     }
 
-    /// All processes share one context for `MPI_COMM_SELF`, so its member is the caller.
+    /// All processes share one context for `MPI_COMM_SELF`.
     fn own_members(&self, parent: Context, deposits: &[Deposited]) -> Arc<[u32]> {
         match parent {
             SELF => [self.views[deposits[0].index].rank].into(),
@@ -204,7 +202,7 @@ impl Resolver<'_> {
         outcome.collect()
     }
 
-    /// `MPI_Intercomm_create`: joins the waiting other side, or waits for it.
+    /// Joins the other side of `MPI_Intercomm_create`, or waits for it.
     fn join_sides(&mut self, parent: Context, deposits: Vec<Deposited>) {
         let Some((own, other, tag)) = self.leaders(parent, &deposits) else {
             let outcome = self.unknown(parent, deposits);
@@ -223,8 +221,7 @@ impl Resolver<'_> {
         self.finish(outcome);
     }
 
-    /// Returns the world ranks of the own and the remote leader, and the tag. Only the leader knows the
-    /// remote one.
+    /// Own and remote leader, and the tag. Only the leader knows the remote one.
     fn leaders(&self, parent: Context, deposits: &[Deposited]) -> Option<(u32, u32, i32)> {
         let members = self.own_members(parent, deposits);
         deposits.iter().find_map(|deposited| {
@@ -255,7 +252,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Coordinates of a rank in the grid dimensions (row-major, MPI-4.1 §8.5.1) that a slice drops.
+/// Coordinates in the dropped dimensions (row-major, MPI-4.1 §8.5.1).
 fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
     let mut left = rank;
     let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());
@@ -272,7 +269,6 @@ mod tests {
 
     #[test]
     fn grids_are_row_major() {
-        // Rank 5 of a 2 × 3 grid is at (1, 2).
         assert_eq!(dropped_coordinates(5, &[2, 3], &[false, true]), [1]);
         assert_eq!(dropped_coordinates(5, &[2, 3], &[true, false]), [2]);
         assert_eq!(dropped_coordinates(5, &[2, 3], &[true, true]), [0; 0]);

@@ -1,24 +1,20 @@
 //! Communicators that each rank created, in order.
 //!
-//! Some codes create and free millions of communicators in a loop. Their contexts repeat
-//! ([`Contexts`](super::contexts)), at all members alike. Rows of contexts are therefore stored once for all
-//! ranks, and so are rows of rows. Memory grows with the logarithm of the loop's length.
+//! The contexts of a loop repeat, at all members alike ([`Contexts`](super::contexts)). Rows of contexts are
+//! stored once for all ranks, and so are rows of rows. Memory grows with the logarithm of the loop's length.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Entries of a row. The rotation of equal contexts has this length or one more, so that few rows differ.
+/// Contexts of one kind rotate with this period or one more, so few rows differ.
 const ROW: usize = 64;
 
-/// The rank is not a member.
 const NONE: u32 = u32::MAX;
 
-/// See the [module's documentation](self).
 #[derive(Debug)]
 pub(crate) struct Created {
-    /// By rank and level: the incomplete row. Level 0 has contexts; higher levels have numbers of rows of the
-    /// level below.
+    /// By rank and level: the incomplete row. Level 0 has contexts, other levels rows of the level below.
     ranks: Vec<Vec<Vec<u32>>>,
     rows: Vec<Arc<[u32]>>,
     numbers: FxHashMap<Arc<[u32]>, u32>,
@@ -29,7 +25,6 @@ impl Created {
         Created { ranks: vec![Vec::new(); ranks], rows: Vec::new(), numbers: FxHashMap::default() }
     }
 
-    /// Adds the result of a rank's next creation.
     pub fn push(&mut self, rank: usize, context: Option<u32>) {
         let levels = &mut self.ranks[rank];
         let mut next = context.unwrap_or(NONE);
@@ -48,8 +43,7 @@ impl Created {
         }
     }
 
-    /// Returns the context of a rank's creation by index; `None` if the rank is not a member, or the index is
-    /// out of bounds.
+    /// `None` if the rank is not a member, or `creation` is out of bounds.
     pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
@@ -100,7 +94,7 @@ mod tests {
             assert_eq!(created.get(1, creation), Some(context));
         }
         assert_eq!((created.get(0, MANY), created.get(1, MANY + 9000)), (None, None));
-        // Three and one rows of contexts, since 64 is no multiple of 3; two and one rows of rows.
+        // 64 is no multiple of 3: three and one rows of contexts, two and one rows of rows.
         assert_eq!(created.rows.len(), 3 + 1 + 2 + 1);
     }
 }

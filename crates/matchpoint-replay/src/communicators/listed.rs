@@ -1,12 +1,9 @@
 //! Communicators with members listed in the trace.
 //!
-//! A collective creation over the parent is identified by the parent, its ordinal and the members. It waits
-//! for all members of the parent, as other creations do.
-//!
-//! A creation over the members only (MPI-4.1 §7.4.2: `MPI_Comm_create_group`, `MPI_Comm_create_from_group`)
-//! has no ordinal in the parent. Parent, tag, members and the number of earlier such creations identify it.
-//! The result is known at once, but ranks wait for the others all the same. Otherwise one rank could open all
-//! creations of the trace.
+//! A collective creation over the parent is identified by the parent, its ordinal and the members. A creation
+//! over the members only (MPI-4.1 §7.4.2: `MPI_Comm_create_group`, `MPI_Comm_create_from_group`) is
+//! identified by parent, tag, members and the number of earlier ones. Its result is known at once, but ranks
+//! wait for the others. Otherwise one rank could open all creations of the trace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,8 +15,7 @@ use rustc_hash::FxHashSet;
 use super::communicator::{Communicator, Context, ELSEWHERE, Origin};
 use super::resolver::{Deposit, Deposited, Gathering, Members, Outcome, Resolver, of};
 
-/// Returns parent and tag of a creation over the members only. An unresolved parent has no ordinals, and the
-/// two sides of a connection have different parents.
+/// Parent and tag of a creation over the members only. The two sides of a connection have different parents.
 pub(super) fn gathers(deposit: &Deposit<'_>, parent: Option<Context>) -> Option<(Option<Context>, i64)> {
     use Function::{Comm_accept, Comm_connect, Comm_get_parent, Comm_join};
     let connects = matches!(deposit.function, Comm_accept | Comm_connect | Comm_join | Comm_get_parent);
@@ -39,7 +35,6 @@ fn members(how: NewComm, integers: &[i32]) -> Option<Members> {
 }
 
 impl Resolver<'_> {
-    /// Adds a member to a creation over the members only. Its result does not depend on the other members.
     pub(super) fn gather(&mut self, index: usize, parent: Option<Context>, tag: i64, deposit: &Deposit<'_>) {
         let deposited = self.deposited(index, deposit);
         let members = members(deposit.how, deposit.integers).filter(|_| deposit.comm != CommId::NULL);
@@ -71,7 +66,6 @@ impl Resolver<'_> {
         }
     }
 
-    /// Removes a creation that all members have joined.
     fn close(&mut self, key: &(Option<Context>, i64, Members), at: usize) {
         let Some(open) = self.gatherings.get_mut(key) else { return };
         let Some(gathering) = open.remove(at) else { return };
@@ -86,13 +80,13 @@ impl Resolver<'_> {
         own.iter().chain(remote).filter_map(|rank| self.present.get(rank).copied())
     }
 
-    /// Releases ranks that wait for others, because no rank can continue. Returns false if none waits.
+    /// Releases ranks that wait although they know the result.
     pub(super) fn catch_up(&mut self) -> bool {
         let ahead = self.views.iter_mut().map(|view| std::mem::take(&mut view.is_ahead));
         ahead.fold(false, |some, is_ahead| some | is_ahead)
     }
 
-    /// Completes a collective creation: one communicator for each list of members.
+    /// Creates one communicator for each list of members.
     pub(super) fn listed(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
         let mut contexts: BTreeMap<Members, Option<Context>> = BTreeMap::new();
         let key = |deposited: &Deposited| {

@@ -1,10 +1,9 @@
 //! Resolution of communicators over all ranks.
 //!
-//! A trace identifies communicators by ids of one process. All members create communicators from a parent in
-//! the same order (MPI-4.1 §6.12, §7.4), so the n-th creation from a parent is the same call at every member.
-//! The resolver therefore executes the membership calls of all ranks concurrently. A rank waits where the
-//! result depends on others: colors of `MPI_Comm_split`, the other side of an inter-communicator. Missing
-//! ranks leave some results undetermined. The resolver builds those from the known members, and marks them.
+//! A trace identifies communicators by ids of one process. All members create from a parent in the same order
+//! (MPI-4.1 §6.12, §7.4), so the n-th creation is the same call at every member. The resolver executes the
+//! membership calls of all ranks concurrently. A rank waits where the result depends on others, such as the
+//! colors of `MPI_Comm_split`. Missing ranks leave some results undetermined; those are marked.
 
 pub(crate) mod communicator;
 mod contexts;
@@ -21,7 +20,6 @@ use crate::survey::{Lists, RankSurvey};
 pub(crate) use communicator::{Communicators, Context, ELSEWHERE, SELF, Seat, WORLD};
 use resolver::{Deposit, Resolver};
 
-/// Resolves the communicators of a trace.
 pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Communicators, TraceError> {
     let lists = Lists::default();
     let mut resolver = Resolver::new(trace, surveys, &lists)?;
@@ -30,8 +28,7 @@ pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Commu
 }
 
 impl Resolver<'_> {
-    /// Executes the calls of every rank. If no rank can continue, completes the oldest creation without its
-    /// missing members.
+    /// If no rank can continue, completes the oldest creation without its missing members.
     fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let mut moved = false;
@@ -46,7 +43,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Executes one call of a rank. Returns false if the rank waits or has finished.
+    /// Executes one call. Returns false if the rank waits or has finished.
     fn step(&mut self, index: usize) -> Result<bool, TraceError> {
         let view = &mut self.views[index];
         if view.waits || view.is_ahead {

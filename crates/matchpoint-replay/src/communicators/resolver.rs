@@ -12,14 +12,12 @@ use super::contexts::{Contexts, Taken};
 use super::created::Created;
 use crate::survey::{Calls, Lists, Membership, RankSurvey};
 
-/// State of one rank.
 pub(super) struct View<'a> {
     pub rank: u32,
     pub calls: Calls<'a>,
-    /// The current call.
     pub now: Option<Membership>,
     pub comms: FxHashMap<CommId, Context>,
-    /// Known groups, without those that the trace does not determine.
+    /// Without groups that the trace does not determine.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
     /// The rank waits for the other members of its creation.
@@ -33,17 +31,16 @@ pub(super) struct Resolver<'a> {
     /// World rank → index into `views`.
     pub present: FxHashMap<u32, usize>,
     pub pending: FxHashMap<(Context, u32), Pending>,
-    /// Number of creation calls so far, the age of a creation.
+    /// Number of creation calls, the age of a creation.
     pub begun: usize,
     /// Incomplete creations over the members only.
     pub gatherings: Gatherings,
-    /// Sides of inter-communicators that wait for the other side, by (own leader, other leader, tag).
+    /// By own leader, other leader and tag.
     pub sides: FxHashMap<(u32, u32, i32), Side>,
     pub contexts: Contexts,
     pub found: Communicators,
 }
 
-/// Arguments of one member in a creation.
 pub(super) struct Deposit<'a> {
     pub function: Function,
     pub how: NewComm,
@@ -53,13 +50,13 @@ pub(super) struct Deposit<'a> {
 
 /// Stored arguments of one member.
 pub(super) struct Deposited {
-    /// Index of the member in the resolver's views.
+    /// Index into `views`.
     pub index: usize,
     pub function: Function,
     pub how: NewComm,
     pub comm: CommId,
     pub integers: Arc<[i32]>,
-    /// The group argument.
+    /// Members of the group argument.
     pub group: Option<Arc<[u32]>>,
 }
 
@@ -69,27 +66,23 @@ pub(super) struct Pending {
     pub deposits: Vec<Deposited>,
 }
 
-/// One side of an inter-communicator.
 pub(super) struct Side {
     pub parent: Context,
     pub members: Arc<[u32]>,
     pub deposits: Vec<Deposited>,
 }
 
-/// The context for each member.
 pub(super) type Outcome = Vec<(Deposited, Option<Context>)>;
 
 /// Both groups, sorted, because each side lists its own group first.
 pub(super) type Members = (Vec<u32>, Vec<u32>);
 
-/// Incomplete creations over the members only, by parent (if known), tag and members. The oldest is first,
-/// and each member joins them in order.
+/// By parent (if known), tag and members; the oldest first. Each member joins in order.
 pub(super) type Gatherings = FxHashMap<(Option<Context>, i64, Members), VecDeque<Gathering>>;
 
-/// A creation over the members only.
 pub(super) struct Gathering {
     pub context: Context,
-    /// Indices of the members that joined, and the number of expected members.
+    /// Members that joined, and the number of expected members.
     pub joined: FxHashSet<usize>,
     pub expected: usize,
 }
@@ -166,7 +159,6 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Adds a communicator of which the rank at index `first` is a member.
     pub fn add(&mut self, mut communicator: Communicator, first: usize) -> Context {
         let both =
             communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
@@ -187,8 +179,7 @@ impl<'a> Resolver<'a> {
         Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
     }
 
-    /// Assigns one communicator to the members that satisfy `belongs` (given the communicator and the world
-    /// rank).
+    /// Assigns one communicator to the members for which `belongs` holds.
     pub fn one_for_all(
         &mut self,
         communicator: Communicator,
@@ -214,8 +205,7 @@ impl<'a> Resolver<'a> {
         self.one_for_all(communicator, deposits, |_, _| true)
     }
 
-    /// Removes a freed communicator of a rank. Its context may be reused, so the count of its creations is
-    /// reset.
+    /// The context may be reused, so its count of creations is reset.
     pub fn leave(&mut self, index: usize, context: Context) {
         if context > SELF {
             self.views[index].creations.remove(&context);
@@ -223,7 +213,7 @@ impl<'a> Resolver<'a> {
         self.contexts.freed(context);
     }
 
-    /// Returns the group of `context` that contains `rank`.
+    /// The group that contains `rank`.
     pub fn side_of(&self, context: Context, rank: u32) -> Arc<[u32]> {
         let communicator = &self.found.all[context as usize];
         match &communicator.remote {
@@ -232,7 +222,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns the group of an inter-communicator that does not contain `rank`.
+    /// The group of an inter-communicator that does not contain `rank`.
     pub fn other_side_of(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
         let communicator = &self.found.all[context as usize];
         let remote = communicator.remote.clone()?;
@@ -240,7 +230,6 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Creation by function `by` from `parent`.
 pub(super) fn of(by: &'static str, parent: Context) -> Origin {
     Origin { by: Some(by), of: [Some(parent), None], color: None }
 }

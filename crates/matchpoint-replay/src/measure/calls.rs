@@ -1,14 +1,15 @@
 //! Search time of each call in the traced library.
 //!
-//! Attempts × cost give a wide range, because an attempt costs ten times as much with cold caches as with
-//! warm ones. The recorded duration of every call, less that of such a call with empty queues, narrows the
-//! range. A measured burst is the reference for calls that wait for many messages.
-//! * A receive or a probe searches within its call, no longer than the call takes.
+//! An attempt costs ten times as much with cold caches as with warm ones. The recorded durations of calls,
+//! less their time with empty queues, narrow this range:
+//! * A receive or a probe searches within its call.
 //! * A message is matched in the call during which it arrives, or in a later one: not every call makes
 //!   progress. A call that completes a receive has matched all messages that arrived before.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
-//! * A call that took many times as long as its searches has waited. Its duration gives no information, so
-//!   the geometric mean of the range counts.
+//! * A call that took many times as long as its searches has waited, so the geometric mean of the range
+//!   counts.
+//!
+//! A measured burst is the reference for calls that wait for many messages.
 
 use std::collections::VecDeque;
 
@@ -22,26 +23,23 @@ use crate::step::{CallEnd, Kind, Step};
 /// A call waited if it took this many times as long as its searches can take.
 const WAITED: f64 = 8.0;
 
-/// Search times of one engine at all ranks.
 pub(crate) struct CallCosts {
-    /// Costs for receives with a source, and for receives with `MPI_ANY_SOURCE`.
+    /// Costs for receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
-    /// Processes per processor, at least 1: the factor from processor time to elapsed time.
+    /// Processes per processor, at least 1.
     crowding: f64,
     ranks: Vec<AtRank>,
 }
 
 #[derive(Default)]
 struct AtRank {
-    /// Rank in `MPI_COMM_WORLD`.
+    /// In `MPI_COMM_WORLD`.
     rank: u32,
-    /// Ends of calls, each with the number of steps before it.
+    /// Each end with the number of steps before it.
     ends: VecDeque<(u64, CallEnd)>,
-    /// Steps received, and steps executed.
     received: u64,
     played: u64,
-    /// Receives posted, and those with `MPI_ANY_SOURCE`.
     receives: u64,
     any_source: u64,
     open: Searches,
@@ -52,39 +50,34 @@ struct AtRank {
 /// Messages for which the previous calls were too short.
 #[derive(Clone, Copy, Default)]
 struct Left {
-    /// Messages of other processes.
     messages: f64,
     /// Part of their transfer time that the calls contained.
     transferred_ns: f64,
-    /// Maximal time of their searches.
+    /// Maximum.
     search_ns: f64,
 }
 
-/// Searches since the last call ended.
 #[derive(Clone, Copy, Default)]
 struct Searches {
     low_ns: f64,
-    /// Maximal time of searches by receives and probes.
+    /// Maximum for receives and probes.
     asked_ns: f64,
-    /// Maximal time of searches by messages.
+    /// Maximum for messages.
     arrived_ns: f64,
     /// Time of receives, probes and messages to the own process with empty queues.
     empty_ns: f64,
-    /// Messages from other processes.
     messages: u64,
-    /// Arrival time of the last message, and the maximal time of its search.
+    /// Arrival time, and maximal search time.
     last: Option<(i64, f64)>,
 }
 
 impl CallCosts {
-    /// Returns `None` without measured costs.
     pub fn new(measured: &[SearchCost], ranks: &[u32], crowding: f64) -> Option<Self> {
         let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
         let ranks = ranks.iter().map(|&rank| AtRank { rank, ..AtRank::default() }).collect();
         Some(CallCosts { named, any, crowding: crowding.max(1.0), ranks })
     }
 
-    /// Adds the ends of calls in a chunk.
     pub fn receive(&mut self, chunk: &Sorted) {
         for &(before, end) in chunk.ends() {
             let rank = &mut self.ranks[end.process as usize];
@@ -95,7 +88,6 @@ impl CallCosts {
         }
     }
 
-    /// Adds the attempts of the next executed step of a process.
     pub fn add(&mut self, process: usize, step: &Step, compared: u64) {
         self.end_calls(process);
         let rank = &mut self.ranks[process];
@@ -129,7 +121,6 @@ impl CallCosts {
         }
     }
 
-    /// Search time of a process after the last step.
     pub fn of(&self, process: usize) -> SearchTime {
         let rank = &self.ranks[process];
         let mut sum = rank.sum;
@@ -141,12 +132,11 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Ends all calls. Processes with several threads have none, because the searching thread is unknown.
+    /// Processes with several threads have no ends of calls, because the searching thread is unknown.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
 
-    /// Ends the calls without further steps.
     fn end_calls(&mut self, process: usize) {
         let rank = &mut self.ranks[process];
         while rank.ends.front().is_some_and(|(before, _)| *before <= rank.played) {
@@ -165,7 +155,7 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl AtRank {
-    /// Ends a call: it transfers the messages that are due, then searches for them.
+    /// A call transfers the messages that are due, then searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
@@ -196,7 +186,7 @@ impl AtRank {
         }
     }
 
-    /// Geometric mean of the range so far, relative to its upper end.
+    /// Geometric mean of the range so far ÷ its upper end.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }
@@ -214,7 +204,7 @@ impl Searches {
         self.asked_ns + self.arrived_ns
     }
 
-    /// Share of the maximal search time of messages that the last message had time for.
+    /// Share of the maximal search time of messages that the last one had time for.
     fn part_in(&self, end: &CallEnd) -> f64 {
         match self.last {
             Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {
@@ -232,7 +222,6 @@ mod tests {
 
     use super::*;
 
-    /// 1 ns per attempt with warm caches, 10 ns with cold ones, 100 ns per call.
     fn costs() -> CallCosts {
         let cost = Some(EntryCost { warm_ns: vec![1.0; 2], cold_ns: 10.0, empty_ns: 100.0 });
         let measured = SearchCost {
@@ -267,7 +256,6 @@ mod tests {
         Step { at_ns, kind: Kind::Arrive { message, from, took: None }, site: 0 }
     }
 
-    /// Plays steps with their attempts, and ends of calls.
     fn play(steps: &[Result<(Step, u64), CallEnd>]) -> SearchTime {
         let mut costs = costs();
         for step in steps {

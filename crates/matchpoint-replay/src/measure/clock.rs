@@ -1,15 +1,13 @@
 //! Elapsed time and processor time of the measuring thread.
 //!
-//! Under host load, a thread may wait for a processor within a measurement. Elapsed time contains the wait,
-//! processor time does not. Limits use processor time, so that load does not change the executed share of a
-//! trace. The difference measures the load. Neither time contains the share of a hypervisor.
+//! A thread may wait for a processor under host load. Limits use processor time, so that load does not change
+//! the executed share of a trace. The difference measures the load, without the share of a hypervisor.
 
 use std::time::{Duration, Instant};
 
-/// Difference of the times that shows an interruption. A smaller one is the resolution of the clocks.
+/// Smaller differences are the resolution of the clocks.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
-/// Time between two readings of both clocks.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lap {
     pub wall: Duration,
@@ -17,14 +15,12 @@ pub(crate) struct Lap {
 }
 
 impl Lap {
-    /// Returns true if the thread waited for a processor.
     pub fn was_interrupted(self) -> bool {
         self.wall.saturating_sub(self.cpu) > INTERRUPTED
     }
 }
 
-/// Both clocks, read together. One reading ends a measurement and begins the next, because the thread's clock
-/// needs a system call.
+/// One reading ends a measurement and begins the next: the thread's clock needs a system call.
 pub(crate) struct Laps {
     wall: Instant,
     cpu: Option<Duration>,
@@ -44,7 +40,7 @@ impl Laps {
     }
 }
 
-/// Processor time of all threads of the process; elapsed time where that is not available.
+/// Processor time of the process; elapsed time where not available.
 pub(crate) struct Passed {
     wall: Instant,
     cpu: Option<Duration>,

@@ -1,26 +1,24 @@
 //! Cost of cold caches: a surcharge per phase, by its number of steps.
 //!
-//! After a compute phase, queues and code are no longer in the caches. The next steps fetch them once, so a
-//! phase of one step costs nearly as much as one of ten. Some phases are measured with flushed caches, and
-//! all phases are counted. The surcharge of a rank is the sum over its phases of the measured cost by size.
+//! After a compute phase, the next steps fetch queues and code once, so a phase of one step costs nearly as
+//! much as one of ten. Some phases are measured with flushed caches, and all are counted.
 
 use crate::step::Step;
 
-/// Minimal time between two steps after which other data fills the caches.
+/// Time after which other data fills the caches.
 const COMPUTE_PHASE_NS: i64 = 20_000;
 
-/// Size classes of phases: 1, 2–3, 4–7, … 512 and more steps.
+/// 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
-/// Sampling interval of the phases of one size: at first one in `FIRST_INTERVAL`, half as often after every
-/// `PER_STAGE` samples. This covers several ranks and the whole run at little cost.
+/// One phase of a size in `FIRST_INTERVAL` is a sample; half as many after every `PER_STAGE` samples. This
+/// covers several ranks and the whole run.
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
-/// Minimal number of samples for a surcharge, if available.
+/// Minimal number of samples, if available.
 const ENOUGH: usize = 5;
 
-/// Returns true without a compute phase between the steps.
 pub(crate) fn same_phase(one: &Step, next: &Step) -> bool {
     next.at_ns - one.at_ns < COMPUTE_PHASE_NS
 }
@@ -29,17 +27,15 @@ fn size(steps: usize) -> usize {
     (steps.max(1).ilog2() as usize).min(SIZES - 1)
 }
 
-/// Number of phases of each size at a process.
 #[derive(Clone, Default)]
 pub(crate) struct Phases {
     counts: [u64; SIZES],
-    /// Steps of the current phase, and the time of the last.
+    /// Current phase, and the time of its last step.
     open: usize,
     last_ns: i64,
 }
 
 impl Phases {
-    /// Returns true if this step begins a phase.
     pub fn begins(&self, step: &Step) -> bool {
         self.open == 0 || step.at_ns - self.last_ns >= COMPUTE_PHASE_NS
     }
@@ -52,7 +48,6 @@ impl Phases {
         self.last_ns = step.at_ns;
     }
 
-    /// Ends the current phase.
     pub fn end(&mut self) {
         if self.open > 0 {
             self.counts[size(self.open)] += 1;
@@ -61,7 +56,7 @@ impl Phases {
     }
 }
 
-/// Random choice of the phases measured cold. A regular choice would always select the same ranks.
+/// Random: a regular choice would always select the same ranks.
 pub(crate) struct Draw {
     drawn: [u64; SIZES],
     state: u64,
@@ -74,7 +69,7 @@ impl Default for Draw {
 }
 
 impl Draw {
-    /// Returns the same sequence for every run of a trace.
+    /// The sequence is the same for every run.
     pub fn is_drawn(&mut self, steps: usize) -> bool {
         let drawn = &mut self.drawn[size(steps)];
         let interval = FIRST_INTERVAL << (*drawn / PER_STAGE).min(40);
@@ -86,7 +81,6 @@ impl Draw {
     }
 }
 
-/// One phase of an engine with flushed caches.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub process: u32,
@@ -94,19 +88,18 @@ pub(crate) struct Sample {
     pub ns: f64,
 }
 
-/// Cost of a phase in addition to the warm time of its steps, by size.
+/// Cost in addition to the warm time, by size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Surcharge([f64; SIZES]);
 
 impl Surcharge {
-    /// Computes surcharges from samples and the warm time per step of each process.
     pub fn of(samples: &[Sample], warm_ns: impl Fn(u32) -> f64) -> Self {
         let mut by_size: [Vec<f64>; SIZES] = Default::default();
         for sample in samples {
             let warm_ns = warm_ns(sample.process) * f64::from(sample.steps);
             by_size[size(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
         }
-        // Sizes with few samples include those of neighboring sizes.
+        // Sizes with few samples include their neighbors.
         let around = |size: usize, radius: usize| -> Vec<f64> {
             let (from, to) = (size.saturating_sub(radius), (size + radius).min(SIZES - 1));
             by_size[from..=to].concat()
@@ -116,7 +109,6 @@ impl Surcharge {
         Surcharge(std::array::from_fn(|size| median(enough(size).unwrap_or_else(|| around(size, SIZES)))))
     }
 
-    /// Sum over all phases of a process.
     pub fn sum(&self, phases: &Phases) -> f64 {
         phases.counts.iter().zip(self.0).map(|(&count, ns)| count as f64 * ns).sum()
     }

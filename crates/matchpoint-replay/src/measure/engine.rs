@@ -22,36 +22,31 @@ use crate::measurements::{
 use crate::observer::{Observer, Searched};
 use crate::step::{Kind, Step};
 
-/// Repetitions of a burst, each by its own instance. The shortest time counts, because host load only
-/// lengthens a burst.
+/// The shortest time counts, because host load only lengthens a burst.
 pub(super) const REPETITIONS: usize = 3;
 
-/// Bursts between two measurements of an engine's memory.
+/// Bursts between two measurements of memory.
 const BURSTS_PER_LOOK: u64 = 8;
 
 pub(crate) struct MeasuredEngine {
     name: String,
-    /// Substitute that is known before the first step.
     expected_substitute: Option<String>,
     world: u32,
     is_first: bool,
     copies: Copies,
     ranks: Vec<AtRank>,
-    /// Footprint of a new engine.
     empty_bytes: u64,
-    /// Footprint with a receive and a message, because some engines allocate their tables late.
+    /// Some engines allocate their tables at the first receive or message.
     begun_bytes: u64,
     disagreements: u64,
-    /// Processor time of the repetitions.
     pub repeating: Duration,
-    /// Processor time and memory of all instances.
     spent: Duration,
     pub held_bytes: u64,
-    /// Steps that were measured and counted by one instance.
+    /// Steps that one instance measured and counted.
     timed_counting: u64,
     /// Time that counting adds to a step, once measured.
     counting_ns: Option<f64>,
-    /// Results of the instance that counts and is measured, for one burst.
+    /// Results for one burst.
     answers: Vec<Answered>,
     pub stopped: Option<Stopped>,
     warm: Timing,
@@ -60,18 +55,18 @@ pub(crate) struct MeasuredEngine {
     /// First engine only, by [`Step::site`]: searches of the posted queue that matched a receive of the site,
     /// and searches of the unexpected queue for one.
     pub sites: Vec<(Compared, Compared)>,
-    /// First engine only: search time in the traced library, if its costs are known.
+    /// First engine only.
     pub costs: Option<CallCosts>,
 }
 
-/// Instances of an engine at each rank. Each contains all queued entries.
+/// Instances at each rank. Each contains all queued entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Copies {
-    /// One instance counts, and [several](REPETITIONS) play each burst in turn.
+    /// One counts, and [several](REPETITIONS) play each burst in turn.
     Repeated,
-    /// One instance counts, another is measured.
+    /// One counts, another is measured.
     Two,
-    /// One instance counts and is measured.
+    /// One counts and is measured.
     One,
 }
 
@@ -85,7 +80,7 @@ impl Copies {
     }
 }
 
-/// Differences between repetitions of bursts, and interrupted bursts.
+/// Differences between repetitions, and interruptions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Spread {
     pub shortest_ns: f64,
@@ -97,7 +92,6 @@ pub(crate) struct Spread {
 #[derive(Default)]
 struct AtRank {
     live: Option<Live>,
-    /// Results after the engine was stopped.
     counts: Option<Box<Counts>>,
     statistics: Vec<(&'static str, f64)>,
     substitute: Option<String>,
@@ -109,7 +103,7 @@ struct AtRank {
     steps: u64,
 }
 
-/// One counting instance with compared results, and measured instances without counters.
+/// One counting instance with compared results, and measured ones without counters.
 struct Live {
     counted: Counted,
     timed: Vec<Box<dyn Engine>>,
@@ -131,13 +125,11 @@ impl Live {
     }
 }
 
-/// Memory of the counters in a footprint.
 const COUNTS_BYTES: u64 = size_of::<Counted>() as u64;
 
 impl MeasuredEngine {
-    /// Creates the engine for ranks `present` of `world`. Creates an instance now, so that an invalid name is
-    /// an error; one for each rank if the name depends on the rank. The instances of the ranks follow at
-    /// their first step.
+    /// Creates an instance now, so that an invalid name is an error; one for each rank if the name depends on
+    /// the rank. Later instances follow at the first step.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
         let mut probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
@@ -171,14 +163,12 @@ impl MeasuredEngine {
         })
     }
 
-    /// Adds the ends of calls in a chunk.
     pub fn receive_call_ends(&mut self, chunk: &Sorted) {
         if let Some(costs) = &mut self.costs {
             costs.receive(chunk);
         }
     }
 
-    /// Plays a burst without flushing caches.
     pub fn play_warm(
         &mut self,
         process: usize,
@@ -227,12 +217,11 @@ impl MeasuredEngine {
         }
     }
 
-    /// Counts a cold phase before the caches are flushed. Returns false if the engine is stopped.
+    /// Counts a cold phase before the flush. Returns false if the engine is stopped.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
         self.is_ready(process, rank) && (self.copies == Copies::One || self.count(process, steps))
     }
 
-    /// Plays a phase with flushed caches.
     pub fn play_cold(&mut self, process: usize, steps: &[Step], clock_ns: f64) {
         if self.stopped.is_some() {
             return;
@@ -276,8 +265,7 @@ impl MeasuredEngine {
         self.stopped.is_none()
     }
 
-    /// Plays a burst on the counting instance and compares the results. Returns false if the engine was
-    /// stopped.
+    /// Returns false if the engine was stopped.
     fn count(&mut self, process: usize, steps: &[Step]) -> bool {
         let Some(live) = &mut self.ranks[process].live else { return false };
         let mut before = compared(live.counted.counts());
@@ -300,8 +288,7 @@ impl MeasuredEngine {
         true
     }
 
-    /// Plays a burst on the counting instance, measures it less the cost of counting, and compares the
-    /// results afterwards.
+    /// Measures less the cost of counting, and compares the results afterwards.
     fn time_counted(&mut self, process: usize, steps: &[Step], clock_ns: f64) -> f64 {
         let counting_ns = *self.counting_ns.get_or_insert_with(|| {
             let name = engines::at_process(&self.name, 0, self.world.into());
@@ -333,7 +320,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Updates the memory of the engine every [`BURSTS_PER_LOOK`] bursts.
+    /// Updates the memory every [`BURSTS_PER_LOOK`] bursts.
     pub fn weigh(&mut self, process: usize) {
         let at_rank = &mut self.ranks[process];
         at_rank.bursts += 1;
@@ -344,19 +331,19 @@ impl MeasuredEngine {
         }
     }
 
-    /// Memory of queued entries. Zero for an engine that shrinks with use.
+    /// Zero for an engine that shrinks with use.
     pub fn queued_bytes(&self) -> u64 {
         let engines =
             self.ranks.iter().filter(|rank| rank.held_bytes > 0).count() * (1 + self.copies.timed());
         self.held_bytes.saturating_sub(self.begun_bytes * engines as u64)
     }
 
-    /// Memory at all ranks with one receive and one message each.
+    /// Memory with one receive and one message at each rank.
     pub fn idle_bytes(&self, copies: Copies) -> u64 {
         self.begun_bytes * (self.ranks.len() * (1 + copies.timed())) as u64
     }
 
-    /// Stops the engine beyond its limits. Called after a burst, so that all instances are in the same state.
+    /// Called after a burst, so that all instances are in the same state.
     pub fn limit(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
         } else if budget::is_too_large(self.held_bytes, engines) && !self.is_first {
@@ -368,7 +355,6 @@ impl MeasuredEngine {
         }
     }
 
-    /// Removes the instances that `copies` does not include.
     pub fn keep(&mut self, copies: Copies) {
         self.copies = copies;
         self.held_bytes = 0;
@@ -380,7 +366,6 @@ impl MeasuredEngine {
         }
     }
 
-    /// Returns the substitute at any rank.
     fn substitute(&self) -> Option<Substitute> {
         let matched: Vec<&str> = self.ranks.iter().filter_map(AtRank::substitute).collect();
         let of_ranks = self.ranks.iter().filter(|rank| rank.was_played()).count() as u32;
@@ -389,13 +374,12 @@ impl MeasuredEngine {
         Some(Substitute { name, ranks: matched.len() as u32, of_ranks })
     }
 
-    /// Keeps the counts and frees the engine's memory.
+    /// Keeps the counts and frees the memory.
     fn stop(&mut self, why: Stopped) {
         self.stopped = Some(why);
         self.ranks.iter_mut().for_each(AtRank::retire);
     }
 
-    /// Measurements after the last step.
     pub fn measurements(&self, observers: &[Observer], phases: &[Phases]) -> EngineMeasurements {
         let ranks = self.at_ranks(observers, phases);
         let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
@@ -498,7 +482,7 @@ impl MeasuredEngine {
     }
 }
 
-/// Adds the attempts of a step to the site of its receive and to its call.
+/// Adds the attempts of a step to its site and its call.
 fn note(
     sites: &mut Vec<(Compared, Compared)>,
     costs: Option<&mut CallCosts>,
@@ -535,7 +519,6 @@ impl AtRank {
         self.live.as_ref().map_or(self.bytes, |live| live.counted.footprint().peak_bytes - COUNTS_BYTES)
     }
 
-    /// Substitute of any instance at this rank.
     fn substitute(&self) -> Option<&str> {
         self.live.as_ref().map_or(self.substitute.as_deref(), Live::substitute)
     }
@@ -554,7 +537,6 @@ impl AtRank {
         (self.counts, self.bytes, self.live) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
     }
 
-    /// Work of the executed searches.
     fn played(&self) -> f64 {
         let counts = self.counts();
         budget::played(&[&counts.posted, &counts.unexpected])

@@ -1,17 +1,13 @@
-//! Measurement of engines with the events of all ranks: time, attempts and memory.
+//! Measurement of engines: time, attempts and memory.
 //!
 //! Every rank has several instances of each engine. One counts, and its results are compared with those of
-//! the replay's matcher. The others are measured, one after another with the same burst of steps, and the
-//! shortest time counts. The clock is read twice per burst. Some phases are measured cold, all engines after
-//! one flush. An engine beyond its [limits](crate::budget) is stopped.
+//! the replay's matcher. The others are measured with the same burst of steps, and the shortest time counts.
+//! Some phases are measured cold, all engines after one flush. An engine beyond its [limits](crate::budget)
+//! is stopped.
 //!
-//! Every instance contains all queued entries. With long queues, or thousands of ranks, each burst is
-//! measured once. With even more, one instance counts and is measured; the cost of counting is measured
-//! before, and subtracted. The choice is the same for all engines, so that they compare.
-//! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps.
-//! * [`calls`]: search time of the first engine in the traced library.
-//! * [`warm`], [`cold`]: times with warm and with cold caches.
-//! * [`clock`]: elapsed and processor time.
+//! Every instance contains all queued entries. With long queues or thousands of ranks, each burst is measured
+//! once. With even more, one instance counts and is measured, less the cost of counting. The choice is the
+//! same for all engines, so that they compare.
 
 mod calls;
 mod clock;
@@ -37,31 +33,28 @@ use clock::{Lap, Laps, Passed};
 use cold::{Draw, Phases, same_phase};
 use engine::{Copies, MeasuredEngine};
 
-/// Processor time of cold phases with their flushes: a constant, and a share of the elapsed time. A flush
-/// takes one to two milliseconds, and the simulation waits for it. Without a limit, flushes took all the time
-/// in one of five runs of five seconds. A short trace gets more time, because it has few phases.
+/// Processor time of cold phases: a constant, and a share of the elapsed time. A flush takes one to two
+/// milliseconds, and the simulation waits for it. Without a limit, one run did nothing else for five seconds.
+/// A short trace has few phases, so it gets more time.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// Processor time of repetitions over all engines: a constant per engine, and a share of the elapsed time. A
-/// long run has so many bursts that each has little weight.
+/// Processor time of repetitions: a constant per engine, and a share of the elapsed time. In a long run, each
+/// burst has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
 /// Memory limits over all ranks: of all engines while bursts are repeated, and of one engine with two
-/// instances. Beyond these limits searches are so long that counting adds little, and the measured addition
-/// is subtracted.
+/// instances. Beyond them searches are so long that counting adds little.
 const REPEATING_BYTES: u64 = 32 << 20;
 const TWICE_BYTES: u64 = 16 << 20;
 
-/// Calls below which a trace is short.
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// Maximum of steps in one burst, within which an engine is not stopped.
+/// Maximum of steps within which an engine is not stopped.
 const BURST: usize = 512;
 
-/// Measurement of all engines at all ranks.
 pub(crate) struct Measurer {
     pub observers: Vec<Observer>,
     pub shared: Shared,
@@ -69,7 +62,6 @@ pub(crate) struct Measurer {
     copies: Copies,
     ranks: Vec<u32>,
     phases: Vec<Phases>,
-    /// Measure each engine except the first for a short time only.
     sampled: bool,
     flush: Flush,
     draw: Draw,
@@ -83,7 +75,6 @@ pub(crate) struct Measurer {
 }
 
 impl Measurer {
-    /// Engines `names` for the ranks `present` of `world`.
     pub fn new(names: &[String], sampled: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let engine = |(at, name): (usize, &String)| MeasuredEngine::new(name, at == 0, present, world);
         let mut measurer = Measurer {
@@ -114,19 +105,17 @@ impl Measurer {
         Ok(measurer)
     }
 
-    /// Sets the costs of the traced library, for the first engine, and the processes per processor.
+    /// Costs of the traced library, for the first engine.
     pub fn know_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
         }
     }
 
-    /// Sets the number of calls in the trace.
     pub fn expect(&mut self, calls: u64) {
         self.cold_at_first = if calls < SHORT_CALLS { COLD_AT_FIRST_SHORT } else { COLD_AT_FIRST };
     }
 
-    /// Measures until the simulation has sent its last chunk.
     pub fn run(mut self, full: &Receiver<Chunk>, returned: &Sender<Chunk>) -> Self {
         let begun = Passed::start();
         let mut sorted = Sorted::default();
@@ -177,8 +166,7 @@ impl Measurer {
         }
     }
 
-    /// Reduces the instances of all engines together, so that all times are minima of equally many
-    /// repetitions.
+    /// All engines together, so that all times are minima of equally many repetitions.
     fn limit_copies(&mut self) {
         if self.copies == Copies::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
@@ -213,7 +201,7 @@ impl Measurer {
         }
     }
 
-    /// One flush for all engines, which share only the steps. Those are read back first.
+    /// Engines share only the steps, which are read back after the flush.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
         let mut laps = Laps::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);
@@ -240,12 +228,10 @@ impl Measurer {
         self.engines.iter().map(one).collect()
     }
 
-    /// Attempts of the first engine by site.
     pub fn sites(&self) -> &[(Compared, Compared)] {
         self.engines.first().map_or(&[], |engine| &engine.sites)
     }
 
-    /// Quality of the measurements.
     pub fn timings(&self) -> Timings {
         let first = self.engines.first().map(|engine| engine.spread).unwrap_or_default();
         let excess = first.median_ns / first.shortest_ns - 1.0;

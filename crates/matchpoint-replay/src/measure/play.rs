@@ -12,7 +12,7 @@ use matchpoint::{
 
 use crate::step::{Kind, Step};
 
-/// Time of steps on an engine, less that of reading the clock.
+/// Nanoseconds, less those of reading the clock.
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
@@ -21,13 +21,13 @@ pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f6
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// Result of a step, and all attempts of the engine so far.
+/// Result, and all attempts of the engine so far.
 pub(crate) struct Answered {
     pub answer: Result<Option<u64>, Refused>,
     pub attempts: u64,
 }
 
-/// Time of steps on a counting engine, with their results. It includes the [cost of counting](counting_ns).
+/// Includes the [cost of counting](counting_ns).
 pub(crate) fn time_counted(
     engine: &mut Counted,
     steps: &[Step],
@@ -44,13 +44,13 @@ pub(crate) fn time_counted(
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// Repetitions of a burst in the measurement of counting. The shortest time counts.
+/// The shortest time counts.
 const TRIALS: usize = 32;
 
-/// Receives posted and matched in that burst.
+/// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
-/// Time that counting adds to a step: the difference between two instances with the same short queues.
+/// Time that counting adds to a step, measured with short queues.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -72,7 +72,7 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
-/// Memory of an engine with a receive and a message that does not match it.
+/// Memory with a receive and a message that does not match it.
 pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
@@ -80,7 +80,7 @@ pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
     engine.footprint().peak_bytes
 }
 
-/// Executes a step. Returns its result in a form common to all events.
+/// Returns the result in a form common to all events.
 #[inline]
 pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
@@ -93,7 +93,6 @@ pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>
     })
 }
 
-/// Result of the replay's matcher.
 pub(crate) fn expected(step: &Step) -> Option<u64> {
     let message = |id: Option<MsgId>| id.map(|id| id.0);
     match step.kind {
@@ -105,12 +104,12 @@ pub(crate) fn expected(step: &Step) -> Option<u64> {
     }
 }
 
-/// Attempts so far in both queues, with probes.
+/// With probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }
 
-/// Attempts so far in both queues, without probes.
+/// Without probes.
 pub(super) fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
 }

@@ -1,6 +1,5 @@
 //! Time of an engine's operations with warm caches.
 
-/// Time of a number of steps.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Timing {
     pub ns: f64,
@@ -24,13 +23,13 @@ pub(crate) struct Usual {
     per_step_ns: f64,
 }
 
-/// A burst was interrupted if it took longer than the minimum and this multiple of the recent time. A smaller
-/// multiple suffices if the clocks show that the thread waited.
+/// An interrupted burst took longer than this minimum and this multiple of the recent time. The smaller
+/// multiple applies if the clocks show that the thread waited.
 const INTERRUPTION_NS: f64 = 20_000.0;
 const INTERRUPTION_FACTOR: f64 = 8.0;
 const KNOWN_FACTOR: f64 = 2.0;
 
-/// Weight of the last burst in the recent time.
+/// Weight of the last burst.
 const LATEST: f64 = 0.125;
 
 impl Usual {
@@ -41,7 +40,7 @@ impl Usual {
         let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
         let interrupted = known && ns > INTERRUPTION_NS && ns > factor * usual_ns;
         let ns_per_step = ns / steps as f64;
-        // A lasting change is no interruption, so the recent time follows.
+        // After a lasting change, the recent time follows.
         let latest = if interrupted { factor * self.per_step_ns } else { ns_per_step };
         let weight = if known { LATEST } else { 1.0 };
         self.per_step_ns += weight * (latest - self.per_step_ns);

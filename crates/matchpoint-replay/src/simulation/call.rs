@@ -16,13 +16,11 @@ use crate::reported::Reported;
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
 use crate::step::{CallEnd, Point, Sink};
 
-/// Process, thread and time of a call.
 #[derive(Clone, Copy)]
 struct At {
     index: usize,
     lane: usize,
     now_ns: i64,
-    /// Recorded duration.
     recorded_ns: i64,
 }
 
@@ -35,7 +33,7 @@ impl At {
         Blocked { reason: Reason::Messages, remaining: 0, leave_ns, since_ns: self.now_ns }
     }
 
-    /// The call ends at `end`, or blocks until the end is known.
+    /// Blocks if the end is unknown.
     fn until(self, end: End, reason: Reason) -> Blocked {
         let remaining = u32::from(end.is_none());
         Blocked { reason, remaining, leave_ns: end.unwrap_or(self.now_ns), since_ns: self.now_ns }
@@ -43,7 +41,6 @@ impl At {
 }
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Makes the next call of a lane at `now_ns`.
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
         self.end_call(index);
         let process = &mut self.processes[index];
@@ -85,7 +82,7 @@ impl<S: Sink> Simulation<'_, S> {
         process.give_back(read);
     }
 
-    /// Ends the current call, so that later steps belong to the next one.
+    /// Later steps belong to the next call.
     pub(super) fn end_call(&mut self, index: usize) {
         if let Some(end) = self.processes[index].open_call.take() {
             self.sink.ended(end);
@@ -137,7 +134,7 @@ impl<S: Sink> Simulation<'_, S> {
                 self.soon(at)
             }
             Action::Finalize => self.meet(at, Function::Finalize, (CommId::WORLD, None, 0), None),
-            // The wait for the launcher and the other processes is not part of the program.
+            // The wait for the launcher is not part of the program.
             Action::Init => at.leave(at.now_ns),
             Action::RequestStatus
             | Action::CommSize { .. }
@@ -154,8 +151,7 @@ impl<S: Sink> Simulation<'_, S> {
         at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 
-    /// End of a call without effects: after its recorded duration. Calls on requests are the exception,
-    /// because their recorded time is polling.
+    /// End of a call without effects. The recorded time of calls on requests is polling.
     fn pass(&self, at: At, function: Function) -> Blocked {
         match function.class() {
             Class::Completion => self.soon(at),
@@ -188,7 +184,6 @@ impl<S: Sink> Simulation<'_, S> {
         self.soon(at)
     }
 
-    /// Creates a persistent request.
     fn set_up(&mut self, at: At, id: RequestId, begins: Persistent) -> Blocked {
         if id == RequestId::NULL {
             return self.soon(at);
@@ -204,7 +199,6 @@ impl<S: Sink> Simulation<'_, S> {
         self.soon(at)
     }
 
-    /// Joins a collective with communicator, root and bytes.
     fn meet(
         &mut self,
         at: At,
@@ -283,7 +277,7 @@ impl<S: Sink> Simulation<'_, S> {
         else {
             return;
         };
-        // The operations keep the request, so its index remains valid.
+        // The request keeps its index.
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
@@ -315,7 +309,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.tally.probed(args, found);
         let asked = Label::asked(self.seat(at.index, args.comm), args);
         let soon = self.soon(at);
-        // A matched probe without a match removes nothing.
+        // Without a match, nothing is removed.
         let got = self.probe(at.index, at.now_ns, asked, handle.filter(|_| found));
         match got {
             Some(_) if found => self.tally.reproduced(asked, Reported::of(status), got),
@@ -358,14 +352,13 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Removes a freed request. Its operation continues.
     fn forget(&mut self, index: usize, id: RequestId) {
         if let Some(request) = self.processes[index].requests.remove(id) {
             self.disown(index, &request);
         }
     }
 
-    /// Enters a collective at `now_ns`. The end is known if the process does not wait.
+    /// The end is known if the process does not wait.
     fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
         let seat = self.seat(index, joining.comm);
         let communicator = &self.setting.communicators.all[seat.context as usize];
@@ -410,7 +403,6 @@ impl<S: Sink> Simulation<'_, S> {
             let seat = Seat::of(process.rank, context, communicator);
             process.take_seat(comm, seat);
         }
-        // Creation over the members only.
         let over = if matches!(how, NewComm::Listed { tag: Some(_), .. }) { comm } else { parent };
         let local = matches!(how, NewComm::Unknown) || (over == parent && !parent_is_known);
         if local || over == CommId::NULL {
@@ -420,7 +412,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 }
 
-/// State of a request that is complete at `end`, or else has `ends` pending operations.
+/// Complete at `end`, or with `ends` pending operations.
 fn state(end: End, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Done)
 }

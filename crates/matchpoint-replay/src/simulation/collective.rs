@@ -5,31 +5,29 @@ use matchpoint_trace::call::CommId;
 
 use crate::entries::Owner;
 
-/// One collective call of all members of a communicator.
+/// One collective call of all members.
 pub(super) struct Meeting {
     arrived: u32,
     expected: u32,
-    /// Time of the latest entry.
     latest_ns: i64,
     root_ns: Option<i64>,
-    /// Processes that wait for the end.
     pub waiting: Vec<(u32, Owner)>,
 }
 
 /// Dependencies between the members.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Flow {
-    /// Every member waits for all members.
+    /// Every member waits for all.
     All,
     /// Every member waits for the root.
     FromRoot,
-    /// The root waits for all members.
+    /// The root waits for all.
     ToRoot,
     /// No member waits. The trace does not contain the neighbors of a neighborhood collective.
     Local,
 }
 
-/// Dependencies of a collective with this root.
+/// Dependencies of a collective.
 pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
     use Function::*;
     match function {
@@ -64,14 +62,12 @@ pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
     }
 }
 
-/// Arguments of one member.
 #[derive(Clone, Copy)]
 pub(super) struct Joining {
     pub function: Function,
     pub comm: CommId,
     pub root: Option<u32>,
     pub bytes: u64,
-    /// Recorded duration.
     pub recorded_ns: i64,
     pub owner: Owner,
 }
@@ -81,7 +77,7 @@ impl Meeting {
         Meeting { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
-    /// Enters a process. Returns the end of its call if known.
+    /// Returns the end, if known.
     pub fn enter(
         &mut self,
         index: usize,
@@ -108,12 +104,11 @@ impl Meeting {
         end
     }
 
-    /// Returns true if all members have entered.
     pub fn is_complete(&self) -> bool {
         self.arrived == self.expected
     }
 
-    /// Removes the waiting members that can continue, with the time of their end.
+    /// Removes the members that can continue, with the time.
     pub fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
         let go = match flow {
             Flow::FromRoot => self.root_ns.is_some(),

@@ -1,4 +1,4 @@
-//! Completion of sends, receives and collectives, and of the calls that wait for them.
+//! Completion of operations, and of the calls that wait for them.
 
 use matchpoint_trace::call::RequestId;
 
@@ -13,7 +13,7 @@ use crate::step::{Point, Sink};
 use crate::tally::Tally;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Completes an operation of `owner` at `at_ns`. `got` is the envelope of a matched message.
+    /// Completes an operation. `got` is the matched message.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, got: Got) {
         match owner {
             Owner::Nobody => {}
@@ -40,7 +40,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Completes one event that a blocked lane waits for.
+    /// One awaited event happened.
     pub(super) fn unblock(&mut self, index: usize, lane: u16, at_ns: i64) {
         let lane = &mut self.processes[index].lanes[usize::from(lane)];
         let LaneState::Blocked(blocked) = &mut lane.state else { return };
@@ -85,7 +85,6 @@ impl<S: Sink> Simulation<'_, S> {
                 RequestState::Pending(_) => {
                     request.waiter = Some(lane as u16);
                     blocked.remaining += 1;
-                    // A job without missing ranks needs no invented messages.
                     if self.some_absent {
                         self.make_up_if_absent(index, id, now_ns + waited_ns);
                     }
@@ -118,7 +117,6 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Adds a new request.
     pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
         if id == RequestId::NULL {
             return;
@@ -129,8 +127,8 @@ impl<S: Sink> Simulation<'_, S> {
         self.processes[index].requests.insert(id, request);
     }
 
-    /// Removes spent requests. A send request with an unmatched message remains, because the traced run may
-    /// cancel it. A message in the backlog has no record, so its request is removed.
+    /// A request with an unmatched message remains, because the traced run may cancel the send. A message in
+    /// the backlog has no record, so its request is removed.
     #[cold]
     fn give_up_requests(&mut self, index: usize) {
         let Process { requests, clock_ns, .. } = &mut self.processes[index];
@@ -142,9 +140,8 @@ impl<S: Sink> Simulation<'_, S> {
         });
     }
 
-    /// Removes the old request when a call reuses its id. If a thread still waits for the old request (the
-    /// library freed the id before the thread's call returned), its operation belongs to that thread.
-    /// Otherwise its completion was not traced, and the operation has no owner.
+    /// Removes the old request of a reused id. A thread may still wait for it: the library freed the id
+    /// before the call returned. Its operation then belongs to that thread, otherwise to none.
     pub(super) fn replace(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
             self.inherit(index, id, &old);
@@ -168,7 +165,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Removes the owner of a freed request's operation.
+    /// The operation of a freed request continues.
     pub(super) fn disown(&mut self, index: usize, request: &Request) {
         if let Some(receive) =
             request.receive().and_then(|place| self.processes[index].receives.get_mut(place))
@@ -177,7 +174,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Completes blocked probes that match a new unexpected message.
+    /// Completes blocked probes of a new unexpected message.
     pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: Label) {
         for lane in 0..self.processes[index].lanes.len() {
             let waiting = &self.processes[index].lanes[lane];
@@ -193,7 +190,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Probes now. Returns source and tag of a match.
+    /// Returns source and tag of a match.
     pub(super) fn probe(
         &mut self,
         index: usize,
@@ -218,7 +215,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 }
 
-/// Completes a request for the application: removes it, or makes a persistent one inactive.
+/// Removes a completed request, or makes a persistent one inactive.
 #[inline]
 fn retire(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, place: u32) {
     let request = requests.at(place);

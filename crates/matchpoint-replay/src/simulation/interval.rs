@@ -1,9 +1,9 @@
 //! Arrivals within recorded intervals.
 //!
 //! A message arrived between the entry of its send and the end of the call that completed its receive or
-//! probe. With one clock for all ranks, these times are more reliable than a network model. A message still
-//! in flight at the recorded end of such a call arrives at that time. Earlier messages of the same sender in
-//! the same communicator arrive with it, because messages are non-overtaking (MPI-4.1 §3.5).
+//! probe. With one clock, these times are more reliable than a network model: a message still in flight at
+//! that end arrives then. Earlier messages of its sender in the communicator arrive with it, because messages
+//! are non-overtaking (MPI-4.1 §3.5).
 
 use super::Simulation;
 use crate::entries::Owner;
@@ -13,14 +13,14 @@ use crate::schedule::NEVER;
 use crate::step::Sink;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Earliest recorded end of the calls in which threads of a process are blocked.
+    /// Earliest recorded end of the blocking calls of a process.
     pub(super) fn next_deadline(&self, index: usize) -> i64 {
         let lanes = self.processes[index].lanes.iter();
         let blocked = lanes.filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         blocked.map(|lane| lane.deadline_ns).min().unwrap_or(NEVER)
     }
 
-    /// Lets the messages of calls with the recorded end `at_ns` arrive.
+    /// Lets the messages of calls with this recorded end arrive.
     pub(super) fn keep_deadline(&mut self, index: usize, at_ns: i64) {
         for lane in 0..self.processes[index].lanes.len() {
             let of = &mut self.processes[index].lanes[lane];
@@ -78,12 +78,12 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Lets the next accepted message in flight arrive at `at_ns`, after the earlier messages of its sender.
-    /// Returns false without such a message.
+    /// Lets the next accepted message in flight arrive, after the earlier ones of its sender. Returns false
+    /// without one.
     fn bring(&mut self, index: usize, asked: Label, at_ns: i64) -> bool {
         let flights = &self.flights;
         let inbox = &mut self.processes[index].inbox;
-        // Excludes messages sent after `at_ns` by a process that is ahead in time.
+        // A process ahead in time may have sent later messages.
         let is_meant = |arrival_ns: i64, place: u32| {
             let flight = &flights[place];
             let is_sent = arrival_ns.saturating_sub(flight.newer.into()) <= at_ns;

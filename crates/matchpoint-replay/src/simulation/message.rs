@@ -13,14 +13,13 @@ use crate::reported::Reported;
 use crate::requests;
 use crate::step::{self, Point, Sink};
 
-/// Completion time of a send or receive, if known.
+/// Completion time, if known.
 pub(super) type End = Option<i64>;
 
-/// Source and tag of a matched message; `None` if it was invented.
+/// Source and tag of a matched message; `None` if invented.
 pub(super) type Got = Option<(u32, i32)>;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Sends a message at `now_ns`.
     pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> Sent {
         let loggp = self.setting.loggp;
         let begin_ns = now_ns + loggp.overhead;
@@ -65,7 +64,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Removes the message of a send that the traced run cancelled. It was not received.
+    /// Removes the message of a send that the traced run cancelled.
     pub(super) fn withdraw(&mut self, now_ns: i64, sent: requests::Sent) {
         let requests::Sent { to, place, number } = sent;
         let to = to as usize;
@@ -86,7 +85,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Adds a message in flight. Returns its index in the table.
+    /// Adds a message in flight and returns its index.
     #[inline]
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> u32 {
         let (from, (_, tag), made_up) = (flight.from, flight.label.reported(), flight.made_up);
@@ -101,7 +100,7 @@ impl<S: Sink> Simulation<'_, S> {
         place
     }
 
-    /// Schedules recorded arrivals, up to the first one whose message was not sent yet.
+    /// Schedules recorded arrivals, up to the first unsent message.
     pub(super) fn launch_in_order(&mut self, to: usize) {
         let clocks = self.setting.clocks;
         while let Some((at_ns, place)) = self.processes[to].in_order.as_mut().and_then(InOrder::next) {
@@ -113,7 +112,6 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Removes a message from the table.
     #[inline]
     fn forget_flight(&mut self, place: u32) -> Flight {
         let flight = self.flights.remove(place).expect("a message that is let go is in the table");
@@ -125,7 +123,7 @@ impl<S: Sink> Simulation<'_, S> {
         flight
     }
 
-    /// Posts a receive at `now_ns`. Its end is known if its message is already unexpected.
+    /// The end is known if the message is already unexpected.
     pub(super) fn receive(
         &mut self,
         index: usize,
@@ -171,8 +169,7 @@ impl<S: Sink> Simulation<'_, S> {
         Posted { end: Some(end_ns), place: None, got: got.filter(|_| !asked.is_exact()) }
     }
 
-    /// Returns true if a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each such
-    /// receive.
+    /// Called once for each receive from any source.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
@@ -181,7 +178,6 @@ impl<S: Sink> Simulation<'_, S> {
         self.setting.null_receives[index].contains(number, context, args.tag)
     }
 
-    /// Delivers the next message in flight to a process.
     pub(super) fn deliver_next(&mut self, index: usize) {
         if let Some((at_ns, place)) = self.processes[index].inbox.pop() {
             if at_ns > self.processes[index].open_until_ns {
@@ -215,8 +211,8 @@ impl<S: Sink> Simulation<'_, S> {
         self.end(index, owner, end_ns, got.filter(|_| !asked.is_exact()));
     }
 
-    /// Transfers a matched message. Returns the completion time of the receive, and source and tag of the
-    /// message. Completes the send.
+    /// Transfers a matched message and completes the send. Returns the receive's completion time, source and
+    /// tag.
     pub(super) fn transfer(&mut self, matched_ns: i64, place: u32) -> (i64, Got) {
         let flight = self.forget_flight(place);
         let loggp = self.setting.loggp;
@@ -235,8 +231,8 @@ impl<S: Sink> Simulation<'_, S> {
         (receiver_ns, (!flight.made_up).then_some(flight.label.reported()))
     }
 
-    /// Sends the data of a rendezvous message when the sender has the match and its network interface is
-    /// free. Returns the end of the transmission.
+    /// Sends the data of a rendezvous message from the match on, when the network interface is free. Returns
+    /// the end.
     fn send_body(&mut self, from: u32, told_ns: i64, wire_ns: i64) -> i64 {
         let Some(Some(sender)) = self.present.get(from as usize) else { return told_ns + wire_ns };
         let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
@@ -244,18 +240,16 @@ impl<S: Sink> Simulation<'_, S> {
         *nic_free_ns
     }
 
-    /// Context and rank of the process in a communicator. An unresolved communicator is treated as
-    /// `MPI_COMM_WORLD`.
+    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
     pub(super) fn seat(&mut self, index: usize, comm: CommId) -> Seat {
         self.processes[index].seat(comm)
     }
 
-    /// World rank of a remote process.
     pub(super) fn world_rank(&self, index: usize, seat: Seat, rank: u32) -> Option<u32> {
         self.setting.communicators.world_rank(self.processes[index].rank, seat, rank)
     }
 
-    /// Returns true if the sender in a receive's status has no stream.
+    /// The sender in the status has no stream.
     pub(super) fn is_from_absent(&mut self, index: usize, place: u32, reported: Reported) -> bool {
         let Some(comm) = self.processes[index].receives.get(place).map(|receive| receive.comm) else {
             return false;
@@ -264,7 +258,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.is_absent(index, seat, Peer::Any, Some(reported))
     }
 
-    /// Returns true if the sender of a receive's message has no stream.
+    /// The sender has no stream.
     pub(super) fn is_absent(
         &self,
         index: usize,
@@ -287,7 +281,7 @@ impl<S: Sink> Simulation<'_, S> {
         world.is_none_or(|world| self.present.get(world as usize).copied().flatten().is_none())
     }
 
-    /// Invents the message of a receive from a process without a stream.
+    /// Invents a message from a process without a stream.
     pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Reported>) {
         let Some(receive) = self.processes[index].receives.get(place) else { return };
         let expected = expected.or(receive.expected);
@@ -301,18 +295,14 @@ impl<S: Sink> Simulation<'_, S> {
     }
 }
 
-/// Result of a send.
 pub(super) struct Sent {
     /// Known if the sender does not wait.
     pub end: End,
     pub message: Option<requests::Sent>,
 }
 
-/// Result of posting a receive.
 pub(super) struct Posted {
     pub end: End,
-    /// Index in the receives of the process, while posted.
     pub place: Option<u32>,
-    /// Source and tag of the matched message.
     pub got: Got,
 }

@@ -1,9 +1,9 @@
 //! Simulation of all ranks together: times of calls and arrivals.
 //!
 //! Each process has a clock. The process with the earliest call or arrival continues. It may advance beyond
-//! the others by the network latency, because no other process can affect it sooner. Every process therefore
-//! sees arrivals in order of time, and no message arrives before it was sent. If all processes wait, the
-//! simulation [releases](stall) one of them and counts that, because the traced run did finish.
+//! the others by the network latency, because none can affect it sooner. Every process therefore sees
+//! arrivals in order of time. If all processes wait, the simulation [releases](stall) and counts one, because
+//! the traced run finished.
 
 mod call;
 mod collective;
@@ -35,14 +35,11 @@ use crate::tally::Tally;
 
 use collective::Meeting;
 
-/// Turns between two updates of [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
 
-/// Inputs of a simulation apart from the trace.
 pub(crate) struct Setting<'a> {
     pub communicators: &'a Communicators,
     pub clocks: &'a Clocks,
-    /// By process.
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
     /// Recorded times limit arrivals, because all ranks have one clock.
@@ -52,7 +49,6 @@ pub(crate) struct Setting<'a> {
     pub world: u32,
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
@@ -63,13 +59,12 @@ pub(crate) struct Simulation<'t, S> {
     flights: Slab<Flight>,
     meetings: FxHashMap<(Context, u32), Meeting>,
     schedule: Schedule,
-    /// The process with the current turn. Its next time is computed at the end of the turn.
+    /// The process with the turn. Its next time is computed at the end.
     current: usize,
     /// Next time of the other processes.
     others_ns: i64,
-    /// Next time that the current process set for itself, for example by a message to itself.
+    /// Next time that the current process set for itself.
     own_ns: i64,
-    /// Number of messages and receives so far.
     sequence: u64,
     sink: S,
     tally: Tally,
@@ -104,7 +99,6 @@ impl<'t, S: Sink> Simulation<'t, S> {
         })
     }
 
-    /// Runs to the end of every stream.
     pub fn run(mut self, progress: &Progress) -> Result<(S, Tally), ReplayError> {
         for index in 0..self.processes.len() {
             self.begin(index)?;
@@ -163,7 +157,6 @@ impl<'t, S: Sink> Simulation<'t, S> {
         (now_bytes, now_calls)
     }
 
-    /// Schedules a turn of a process at `at_ns` or before.
     fn schedule(&mut self, index: usize, at_ns: i64) {
         if index == self.current {
             self.own_ns = self.own_ns.min(at_ns);
@@ -173,8 +166,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
     }
 
-    /// Runs a process as far as possible without the others, whose next effect is a latency after their next
-    /// time. Returns its next time.
+    /// Runs a process while the others cannot affect it. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
@@ -196,7 +188,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 }
             }
             if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
-                // A process due before the others would also get the next turn.
+                // The process would also get the next turn.
                 if due_ns != NEVER && self.own_ns < self.others_ns {
                     self.own_ns = NEVER;
                     continue;
@@ -213,14 +205,13 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
     }
 
-    /// Number of the next receive or message.
     fn next_number(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
     }
 }
 
-/// The lane with the next call of a process, and its time or [`NEVER`].
+/// And its time, or [`NEVER`].
 #[inline]
 fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usize, i64) {
     let Some((at, call)) = process.first_to_enter() else { return (0, NEVER) };

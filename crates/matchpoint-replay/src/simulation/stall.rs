@@ -1,9 +1,8 @@
 //! Release of a stalled simulation, in which all processes wait.
 //!
 //! The traced run finished, so every awaited event happened or was not needed. A partial trace may not
-//! contain the send. A wildcard receive may have taken another message than in the traced run. A send that
-//! waits here may have been buffered there. One process is released at a time, in the order of how little the
-//! release invents.
+//! contain the send; a wildcard receive may have taken another message; a send may have been buffered. The
+//! release that invents least is first.
 
 use crate::entries::Owner;
 use crate::in_order::InOrder;
@@ -15,11 +14,11 @@ use crate::step::Sink;
 
 use super::Simulation;
 
-/// Maximum of messages invented for one receive. Each may be taken by an older receive.
+/// Each message may be taken by an older receive.
 const MADE_UP_MOST: u8 = 64;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Releases one blocked thread or one held message. Returns false if there is none.
+    /// Returns false if nothing is blocked or held.
     pub(super) fn release_one(&mut self) -> bool {
         if self.release_kept() {
             return true;
@@ -44,7 +43,7 @@ impl<S: Sink> Simulation<'_, S> {
         blocked
     }
 
-    /// Skips a recorded arrival without a sent message, so that later arrivals can follow.
+    /// Skips a recorded arrival without a sent message.
     fn release_kept(&mut self) -> bool {
         let kept = |process: &mut Process<'_>| process.in_order.as_mut().is_some_and(InOrder::pass_over);
         let Some(index) = self.processes.iter_mut().position(kept) else { return false };
@@ -53,9 +52,9 @@ impl<S: Sink> Simulation<'_, S> {
         true
     }
 
-    /// Completes blocked sends as if they were buffered.
+    /// As if they were buffered.
     fn release_sends(&mut self, index: usize, lane: usize) -> bool {
-        // A stalled program is released repeatedly, usually without such a send among a million messages.
+        // A stalled program is released repeatedly, usually without such a send.
         if self.processes[index].waited_sends == 0 {
             return false;
         }
@@ -84,7 +83,7 @@ impl<S: Sink> Simulation<'_, S> {
         !sends.is_empty()
     }
 
-    /// Releases a collective whose missing members have no further calls.
+    /// The missing members have no further calls.
     fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason != Reason::Collective {
             return false;
@@ -115,7 +114,7 @@ impl<S: Sink> Simulation<'_, S> {
         !places.is_empty() || (gives_up && self.give_up(index, lane))
     }
 
-    /// Releases a thread without its messages, because other receives took all invented ones.
+    /// Other receives took all invented messages.
     fn give_up(&mut self, index: usize, lane: usize) -> bool {
         self.tally.release("receives that other receives kept from their messages");
         for (place, _) in self.awaited_receives(index, lane) {
@@ -126,7 +125,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.let_go(index, lane)
     }
 
-    /// Current time of the simulation. A released thread continues at this time.
+    /// A released thread continues at this time.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
@@ -144,7 +143,6 @@ impl<S: Sink> Simulation<'_, S> {
         places
     }
 
-    /// Returns from the blocked call.
     fn release_whatever(&mut self, index: usize, lane: usize) -> bool {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         self.tally.release(match state.reason {
@@ -157,8 +155,8 @@ impl<S: Sink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// Removes collectives whose missing members have no further calls. A program that continues after one
-    /// process has finished leaves one for every collective.
+    /// Removes collectives whose missing members have no further calls. A program may continue after one
+    /// process has finished.
     fn forget_abandoned(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
         self.meetings.retain(|&(context, number), _| {
