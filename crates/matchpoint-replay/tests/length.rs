@@ -1,8 +1,9 @@
-//! What a replay holds does not grow with the length of a trace: of each of many kinds of loops, one that is four times
-//! as long takes what the shorter took.
+//! Memory of a replay does not grow with the length of a trace: a loop with four times the turns takes no
+//! more.
 //!
-//! Traces are made up while they are read. What is allocated is looked at while the second pass goes on: the first keeps
-//! what it finds in any order. This is a program of its own, with one test at a time, so that nothing else allocates.
+//! Traces are generated while they are read. The tests measure allocations during the second pass, because
+//! the first may collect data in any order. A separate program with one test at a time has no other
+//! allocations.
 
 use std::alloc::System;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The calls of one turn of a loop.
+/// Calls of one turn.
 struct Turn {
     rank: u32,
     turn: u32,
@@ -28,10 +29,9 @@ struct Turn {
 
 const RANKS: u32 = 4;
 
-/// A loop: what a rank calls in a turn.
 type Body = fn(&mut Turn);
 
-/// A trace in which all ranks go round so often.
+/// A trace in which all ranks execute the loop.
 struct Loop {
     description: Description,
     body: Body,
@@ -70,7 +70,7 @@ impl Loop {
         Loop { description, body, turns, begun: AtomicUsize::new(0), most: AtomicUsize::new(0) }
     }
 
-    /// The most that was allocated at a call of a pass behind the first, in bytes.
+    /// Peak of allocated bytes at the calls of later passes.
     fn most(self, pass: impl Fn(&dyn Trace)) -> usize {
         let before = MEMORY.allocated();
         pass(&self);
@@ -135,7 +135,6 @@ impl Turn {
         self.call(Function::Comm_free, Action::CommFree { comm });
     }
 
-    /// An id that is not used twice.
     fn comm(&self, of_turn: u32) -> CommId {
         CommId(10 + self.turn * 4 + of_turn)
     }
@@ -165,7 +164,7 @@ impl Turn {
         call.completions.push(Completion { index: 0, status: cancelled.then_some(status) });
     }
 
-    /// A message from each rank to the next, on a communicator of so many.
+    /// A message from each rank to the next.
     fn ring(&mut self, comm: CommId, rank: u32, ranks: u32) {
         self.ring_tagged(comm, rank, ranks, 0);
     }
@@ -187,7 +186,7 @@ impl Turn {
     }
 }
 
-/// A communicator is made of the world, used by so many of it and freed.
+/// Creates, uses and frees a communicator.
 fn used(turn: &mut Turn, ranks: u32) {
     let (comm, rank) = (turn.comm(0), turn.rank % ranks);
     turn.ring(comm, rank, ranks);
@@ -199,7 +198,6 @@ fn halves(turn: &mut Turn, comm: CommId) {
     turn.create(Function::Comm_split, CommId::WORLD, NewComm::Split { color, key: 0 }, comm);
 }
 
-/// Only the members of a half make it.
 fn gathered(turn: &mut Turn, function: Function, parent: CommId, tag: i64) {
     let comm = turn.comm(0);
     let first = turn.rank as i32 / 2 * 2;
@@ -374,12 +372,10 @@ const OTHERS: &[(&str, Body)] = &[
     }),
 ];
 
-/// Turns of the shorter loops. More than are needed to fill what is kept up to some number: 65,536 calls about
-/// communicators, 131,072 tags.
+/// More than fill the bounded tables: 65,536 membership calls, 131,072 tags.
 const TURNS: u32 = 10_000;
 
-/// How much more a longer loop may take: half a byte for each turn more. What creations came to are rows of rows, and one
-/// of those is another one every 4096 turns, until all of them have been.
+/// Half a byte for each further turn: a new row of rows of created communicators every 4096 turns.
 const SLACK: usize = 16 << 10;
 
 fn hold(kinds: &[(&str, Body)], turns: u32, slack: usize, pass: impl Fn(&dyn Trace)) {
@@ -419,8 +415,7 @@ fn communicators_that_are_never_freed_cost_little() {
     assert!(each <= 700.0, "{each}");
 }
 
-/// With what is observed and measured. Steps wait for that in up to ten chunks, of 230 kB here, as it happens: what is
-/// allocated is known but for that.
+/// With observers and engines. Up to ten chunks of 230 kB are in flight.
 #[test]
 #[ignore = "takes minutes: .ci/deep"]
 fn measuring_does_not_grow() {

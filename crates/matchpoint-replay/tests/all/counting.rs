@@ -1,4 +1,4 @@
-//! What counts as what.
+//! Definitions of the counts.
 
 use crate::program::*;
 use matchpoint_replay::Arrivals;
@@ -51,7 +51,7 @@ fn wildcards_are_classified_by_what_was_posted() {
     let run = program(vec![sender, receiver]).simulated();
     let wildcards = run.totals.wildcards;
     assert_eq!((wildcards.none, wildcards.any_source, wildcards.any_tag, wildcards.both), (1, 1, 1, 1));
-    // The last status is not what arrived (tag 4): it cannot be reproduced.
+    // The last status (tag 4) differs from the message, so it cannot be reproduced.
     assert_eq!((run.totals.recorded_wildcards, run.totals.reproduced_wildcards), (3, 2));
     assert_eq!((run.totals.tags_unique, run.totals.tag_max), (4, Some(4)));
 }
@@ -112,7 +112,7 @@ fn timestamps_follow_the_recorded_times() {
 
 #[test]
 fn clocks_that_disagree_are_aligned_by_collectives() {
-    // The second process's clock is an hour ahead.
+    // The second clock is an hour ahead.
     let hour = 3_600_000 * MILLISECOND;
     let run = program(vec![
         Rank::new().barrier().send(to(1, 0)).barrier(),
@@ -124,7 +124,7 @@ fn clocks_that_disagree_are_aligned_by_collectives() {
     assert!(run.trace.notes.iter().any(|note| note.contains("clocks of 1 rank")), "{:?}", run.trace.notes);
 }
 
-/// Receives from a neighbour on either side, the outer ones from `MPI_PROC_NULL`, which the trace shows as any source.
+/// Receives from both neighbors. The outer ones are from `MPI_PROC_NULL`, shown as any source.
 fn chain(statuses: impl Fn(Option<u32>) -> Option<Status>) -> Program {
     let member = |rank: u32| {
         let neighbours = [rank.checked_sub(1), (rank < 2).then_some(rank + 1)];
@@ -193,7 +193,7 @@ fn freed_persistent_id_is_no_wildcard() {
     assert!(run.arrivals.released.is_empty());
 }
 
-/// 1000 probes compare 50 messages each, and no receive or arrival compares any.
+/// 1000 probes compare 50 messages each; receives and arrivals compare none.
 #[test]
 fn probes_alone_cost_library_time() {
     let sender = (0..50).fold(Rank::new(), |rank, tag| rank.send(to(1, tag)));
@@ -214,8 +214,8 @@ fn probes_alone_cost_library_time() {
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
 
-/// A chain of `MPI_Sendrecv`, then of blocking and of persistent receives. Rank 0 receives from `MPI_PROC_NULL`, which the trace
-/// shows as any source, and the application ignores every status.
+/// `MPI_Sendrecv`, then blocking and persistent receives. Rank 0 receives from `MPI_PROC_NULL`, shown as any
+/// source, and every status is ignored.
 #[test]
 fn ignored_status_of_proc_null_is_inferred() {
     let member = |rank: u32| {
@@ -234,7 +234,7 @@ fn ignored_status_of_proc_null_is_inferred() {
     for mode in Arrivals::ASSUMED {
         let run = program((0..3).map(member).collect()).replay(mode);
         assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (8, 0), "{mode}");
-        // Four sends to it, too.
+        // With four sends to `MPI_PROC_NULL`.
         assert_eq!((run.totals.proc_null, run.engines[0].matched), (8, 8), "{mode}");
         assert!(run.arrivals.released.is_empty(), "{mode}");
     }

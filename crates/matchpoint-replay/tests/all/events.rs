@@ -1,4 +1,4 @@
-//! The events of a trace by themselves.
+//! Events of a trace.
 
 use std::path::Path;
 

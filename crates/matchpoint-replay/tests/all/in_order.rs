@@ -1,4 +1,4 @@
-//! Recorded arrivals: what was seen is what is replayed, and which receive a match was of.
+//! Recorded arrivals: their replay, and their assignment to receives.
 
 use crate::program::*;
 use matchpoint_replay::recorded::{Match, place};
@@ -6,7 +6,7 @@ use matchpoint_replay::{Arrivals, LogGp, Options, Progress, ReplayError};
 use matchpoint_trace::Arrival;
 use matchpoint_trace::call::*;
 
-/// Ranks 1 and 2 send to 0, which takes from any: 1 sends first, and 2's message came first.
+/// Rank 0 receives from any source. Rank 1 sends first, but rank 2's message arrives first.
 fn overtaken() -> Program {
     let root = Rank::new()
         .compute(1000)
@@ -67,16 +67,17 @@ fn match_belongs_to_posting_call() {
     let root = root.full(matchpoint_trace::Function::Waitall, action, &[1, 2], &both, &[]);
     let other = Rank::new().send(to(0, 1)).barrier().send(to(0, 2));
     let run = program(vec![root, other]).on_one_clock();
-    // The barrier's own receive, and one in the wait, are nobody's. The second message was there before its receive.
+    // The receives in the barrier and in the wait belong to no call. The second message arrived before its
+    // receive.
     let seen = placed(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
     assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
-    // A receive that the library matches by itself.
+    // The library matched a receive internally.
     let seen = placed(&run, &[(50, 180), (120, 130)]);
     assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..1], 1));
 }
 
-/// The rank at the edge of a grid: one neighbour is none, and it is its own across a short dimension.
+/// A rank at the edge of a grid: one neighbor is `MPI_PROC_NULL`, another is the rank itself.
 #[test]
 fn receives_that_begin_together_have_their_own() {
     let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };
@@ -101,13 +102,13 @@ fn receives_that_begin_together_have_their_own() {
     let other = || Rank::new().send(to(0, 1));
     let run = program(vec![root, other(), other()]).on_one_clock();
     let arrival = |at_ns, from| Arrival { at_ns, from, tag: 1 };
-    // Its own by the library: two posts.
+    // Two posts: the library matches the receive from the rank itself.
     let seen = placed(&run, &[(450, 700), (460, 600)]);
     assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
-    // Its own by the provider too; and the one from 1 never had a message.
+    // Three posts; the one from rank 1 never had a message.
     let seen = placed(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
     assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
-    // It cannot be told whose the one is.
+    // One post is ambiguous.
     assert_eq!(placed(&run, &[(450, 700)]).unknown, 3);
 }
 

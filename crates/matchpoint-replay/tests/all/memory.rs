@@ -1,9 +1,8 @@
-//! What a replay holds: no more than 64 MiB, 16 KiB for each rank and 64 bytes for each message in flight, whatever the
-//! length of the trace, with the engine `bins`.
+//! Memory of a replay with the engine `bins`: at most 64 MiB, 16 KiB per rank and 64 bytes per message in
+//! flight, in traces of any length.
 //!
-//! Traces are made up while they are read, so that all that grows is the replay. The system tells the memory of a
-//! process, not of a test, so every case is run by a process of its own. `MATCHPOINT_TEST_MESSAGES=10000000` has more
-//! messages wait.
+//! Traces are generated while they are read. Each case has its own process, because the system reports memory
+//! by process. `MATCHPOINT_TEST_MESSAGES=10000000` sets the number of messages.
 #![cfg(target_os = "linux")]
 
 use std::path::PathBuf;
@@ -16,19 +15,19 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profil
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 
-/// Anonymous memory of this process, in bytes.
+/// In bytes.
 fn anonymous() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells it");
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// A trace whose calls are computed from their number: `None` behind the last.
+/// A trace whose calls are computed from their number, up to `None`.
 struct MadeUp<F> {
     description: Description,
     present: Vec<u32>,
     call: F,
-    /// Streams begun, to tell the passes; memory before the first call of the last one, and the most since.
+    /// Streams opened, to count passes; memory before the first call of the last pass, and its peak.
     begun: AtomicUsize,
     before: AtomicU64,
     most: AtomicU64,
@@ -41,7 +40,7 @@ struct MadeUpRank<'a, F> {
     simulated: bool,
 }
 
-/// Calls between two looks at the memory, of all ranks together.
+/// Calls of all ranks between two measurements.
 const CALLS_PER_LOOK: u64 = 4096;
 
 impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> MadeUp<F> {
@@ -119,28 +118,26 @@ fn receive(call: &mut Call, args: ReceiveArgs, request: Option<u32>) {
     call.action = Action::Receive { args, request: request.map(RequestId), status: None };
 }
 
-/// When a rank of such a trace goes on after its first call: by then, all has been sent.
+/// Delays the second call until all messages are sent.
 fn late(call: &mut Call, messages: u64) {
     call.enter_ns += messages as i64 * 4000;
     call.leave_ns = call.enter_ns + 100;
 }
 
-/// Who takes the messages that wait.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Taking {
-    /// Nobody, but for a few.
     None,
-    /// The earliest first.
+    /// Oldest first.
     InOrder,
-    /// Those of one tag after those of another, so that gaps come to be everywhere.
+    /// By tag, which leaves gaps everywhere.
     ByTag,
-    /// While others come: every message that is there is followed by one more.
+    /// Each receive is followed by another message.
     Steadily,
 }
 
 const TAGS: u64 = 1000;
 
-/// So many messages in flight at once, from every other rank to the rank beside it: all are sent before any is received.
+/// All messages are in flight before the first receive.
 fn waiting(
     pairs: u32,
     messages: u64,
@@ -163,7 +160,7 @@ fn waiting(
         let (tag, taken) = match taking {
             Taking::None => (tag(at), 2),
             Taking::InOrder => (tag(at), each),
-            // Of every tag there are so many.
+            // The number of messages is equal for all tags.
             Taking::ByTag => (tag(at / (each / TAGS).max(1)), each / TAGS * TAGS),
             Taking::Steadily => (tag(at * 7), each),
         };
@@ -172,7 +169,7 @@ fn waiting(
     })
 }
 
-/// So many receives posted at once, for messages that are sent later.
+/// All receives are posted before the first send.
 fn posted(messages: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     MadeUp::new(2, move |rank, at, call| {
         let tag = (at % TAGS) as i32;
@@ -188,7 +185,7 @@ fn posted(messages: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send +
     })
 }
 
-/// Two ranks that make a communicator, send a message on it and free it, again and again.
+/// Two ranks repeatedly create, use and free a communicator.
 fn communicators(times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     MadeUp::new(2, move |rank, at, call| {
         let comm = CommId(10 + at as u32 / 3);
@@ -209,7 +206,7 @@ fn communicators(times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Se
     })
 }
 
-/// Ranks of a cube, each of which exchanges a message with each of its 26 neighbours, again and again.
+/// Ranks of a cube repeatedly exchange messages with 26 neighbors.
 fn cube(edge: u32, times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     const PEERS: u64 = 26;
     MadeUp::new(edge.pow(3), move |rank, at, call| {
@@ -237,7 +234,7 @@ fn cube(edge: u32, times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + 
     })
 }
 
-/// `MATCHPOINT_TEST_ENGINES=list,bins` measures those instead, and holds them to nothing.
+/// `MATCHPOINT_TEST_ENGINES=list,bins` measures these engines without a limit.
 fn engines() -> Option<Vec<String>> {
     let named = std::env::var("MATCHPOINT_TEST_ENGINES").ok()?;
     Some(named.split(',').map(str::to_owned).collect())
@@ -253,17 +250,16 @@ fn options() -> Options {
     }
 }
 
-/// What is measured in a process of its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Case {
-    /// The simulation by itself, which is all that a profile takes.
+    /// The simulation without engines.
     Profile,
-    /// Between so many pairs of ranks.
+    /// Between this many pairs of ranks.
     Waiting(u32, Taking),
     Posted,
-    /// So many communicators, one after the other.
+    /// Number of communicators in a sequence.
     Communicators(u64),
-    /// Of so many ranks an edge, so many times.
+    /// Edge of the cube, and number of exchanges.
     Cube(u32, u64),
 }
 
@@ -276,7 +272,7 @@ fn cases() -> Vec<Case> {
     [vec![Case::Profile, Case::Posted], communicators.to_vec(), waiting.concat(), cubes.to_vec()].concat()
 }
 
-/// In the environment of a process that runs one case: which.
+/// Environment variable with the case of a process.
 const CASE: &str = "MATCHPOINT_TEST_MEMORY_CASE";
 
 #[test]
@@ -296,7 +292,7 @@ fn ranks_and_pending_messages_bound_memory() {
     }
 }
 
-/// Looks at the memory all the time: what a growing table takes while it is copied is there for milliseconds.
+/// Polls, because a growing table exists twice for milliseconds only.
 fn watched<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(trace: &MadeUp<F>) -> Measurements {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -321,7 +317,7 @@ fn run(case: Case, messages: u64) {
             profile(&trace, Arrivals::Simulated, LogGp::default(), &Progress::default()).unwrap();
             let each = per(&trace, messages);
             println!("{messages} messages wait in the simulation: {each:.1} bytes each");
-            // Records of their own have the first of them.
+            // The first of them have records.
             assert!(each <= 18.0 + f64::from(8 << 20) / messages as f64, "{each}");
             return;
         }
@@ -357,7 +353,7 @@ fn run(case: Case, messages: u64) {
             assert_eq!(used.iter().map(|communicator| communicator.messages).sum::<u64>(), times);
             assert!(used.len() <= 65, "{}", used.len());
             assert!(used[0].origin.ends_with("one after the other)"), "{}", used[0].origin);
-            // Whatever their number. The engine has no more contexts than they.
+            // The engine has no more contexts than the simulation.
             let most = trace.most.load(Relaxed);
             println!("{times} communicators: {} KiB, 0 bytes each", most >> 10);
             assert!(most <= 34 << 20, "{} KiB", most >> 10);
@@ -372,13 +368,13 @@ fn run(case: Case, messages: u64) {
         }
     };
     let limit = (64 << 20) + u64::from(ranks) * (16 << 10) + in_flight * 64;
-    // Where ranks are most of it, to the limit there is room for what an allocator leaves unused.
+    // Leaves room for unused memory of the allocator.
     let limit = if matches!(case, Case::Cube(..)) { limit / 100 * 85 } else { limit };
     println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", most >> 10, limit >> 10);
     assert!(most <= limit || engines().is_some(), "{case:?}: {} of {} KiB", most >> 10, limit >> 10);
 }
 
-/// What the second pass took for each of so many.
+/// Bytes of the second pass per message.
 fn per<F>(trace: &MadeUp<F>, messages: u64) -> f64 {
     (trace.most.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64
 }

@@ -1,4 +1,4 @@
-//! Simulated arrivals: causality, waits, protocols, collectives.
+//! Simulated arrivals: causality, blocking calls, protocols, collectives.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp};
@@ -14,7 +14,7 @@ fn message_arrives_after_its_send() {
     .simulated();
     assert_eq!(run.engines[0].posted.hits, 1);
     assert_eq!(run.totals.late_by_function.len(), 0);
-    // 1 ms of computing, then o + L + wire + o.
+    // 1 ms of computation, then o + L + wire + o.
     assert!((1.0016e-3..1.0018e-3).contains(&run.replayed_s), "{}", run.replayed_s);
 }
 
@@ -36,7 +36,7 @@ fn a_synchronous_send_waits_for_its_receive() {
         Rank::new().compute(MILLISECOND).recv(from(0, 0), None).recv(from(0, 1), None),
     ])
     .simulated();
-    // The second message leaves only after the first was matched, so its receive is posted first.
+    // The second message leaves after the first match, so its receive is posted before.
     assert_eq!((run.engines[0].unexpected.hits, run.engines[0].posted.hits), (1, 1));
 }
 
@@ -77,7 +77,7 @@ fn messages_of_one_sender_do_not_overtake() {
     ])
     .replay_on(Arrivals::Simulated, LogGp { gap_per_byte_ns: 10.0, ..LogGp::default() });
     assert_eq!(run.engines[0].matched, 2);
-    // The small one arrives behind the 600 µs that the big one takes on the wire.
+    // The small message follows the big one, which takes 600 µs on the wire.
     assert_eq!(run.ranks[1].unexpected.length_max, 2);
     let waiting = run.ranks[1].unexpected.timeline.iter().filter(|&&length| length > 0).count();
     assert!((30..60).contains(&waiting), "{waiting} of 120 spans");
@@ -121,7 +121,7 @@ fn waitany_waits_for_the_request_that_completed() {
 
 #[test]
 fn receive_without_remaining_message_is_abandoned() {
-    // Nobody sends; all that is made up for the last receive goes to the hundred before it, which nobody waits for.
+    // All messages invented for the last receive match the hundred older ones without a waiting thread.
     let mut receiver = Rank::new();
     for request in 1..=100 {
         receiver = receiver.irecv(from_any(0), request);
@@ -180,7 +180,7 @@ fn reused_request_does_not_affect_others() {
     for (function, action) in
         [(Function::Cancel, Action::Cancel), (Function::Request_free, Action::RequestFree)]
     {
-        // The second receive is posted once the first has its message, and takes its place in the tables.
+        // The second receive is posted after the first has its message, and reuses its index.
         let receiver = Rank::new()
             .irecv(from(0, 1), 1)
             .compute(MILLISECOND)
@@ -210,7 +210,7 @@ fn a_cancelled_send_is_withdrawn() {
 
 #[test]
 fn threads_enter_calls_in_recorded_order() {
-    // Both threads receive with the same envelope; the second reuses the first one's request id as soon as the
+    // Both receives have the same envelope. The second thread reuses the first one's request id after the
     // library freed it.
     let receiver = Rank::new()
         .thread(0)
@@ -231,7 +231,7 @@ fn threads_enter_calls_in_recorded_order() {
     assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
 }
 
-/// The reader gives ids in the order of the stream: the wait frees the id that the receive gets.
+/// The wait frees the id that the receive gets, because the reader assigns ids in the order of the stream.
 #[test]
 fn calls_entered_at_once_keep_stream_order() {
     let receiver = Rank::new().thread(1).irecv(from(0, 0), 1).wait(1, None).compute(-100);
@@ -260,7 +260,7 @@ fn a_message_to_oneself_arrives() {
     assert_eq!(run.engines[0].matched, 1);
 }
 
-/// The buffers of the library were full, so each send took as long as its receive.
+/// The library's buffers were full, so each send took as long as its receive.
 #[test]
 fn eager_send_takes_recorded_time() {
     let longest = |send: fn(Rank) -> Rank| {
