@@ -10,14 +10,14 @@ use matchpoint_trace::{Call, Function, RankReader, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::{SELF, Seat, WORLD};
+use crate::communicators::{Membership, SELF, WORLD};
 use crate::entries::{Flight, PostedReceive};
 use crate::label::Label;
 use crate::matcher::Matcher;
 use crate::progress::Progress;
-use crate::reported::Reported;
 use crate::simulation::Setting;
 use crate::slab::Slab;
+use crate::status_envelope::StatusEnvelope;
 use crate::step::{Point, Sent, Sink};
 use crate::tally::Tally;
 
@@ -39,8 +39,8 @@ pub(crate) fn run<S: Sink>(
             receives: Slab::default(),
             messages: Slab::default(),
             comms: [
-                (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
-                (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
+                (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
+                (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
             ]
             .into_iter()
             .collect(),
@@ -52,7 +52,7 @@ pub(crate) fn run<S: Sink>(
             sink: &mut sink,
             tally: &mut tally,
         };
-        alone.comms.insert(CommId::SELF, Seat { context: SELF, rank: 0, second: false });
+        alone.comms.insert(CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false });
         alone.replay(&mut *trace.rank(rank)?, progress)?;
         let (receives, messages) = (alone.matcher.posted_len(), alone.matcher.unexpected_len());
         tally.totals.unmatched_receives += receives as u64;
@@ -69,7 +69,7 @@ struct Alone<'a, S> {
     matcher: Matcher,
     receives: Slab<PostedReceive>,
     messages: Slab<Flight>,
-    comms: FxHashMap<CommId, Seat>,
+    comms: FxHashMap<CommId, Membership>,
     meets_unexplained: Cell<bool>,
     created: usize,
     any_sources: u32,
@@ -170,7 +170,7 @@ impl<S: Sink> Alone<'_, S> {
         Point { at_ns, process: self.process }
     }
 
-    fn seat(&self, comm: CommId) -> Seat {
+    fn membership(&self, comm: CommId) -> Membership {
         self.comms.get(&comm).copied().unwrap_or_else(|| {
             self.meets_unexplained.set(true);
             self.comms[&CommId::WORLD]
@@ -182,7 +182,8 @@ impl<S: Sink> Alone<'_, S> {
         let context = communicators.created.get(self.process, self.created);
         self.created += 1;
         if let Some(context) = context {
-            self.comms.insert(comm, Seat::of(self.rank, context, &communicators.all[context as usize]));
+            self.comms
+                .insert(comm, Membership::new(self.rank, context, &communicators.all[context as usize]));
         }
     }
 
@@ -191,9 +192,9 @@ impl<S: Sink> Alone<'_, S> {
             self.tally.totals.proc_null += 1;
             return;
         };
-        let seat = self.seat(args.comm);
-        let to = self.setting.communicators.world_rank(self.rank, seat, dest);
-        self.tally.sent(self.process, self.rank, to, seat.context, args);
+        let membership = self.membership(args.comm);
+        let to = self.setting.communicators.world_rank(self.rank, membership, dest);
+        self.tally.sent(self.process, self.rank, to, membership.context, args);
         if let Some(to) = to {
             self.sink.sent(Sent { at_ns, from: self.rank, to, bytes: args.bytes.unwrap_or(0) });
         }
@@ -202,7 +203,7 @@ impl<S: Sink> Alone<'_, S> {
     fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs) -> Option<Begun> {
         let mut is_null = args.source == Peer::Null;
         if args.source == Peer::Any {
-            let context = self.seat(args.comm).context;
+            let context = self.membership(args.comm).context;
             is_null = self.setting.null_receives[self.process].contains(self.any_sources, context, args.tag);
             self.any_sources = self.any_sources.wrapping_add(1);
         }
@@ -211,7 +212,7 @@ impl<S: Sink> Alone<'_, S> {
             return None;
         }
         self.sequence += 1;
-        let (asked, number) = (Label::asked(self.seat(args.comm), args), self.sequence);
+        let (asked, number) = (Label::asked(self.membership(args.comm), args), self.sequence);
         let took = self.matcher.post(asked, &mut self.messages);
         let message = took.and_then(|place| Some(self.messages.remove(place)?.id()));
         let site = self.tally.posted(function, asked, took.is_some());
@@ -228,7 +229,7 @@ impl<S: Sink> Alone<'_, S> {
     /// Simulates the arrival of a receive's message. An older receive may take it.
     fn arrive(&mut self, at_ns: i64, asked: Label, status: Option<Status>) {
         self.sequence += 1;
-        let label = asked.made_up(Reported::of(status));
+        let label = asked.made_up(StatusEnvelope::from_status(status));
         let from = self.world_rank_of(label);
         let place = self.messages.next_place();
         let message = Flight::of(label, self.sequence as u32);
@@ -245,10 +246,11 @@ impl<S: Sink> Alone<'_, S> {
     }
 
     fn world_rank_of(&self, message: Label) -> u32 {
-        let seat = self.comms.values().find(|seat| seat.context == message.context());
+        let membership = self.comms.values().find(|membership| membership.context == message.context());
         let communicators = self.setting.communicators;
-        seat.zip(message.source())
-            .and_then(|(seat, source)| communicators.world_rank(self.rank, *seat, source))
+        membership
+            .zip(message.source())
+            .and_then(|(membership, source)| communicators.world_rank(self.rank, *membership, source))
             .unwrap_or(u32::MAX)
     }
 

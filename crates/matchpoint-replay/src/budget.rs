@@ -94,14 +94,14 @@ mod tests {
 
     #[test]
     fn slow_engine_gets_limited_time() {
-        let second = Duration::from_secs(1);
+        let is_in_second_group = Duration::from_secs(1);
         for engines in 1..20u32 {
-            let passed = 1000 * second;
+            let passed = 1000 * is_in_second_group;
             assert!(!is_used_up(passed / engines.max(2), engines as usize, passed), "{engines}");
             assert!(is_used_up(passed * 7 / 10, engines as usize, passed), "{engines}");
         }
-        assert!(!is_used_up(second, 12, second));
-        assert!(is_used_up(6 * second, 1, 2 * second));
+        assert!(!is_used_up(is_in_second_group, 12, is_in_second_group));
+        assert!(is_used_up(6 * is_in_second_group, 1, 2 * is_in_second_group));
     }
 
     #[test]

@@ -72,10 +72,10 @@ mod tests {
             first_ns: synchronisations[0].0,
             last_ns: synchronisations[0].1,
             setup_ns: 0,
-            membership: None,
+            membership_calls: None,
             any_sources: Default::default(),
             synchronisations: synchronisations.to_vec(),
-            times: Default::default(),
+            time_errors: Default::default(),
         }
     }
 

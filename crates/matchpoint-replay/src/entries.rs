@@ -4,7 +4,7 @@ use matchpoint::{MsgId, RecvId};
 use matchpoint_trace::call::{CommId, RequestId};
 
 use crate::label::Label;
-use crate::reported::Reported;
+use crate::status_envelope::StatusEnvelope;
 
 pub(crate) const NIL: u32 = u32::MAX;
 
@@ -36,7 +36,7 @@ pub(crate) struct PostedReceive {
     /// Next receive in the bin.
     pub next: u32,
     /// Recorded status of a blocking call.
-    pub expected: Option<Reported>,
+    pub expected: Option<StatusEnvelope>,
     /// The sender has no stream, so the simulation invents the message.
     pub absent: bool,
     /// Messages invented for this receive in a stall.

@@ -4,8 +4,8 @@
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
 
-use crate::communicators::communicator::Seat;
-use crate::reported::Reported;
+use crate::communicators::communicator::Membership;
+use crate::status_envelope::StatusEnvelope;
 
 const SOURCE: u8 = 1;
 const TAG: u8 = 2;
@@ -49,7 +49,7 @@ impl Label {
 
     /// Selector of a receive.
     #[inline]
-    pub fn asked(seat: Seat, args: &ReceiveArgs) -> Self {
+    pub fn asked(membership: Membership, args: &ReceiveArgs) -> Self {
         let (source, open_source) = match args.source {
             Peer::Rank(rank) => (rank, 0),
             _ => (0, SOURCE),
@@ -58,16 +58,16 @@ impl Label {
             TagArg::Is(tag) => (tag as u32, 0),
             TagArg::Any => (0, TAG),
         };
-        Label { context: seat.context, source, tag, open: open_source | open_tag }
+        Label { context: membership.context, source, tag, open: open_source | open_tag }
     }
 
     /// Envelope of an invented message: fields of the selector, else of the recorded status, else wild.
-    pub fn made_up(self, expected: Option<Reported>) -> Self {
+    pub fn made_up(self, expected: Option<StatusEnvelope>) -> Self {
         let mut label = self;
-        if let (true, Some(source)) = (self.any_source(), expected.and_then(Reported::source)) {
+        if let (true, Some(source)) = (self.any_source(), expected.and_then(StatusEnvelope::source)) {
             label = Label { source, open: label.open & !SOURCE, ..label };
         }
-        if let (true, Some(tag)) = (self.any_tag(), expected.and_then(Reported::tag)) {
+        if let (true, Some(tag)) = (self.any_tag(), expected.and_then(StatusEnvelope::tag)) {
             label = Label { tag: tag as u32, open: label.open & !TAG, ..label };
         }
         label

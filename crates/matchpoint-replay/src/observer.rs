@@ -296,8 +296,13 @@ mod tests {
     fn messages_of_different_times_do_not_conflict() {
         let one = Wild::Is(Rank(1));
         let post = |receive| Step { at_ns: 0, kind: Kind::Post { receive, took: None }, site: 0 };
-        let (first, second) = (receive(1, one), receive(2, one));
-        let steps = [post(first), arrives(1, Some(first)), post(second), arrives(1, Some(second))];
+        let (first, is_in_second_group) = (receive(1, one), receive(2, one));
+        let steps = [
+            post(first),
+            arrives(1, Some(first)),
+            post(is_in_second_group),
+            arrives(1, Some(is_in_second_group)),
+        ];
         let (mut observer, mut shared) = (Observer::default(), Shared::default());
         steps.iter().for_each(|step| observer.observe(step, &mut shared));
         observer.finish(&mut shared);

@@ -8,10 +8,10 @@ use crate::survey::RankSurvey;
 const APART_NS: i64 = 1_000_000_000;
 
 pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
-    let odd = |survey: &&RankSurvey| survey.times.negative + survey.times.backward > 0;
+    let odd = |survey: &&RankSurvey| survey.time_errors.negative + survey.time_errors.backward > 0;
     OddTimes {
-        negative: surveys.iter().map(|survey| survey.times.negative).sum(),
-        backward: surveys.iter().map(|survey| survey.times.backward).sum(),
+        negative: surveys.iter().map(|survey| survey.time_errors.negative).sum(),
+        backward: surveys.iter().map(|survey| survey.time_errors.backward).sum(),
         first_rank: surveys.iter().find(odd).map(|survey| survey.rank),
         outliers: outliers(surveys, clocks),
     }
@@ -32,20 +32,20 @@ fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
     outside.map(|(_, survey)| survey.rank).collect()
 }
 
-fn median(times: impl Iterator<Item = i64>) -> Option<i64> {
-    let mut times: Vec<i64> = times.collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied()
+fn median(time_errors: impl Iterator<Item = i64>) -> Option<i64> {
+    let mut time_errors: Vec<i64> = time_errors.collect();
+    time_errors.sort_unstable();
+    time_errors.get(time_errors.len() / 2).copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::Times;
+    use crate::survey::TimeErrors;
 
     fn survey(rank: u32, calls: &[(i64, i64)]) -> RankSurvey {
-        let mut times = Times::default();
-        calls.iter().for_each(|&(enter, leave)| times.note(0, enter, leave));
+        let mut time_errors = TimeErrors::default();
+        calls.iter().for_each(|&(enter, leave)| time_errors.note(0, enter, leave));
         RankSurvey {
             rank,
             calls: calls.len() as u64,
@@ -53,10 +53,10 @@ mod tests {
             first_ns: calls.iter().map(|call| call.0).min().unwrap_or(0),
             last_ns: calls.iter().map(|call| call.1).max().unwrap_or(0),
             setup_ns: 0,
-            membership: None,
+            membership_calls: None,
             any_sources: Default::default(),
             synchronisations: Vec::new(),
-            times,
+            time_errors,
         }
     }
 

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ReplayError;
 use crate::bits::Bits;
-use crate::communicators::communicator::{Communicators, Context, SELF, Seat, WORLD};
+use crate::communicators::communicator::{Communicators, Context, Membership, SELF, WORLD};
 
 /// Numbers of the receives among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
@@ -234,19 +234,20 @@ fn ledger(
     found: &AnySources,
 ) -> Result<Ledger, ReplayError> {
     let mut ledger = Ledger::default();
-    let mut seats: FxHashMap<CommId, Seat> = FxHashMap::default();
-    seats.insert(CommId::WORLD, Seat { context: WORLD, rank, second: false });
-    seats.insert(CommId::SELF, Seat { context: SELF, rank: 0, second: false });
+    let mut memberships: FxHashMap<CommId, Membership> = FxHashMap::default();
+    memberships.insert(CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false });
+    memberships.insert(CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false });
     let (mut created, mut any_sources, mut persistent) = (0, AnySources::default(), FxHashMap::default());
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
         if let Action::CommCreate { comm, .. } = call.action {
             if let Some(context) = communicators.created.get(process, created) {
-                seats.insert(comm, Seat::of(rank, context, &communicators.all[context as usize]));
+                memberships
+                    .insert(comm, Membership::new(rank, context, &communicators.all[context as usize]));
             }
             created += 1;
         }
-        ledger.enter(&call, communicators, rank, &seats, &mut persistent);
+        ledger.enter(&call, communicators, rank, &memberships, &mut persistent);
         any_sources.note(&call, |number, request| {
             let args = match call.action {
                 Action::Receive { args, .. } | Action::SendReceive { receive: args, .. } => Some(args),
@@ -256,10 +257,10 @@ fn ledger(
                 }),
             };
             let Some(args) = args else { return };
-            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             match args.tag {
                 TagArg::Is(_) if found.found.told.contains(number) => {}
-                TagArg::Is(tag) => ledger.any_source(number, (seat.context, tag), found),
+                TagArg::Is(tag) => ledger.any_source(number, (membership.context, tag), found),
                 TagArg::Any => ledger.any_tag = true,
             }
         });
@@ -287,21 +288,21 @@ impl Ledger {
         call: &Call,
         communicators: &Communicators,
         rank: u32,
-        seats: &FxHashMap<CommId, Seat>,
+        memberships: &FxHashMap<CommId, Membership>,
         persistent: &mut FxHashMap<RequestId, Template>,
     ) {
         let mut send = |args: &matchpoint_trace::call::SendArgs| {
-            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             let Peer::Rank(dest) = args.dest else { return };
-            if let Some(to) = communicators.world_rank(rank, seat, dest) {
-                *self.sent.entry((to, (seat.context, args.tag))).or_default() += 1;
+            if let Some(to) = communicators.world_rank(rank, membership, dest) {
+                *self.sent.entry((to, (membership.context, args.tag))).or_default() += 1;
             }
         };
         let mut receive = |args: &ReceiveArgs| {
             let Peer::Rank(_) = args.source else { return };
-            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             match args.tag {
-                TagArg::Is(tag) => self.own.entry((seat.context, tag)).or_default().receives += 1,
+                TagArg::Is(tag) => self.own.entry((membership.context, tag)).or_default().receives += 1,
                 TagArg::Any => self.any_tag = true,
             }
         };

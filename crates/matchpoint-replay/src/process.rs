@@ -6,15 +6,15 @@ use matchpoint_trace::call::{CommId, HandleId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
-use crate::communicators::{Context, SELF, Seat, WORLD};
+use crate::communicators::{Context, Membership, SELF, WORLD};
 use crate::entries::PostedReceive;
 use crate::in_order::InOrder;
 use crate::inbox::Inbox;
 use crate::label::Label;
 use crate::matcher::Matcher;
-use crate::reported::{Completed, Reported};
 use crate::requests::RequestTable;
 use crate::slab::Slab;
+use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
 /// Calls of other threads that are read in search of one thread's next call. The thread is idle beyond this
@@ -34,9 +34,9 @@ pub(crate) struct Process<'t> {
     /// Completions that a pooled call keeps room for.
     few: usize,
     pub matcher: Matcher,
-    comms: FxHashMap<CommId, Seat>,
+    comms: FxHashMap<CommId, Membership>,
     /// Usually the next one too.
-    recent: (CommId, Seat),
+    recent: (CommId, Membership),
     /// The process uses a communicator that the trace does not resolve.
     pub meets_unexplained: bool,
     pub created: usize,
@@ -88,7 +88,7 @@ pub(crate) struct ReadCall {
     /// Position in the stream, from 1.
     number: u64,
     /// Many completions, in less than 48 bytes each.
-    condensed: Vec<Completed>,
+    condensed: Vec<CompletedRequest>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -127,7 +127,7 @@ pub(crate) struct Probe {
     pub asked: Label,
     pub handle: Option<HandleId>,
     /// Recorded status.
-    pub expected: Option<Reported>,
+    pub expected: Option<StatusEnvelope>,
 }
 
 impl ReadCall {
@@ -147,20 +147,24 @@ impl ReadCall {
     fn condense(&mut self) {
         let completions = std::mem::take(&mut self.call.completions);
         self.condensed.reserve_exact(completions.len());
-        self.condensed.extend(completions.iter().map(Completed::of));
+        self.condensed.extend(completions.iter().map(CompletedRequest::from_completion));
     }
 
     #[inline]
-    pub fn completed(&self) -> impl Iterator<Item = Completed> {
-        self.call.completions.iter().map(Completed::of).chain(self.condensed.iter().copied())
+    pub fn completed(&self) -> impl Iterator<Item = CompletedRequest> {
+        self.call
+            .completions
+            .iter()
+            .map(CompletedRequest::from_completion)
+            .chain(self.condensed.iter().copied())
     }
 }
 
 impl<'t> Process<'t> {
     pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher, processes: usize) -> Self {
         let comms = [
-            (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
-            (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
+            (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
+            (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
         ];
         Process {
             rank,
@@ -197,33 +201,34 @@ impl<'t> Process<'t> {
 
     /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
     #[inline]
-    pub fn seat(&mut self, comm: CommId) -> Seat {
+    pub fn membership(&mut self, comm: CommId) -> Membership {
         if self.recent.0 != comm {
-            let seat = self.comms.get(&comm).copied();
-            self.meets_unexplained |= seat.is_none();
-            self.recent = (comm, seat.unwrap_or_else(|| self.comms[&CommId::WORLD]));
+            let membership = self.comms.get(&comm).copied();
+            self.meets_unexplained |= membership.is_none();
+            self.recent = (comm, membership.unwrap_or_else(|| self.comms[&CommId::WORLD]));
         }
         self.recent.1
     }
 
-    pub fn has_seat(&self, comm: CommId) -> bool {
+    pub fn has_membership(&self, comm: CommId) -> bool {
         self.comms.contains_key(&comm)
     }
 
-    pub fn take_seat(&mut self, comm: CommId, seat: Seat) {
+    pub fn add_membership(&mut self, comm: CommId, membership: Membership) {
         // The program may not have freed the id.
-        if let Some(old) = self.comms.insert(comm, seat).filter(|old| old.context != seat.context) {
+        if let Some(old) = self.comms.insert(comm, membership).filter(|old| old.context != membership.context)
+        {
             self.collectives.remove(&old.context);
         }
-        self.recent = (comm, seat);
+        self.recent = (comm, membership);
     }
 
     pub fn leave(&mut self, comm: CommId) {
         if comm == CommId::WORLD || comm == CommId::SELF {
             return;
         }
-        if let Some(seat) = self.comms.remove(&comm) {
-            self.collectives.remove(&seat.context);
+        if let Some(membership) = self.comms.remove(&comm) {
+            self.collectives.remove(&membership.context);
         }
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }

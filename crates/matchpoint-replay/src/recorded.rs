@@ -11,7 +11,7 @@ use matchpoint_trace::{Arrival, Call, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::Seat;
+use crate::communicators::Membership;
 use crate::communicators::{Communicators, SELF, WORLD};
 use crate::progress::Progress;
 use crate::replay::Prepared;
@@ -71,8 +71,8 @@ fn of_rank(
         .collect();
     matches.sort_by_key(|seen| seen.posted_ns);
     let comms = [
-        (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
-        (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
+        (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
+        (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
     ];
     let mut placing = Placing {
         communicators,
@@ -131,7 +131,7 @@ struct Placing<'a> {
     matches: Vec<Seen>,
     /// Matches posted before the current call.
     passed: usize,
-    comms: FxHashMap<CommId, Seat>,
+    comms: FxHashMap<CommId, Membership>,
     created: usize,
     requests: FxHashMap<RequestId, Request>,
     handles: FxHashMap<HandleId, Begun>,
@@ -176,8 +176,9 @@ impl Placing<'_> {
                 let context = self.communicators.created.get(self.process, self.created);
                 self.created += 1;
                 if let Some(context) = context {
-                    let seat = Seat::of(self.rank, context, &self.communicators.all[context as usize]);
-                    self.comms.insert(comm, seat);
+                    let membership =
+                        Membership::new(self.rank, context, &self.communicators.all[context as usize]);
+                    self.comms.insert(comm, membership);
                 }
             }
             Action::CommFree { comm } => {
@@ -196,8 +197,10 @@ impl Placing<'_> {
         };
         let begun: Vec<(RequestId, ReceiveArgs)> = call.requests.iter().filter_map(of).collect();
         let is_own = |args: &ReceiveArgs| {
-            let seat = self.comms.get(&args.comm);
-            seat.is_some_and(|seat| args.source == Peer::Rank(seat.rank) && !seat.second)
+            let membership = self.comms.get(&args.comm);
+            membership.is_some_and(|membership| {
+                args.source == Peer::Rank(membership.rank) && !membership.is_in_second_group
+            })
         };
         let own: Vec<bool> = begun.iter().map(|(_, args)| is_own(args)).collect();
         let others = own.iter().filter(|is_own| !**is_own).count();
@@ -283,8 +286,8 @@ impl Placing<'_> {
             (TagArg::Is(tag), _) | (TagArg::Any, Some(TagArg::Is(tag))) => Some(tag),
             _ => None,
         };
-        let seat = self.comms.get(&begun.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
-        let from = source.and_then(|source| self.communicators.world_rank(self.rank, seat, source));
+        let membership = self.comms.get(&begun.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
+        let from = source.and_then(|source| self.communicators.world_rank(self.rank, membership, source));
         let (Some((at_ns, came_ns)), Some(from), Some(tag)) = (begun.came, from, tag) else {
             self.unknown += 1;
             return;

@@ -94,7 +94,7 @@ impl Prepared {
         let world = trace.description().ranks;
         let communicators = communicators::resolve(trace, &surveys)?;
         // The second pass does not need it.
-        surveys.iter_mut().for_each(|survey| survey.membership = None);
+        surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
         let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
@@ -369,7 +369,7 @@ impl Found<'_> {
             .filter(|(_, (_, messages))| **messages > 0);
         used.map(|(context, (communicator, &messages))| CommunicatorFacts {
             context: context as u32,
-            origin: match self.communicators.times[context] {
+            origin: match self.communicators.use_counts[context] {
                 1 => communicator.origin.to_string(),
                 times => format!("{} ({times} times, one after the other)", communicator.origin),
             },

@@ -5,9 +5,9 @@ use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
 
 use crate::growth::make_room;
-use crate::reported::Reported;
 use crate::schedule::NEVER;
 use crate::slab::Slab;
+use crate::status_envelope::StatusEnvelope;
 
 /// Ids below this limit are array indexes: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
@@ -22,9 +22,9 @@ pub(crate) struct Request {
     /// Lane that waits for the request.
     pub waiter: Option<u16>,
     /// Recorded status.
-    pub expected: Option<Reported>,
+    pub expected: Option<StatusEnvelope>,
     /// Message of a wildcard receive.
-    pub got: Option<Reported>,
+    pub got: Option<StatusEnvelope>,
 }
 
 #[derive(Clone, Copy)]

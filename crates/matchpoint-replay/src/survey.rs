@@ -23,7 +23,7 @@ const CALLS_PER_REPORT: u64 = 8192;
 const MEMBERSHIP_KEPT: usize = 1 << 16;
 
 /// Recent calls that the filter compares with a new one.
-const ANSWERS_KEPT: usize = 64;
+const RECENT_CALLS: usize = 64;
 
 pub(crate) struct RankSurvey {
     pub rank: u32,
@@ -35,15 +35,15 @@ pub(crate) struct RankSurvey {
     pub last_ns: i64,
     pub setup_ns: i64,
     /// `None` if there are too many.
-    pub membership: Option<Vec<Membership>>,
+    pub membership_calls: Option<Vec<MembershipCall>>,
     pub any_sources: AnySources,
     /// Entries and exits on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
-    pub times: Times,
+    pub time_errors: TimeErrors,
 }
 
 #[derive(Default)]
-pub(crate) struct Times {
+pub(crate) struct TimeErrors {
     /// Calls that end before they begin.
     pub negative: u64,
     /// Calls that begin before an earlier call of the same thread.
@@ -52,7 +52,7 @@ pub(crate) struct Times {
     entered: Vec<(u16, i64)>,
 }
 
-impl Times {
+impl TimeErrors {
     #[inline]
     pub fn note(&mut self, thread: u16, enter_ns: i64, leave_ns: i64) {
         self.negative += u64::from(leave_ns < enter_ns);
@@ -68,33 +68,33 @@ impl Times {
 
 /// A call about the members of communicators or groups.
 #[derive(Clone)]
-pub(crate) struct Membership {
+pub(crate) struct MembershipCall {
     pub function: Function,
     pub action: Action,
     pub integers: Arc<[i32]>,
 }
 
 pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
-    let lists = Lists::default();
+    let lists = MemberLists::default();
     let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
     let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
     // The second pass then reads all ranks again.
-    if surveys.iter().any(|survey| survey.membership.is_none()) {
-        surveys.iter_mut().for_each(|survey| survey.membership = None);
+    if surveys.iter().any(|survey| survey.membership_calls.is_none()) {
+        surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
     }
     Ok(surveys)
 }
 
 /// Each list is stored once: thousands of ranks may list all ranks.
 #[derive(Default)]
-pub(crate) struct Lists {
-    lists: Mutex<Known>,
+pub(crate) struct MemberLists {
+    lists: Mutex<ListSet>,
     /// Number of calls kept.
     calls: AtomicUsize,
 }
 
 #[derive(Default)]
-struct Known {
+struct ListSet {
     lists: FxHashSet<Arc<[i32]>>,
     in_use: usize,
 }
@@ -102,7 +102,7 @@ struct Known {
 /// In addition to the number of lists in use.
 const LISTS_UNUSED: usize = 1024;
 
-impl Known {
+impl ListSet {
     fn insert(&mut self, list: Arc<[i32]>) {
         if self.lists.len() >= 2 * self.in_use + LISTS_UNUSED {
             self.lists.retain(|list| Arc::strong_count(list) > 1);
@@ -112,13 +112,13 @@ impl Known {
     }
 }
 
-impl Lists {
-    fn of(&self, call: &Call) -> Membership {
-        let (function, integers) = (call.function, self.kept(&call.integers));
-        Membership { function, action: call.action, integers }
+impl MemberLists {
+    fn of(&self, call: &Call) -> MembershipCall {
+        let (function, integers) = (call.function, self.intern(&call.integers));
+        MembershipCall { function, action: call.action, integers }
     }
 
-    fn kept(&self, list: &[i32]) -> Arc<[i32]> {
+    fn intern(&self, list: &[i32]) -> Arc<[i32]> {
         if list.is_empty() {
             return Arc::default();
         }
@@ -135,7 +135,7 @@ impl Lists {
 fn survey_rank(
     trace: &dyn Trace,
     rank: u32,
-    lists: &Lists,
+    lists: &MemberLists,
     progress: &Progress,
 ) -> Result<RankSurvey, ReplayError> {
     let mut reader = trace.rank(rank)?;
@@ -146,18 +146,18 @@ fn survey_rank(
         first_ns: i64::MAX,
         last_ns: i64::MIN,
         setup_ns: 0,
-        membership: Some(Vec::new()),
+        membership_calls: Some(Vec::new()),
         any_sources: AnySources::default(),
         synchronisations: Vec::new(),
-        times: Times::default(),
+        time_errors: TimeErrors::default(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
-    let mut picker = Picker::default();
+    let mut filter = MembershipFilter::default();
     let mut counts = vec![0; Function::ALL.len()];
     let null_looks_any = trace.description().null_looks_any;
     while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
-        found.note(&call, lists, &mut picker);
+        found.note(&call, lists, &mut filter);
         if null_looks_any {
             found.any_sources.note(&call, |_, _| {});
         }
@@ -181,7 +181,7 @@ impl RankSurvey {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
     }
 
-    fn note(&mut self, call: &Call, lists: &Lists, picker: &mut Picker) {
+    fn note(&mut self, call: &Call, lists: &MemberLists, filter: &mut MembershipFilter) {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
@@ -189,58 +189,63 @@ impl RankSurvey {
             let took_ns = call.leave_ns.saturating_sub(call.enter_ns).max(0);
             self.setup_ns = self.setup_ns.saturating_add(took_ns);
         }
-        self.times.note(call.thread, call.enter_ns, call.leave_ns);
+        self.time_errors.note(call.thread, call.enter_ns, call.leave_ns);
         match call.action {
             Action::Collective { comm: CommId::WORLD, request: None, .. }
                 if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
             {
                 self.synchronisations.push((call.enter_ns, call.leave_ns));
             }
-            _ if picker.picks(call) && self.membership.is_some() => self.keep(call, lists),
+            _ if filter.picks(call) && self.membership_calls.is_some() => self.keep(call, lists),
             _ => {}
         }
     }
 
-    fn keep(&mut self, call: &Call, lists: &Lists) {
+    fn keep(&mut self, call: &Call, lists: &MemberLists) {
         // One counter for all ranks: a rank beyond the limit keeps none of its calls.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_KEPT {
-            self.membership = None;
-        } else if let Some(kept) = &mut self.membership {
+            self.membership_calls = None;
+        } else if let Some(kept) = &mut self.membership_calls {
             kept.push(lists.of(call));
         }
     }
 }
 
 /// Membership calls of one rank, kept or read again.
-pub(crate) enum Calls<'a> {
-    Kept(std::slice::Iter<'a, Membership>),
-    Read { reader: Box<dyn RankReader + 'a>, call: Box<Call>, picker: Box<Picker>, lists: &'a Lists },
+pub(crate) enum MembershipCalls<'a> {
+    Kept(std::slice::Iter<'a, MembershipCall>),
+    Read {
+        reader: Box<dyn RankReader + 'a>,
+        call: Box<Call>,
+        filter: Box<MembershipFilter>,
+        lists: &'a MemberLists,
+    },
 }
 
-impl<'a> Calls<'a> {
+impl<'a> MembershipCalls<'a> {
     /// If the calls of one rank were too many, reads all ranks again.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
-        lists: &'a Lists,
-    ) -> Result<Vec<Calls<'a>>, TraceError> {
-        let kept: Option<Vec<_>> = surveys.iter().map(|survey| survey.membership.as_ref()).collect();
+        lists: &'a MemberLists,
+    ) -> Result<Vec<MembershipCalls<'a>>, TraceError> {
+        let kept: Option<Vec<_>> = surveys.iter().map(|survey| survey.membership_calls.as_ref()).collect();
         if let Some(kept) = kept {
-            return Ok(kept.into_iter().map(|kept| Calls::Kept(kept.iter())).collect());
+            return Ok(kept.into_iter().map(|kept| MembershipCalls::Kept(kept.iter())).collect());
         }
         let read = |survey: &RankSurvey| {
-            let (call, picker) = (Box::default(), Box::default());
-            Ok(Calls::Read { reader: trace.rank(survey.rank)?, call, picker, lists })
+            let (call, filter) = (Box::default(), Box::default());
+            Ok(MembershipCalls::Read { reader: trace.rank(survey.rank)?, call, filter, lists })
         };
         surveys.iter().map(read).collect()
     }
 
-    pub fn next(&mut self) -> Result<Option<Membership>, TraceError> {
+    pub fn next(&mut self) -> Result<Option<MembershipCall>, TraceError> {
         match self {
-            Calls::Kept(kept) => Ok(kept.next().cloned()),
-            Calls::Read { reader, call, picker, lists } => {
+            MembershipCalls::Kept(kept) => Ok(kept.next().cloned()),
+            MembershipCalls::Read { reader, call, filter, lists } => {
                 while reader.read_outline(call)? {
-                    if picker.picks(call) {
+                    if filter.picks(call) {
                         return Ok(Some(lists.of(call)));
                     }
                 }
@@ -252,14 +257,14 @@ impl<'a> Calls<'a> {
 
 /// Filter for membership calls with new information.
 #[derive(Default)]
-pub(crate) struct Picker {
+pub(crate) struct MembershipFilter {
     /// The last calls that passed, and the number of all that passed.
     recent: VecDeque<Action>,
     picked: usize,
-    answers: Answers,
+    queries: QueryCache,
 }
 
-impl Picker {
+impl MembershipFilter {
     /// Inlined, because most calls are not about membership.
     #[inline]
     fn picks(&mut self, call: &Call) -> bool {
@@ -278,17 +283,17 @@ impl Picker {
     fn is_new(&mut self, call: &Call) -> bool {
         let is_picked = match call.action {
             Action::CommCreate { .. } => {
-                self.answers.forget();
+                self.queries.forget();
                 true
             }
             Action::CommFree { .. } | Action::GroupCreate { .. } | Action::GroupFree { .. } => true,
             Action::CommSize { comm, .. } | Action::CommRank { comm, .. } => {
-                !self.is_known(&call.action, comm)
+                !self.is_repeated(&call.action, comm)
             }
             _ => false,
         };
         if is_picked {
-            if self.recent.len() == ANSWERS_KEPT {
+            if self.recent.len() == RECENT_CALLS {
                 self.recent.pop_front();
             }
             self.recent.push_back(call.action);
@@ -299,19 +304,18 @@ impl Picker {
 
     /// An equal query passed since the creation of the communicator. Codes query their rank in loops, so the
     /// cache is first.
-    fn is_known(&mut self, action: &Action, asked: CommId) -> bool {
+    fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
-        if self.answers.of(asked, action).is_some_and(|at| picked - at <= ANSWERS_KEPT) {
+        if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {
             return true;
         }
-        let mut since = self
-            .recent
-            .iter()
-            .rev()
-            .take_while(|earlier| !matches!(earlier, Action::CommCreate { comm, .. } if *comm == asked));
+        let mut since =
+            self.recent.iter().rev().take_while(
+                |earlier| !matches!(earlier, Action::CommCreate { comm, .. } if *comm == queried),
+            );
         let found = since.position(|earlier| earlier == action);
         if let Some(back) = found {
-            self.answers.note(asked, *action, picked - 1 - back);
+            self.queries.note(queried, *action, picked - 1 - back);
         }
         found.is_some()
     }
@@ -319,9 +323,9 @@ impl Picker {
 
 /// Repeated queries, with their positions in the sequence of calls.
 #[derive(Default)]
-struct Answers([Option<(Action, usize)>; 8]);
+struct QueryCache([Option<(Action, usize)>; 8]);
 
-impl Answers {
+impl QueryCache {
     fn slot(comm: CommId, action: &Action) -> usize {
         (comm.0 as usize % 4) * 2 + usize::from(matches!(action, Action::CommRank { .. }))
     }
@@ -330,10 +334,11 @@ impl Answers {
         let (known, at) = self.0[Self::slot(comm, action)]?;
         // Faster than the comparison of all actions.
         let is_same = match (known, action) {
-            (Action::CommSize { comm, size }, Action::CommSize { comm: asked, size: said })
-            | (Action::CommRank { comm, rank: size }, Action::CommRank { comm: asked, rank: said }) => {
-                comm == *asked && size == *said
-            }
+            (Action::CommSize { comm, size }, Action::CommSize { comm: queried, size: size_queried })
+            | (
+                Action::CommRank { comm, rank: size },
+                Action::CommRank { comm: queried, rank: size_queried },
+            ) => comm == *queried && size == *size_queried,
             _ => false,
         };
         is_same.then_some(at)
@@ -383,10 +388,10 @@ mod tests {
 
     #[test]
     fn threads_have_an_order_each() {
-        let mut times = Times::default();
+        let mut time_errors = TimeErrors::default();
         for (thread, enter) in [(0, 10), (1, 5), (0, 11), (1, 6)] {
-            times.note(thread, enter, enter + 1);
+            time_errors.note(thread, enter, enter + 1);
         }
-        assert_eq!(times.backward, 0);
+        assert_eq!(time_errors.backward, 0);
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::label::Label;
 use crate::measurements::{CommunicationMatrix, PostedThere, Totals};
 use crate::process::Process;
-use crate::reported::Reported;
+use crate::status_envelope::StatusEnvelope;
 use crate::survey::by_function;
 
 const MATRIX_CELLS: u32 = 128;
@@ -181,17 +181,17 @@ impl Tally {
         *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
     }
 
-    pub fn reproduced(&mut self, asked: Label, expected: Option<Reported>, got: Option<(u32, i32)>) {
+    pub fn reproduced(&mut self, asked: Label, expected: Option<StatusEnvelope>, got: Option<(u32, i32)>) {
         if asked.is_exact() {
             return;
         }
         if let (Some(expected), Some(got)) = (expected, got) {
-            self.reproduced_as(expected, Reported::message(got));
+            self.reproduced_as(expected, StatusEnvelope::from_envelope(got));
         }
     }
 
     /// Compares a wildcard match with the recorded status.
-    pub fn reproduced_as(&mut self, expected: Reported, got: Reported) {
+    pub fn reproduced_as(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
             self.totals.reproduced_wildcards += u64::from(expected == got);

@@ -66,8 +66,8 @@ impl Timeline {
     fn join_pairs(&mut self) {
         self.span_ns *= 2;
         for pair in 0..self.spans.len().div_ceil(2) {
-            let second = self.spans.get(2 * pair + 1).copied().unwrap_or(0);
-            self.spans[pair] = self.spans[2 * pair].max(second);
+            let is_in_second_group = self.spans.get(2 * pair + 1).copied().unwrap_or(0);
+            self.spans[pair] = self.spans[2 * pair].max(is_in_second_group);
         }
         self.spans.truncate(self.spans.len().div_ceil(2));
     }

@@ -69,11 +69,11 @@ pub(crate) struct Communicators {
     /// By context.
     pub all: Vec<Communicator>,
     /// By context: number of equal communicators that used it.
-    pub times: Vec<u64>,
+    pub use_counts: Vec<u64>,
     /// By rank of the survey.
     pub created: Created,
     /// Some members are outside `MPI_COMM_WORLD`.
-    pub elsewhere: bool,
+    pub has_external_members: bool,
     /// Creations that the trace does not determine.
     pub unresolved: u64,
     /// `Comm_rank` and `Comm_size` calls that contradict the result.
@@ -82,13 +82,13 @@ pub(crate) struct Communicators {
 
 impl Communicators {
     /// World rank of `rank`, as world rank `own` refers to it.
-    pub fn world_rank(&self, own: u32, seat: Seat, rank: u32) -> Option<u32> {
-        if seat.context == SELF {
+    pub fn world_rank(&self, own: u32, membership: Membership, rank: u32) -> Option<u32> {
+        if membership.context == SELF {
             return Some(own);
         }
-        let communicator = &self.all[seat.context as usize];
+        let communicator = &self.all[membership.context as usize];
         let group = match &communicator.remote {
-            Some(remote) if !seat.second => remote,
+            Some(remote) if !membership.is_in_second_group => remote,
             _ => &communicator.members,
         };
         group.get(rank as usize).copied().filter(|&rank| rank != ELSEWHERE)
@@ -96,22 +96,22 @@ impl Communicators {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Seat {
+pub(crate) struct Membership {
     pub context: Context,
     /// Rank in the own group.
     pub rank: u32,
     /// The own group is the second of an inter-communicator.
-    pub second: bool,
+    pub is_in_second_group: bool,
 }
 
-impl Seat {
-    pub fn of(world: u32, context: Context, communicator: &Communicator) -> Self {
+impl Membership {
+    pub fn new(world: u32, context: Context, communicator: &Communicator) -> Self {
         let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
         let first = within(&communicator.members);
         let second = communicator.remote.as_deref().and_then(within);
         match (first, second) {
-            (None, Some(rank)) => Seat { context, rank, second: true },
-            (rank, _) => Seat { context, rank: rank.unwrap_or(world), second: false },
+            (None, Some(rank)) => Membership { context, rank, is_in_second_group: true },
+            (rank, _) => Membership { context, rank: rank.unwrap_or(world), is_in_second_group: false },
         }
     }
 }

@@ -12,14 +12,14 @@ use rustc_hash::FxHashMap;
 use super::communicator::{Communicator, Context, Origin, SELF, WORLD};
 
 /// Freed contexts of one kind before the first is reused.
-const RESTING: usize = 64;
+const REUSE_DELAY: usize = 64;
 
 /// A class of equal communicators.
 type Kind = u32;
 
 /// Other ranks may resolve undetermined members differently, so the first rank is part of the key.
 #[derive(PartialEq, Eq, Hash)]
-struct Likeness {
+struct KindKey {
     by: Option<&'static str>,
     of: [Option<Kind>; 2],
     members: Arc<[u32]>,
@@ -29,26 +29,26 @@ struct Likeness {
 }
 
 pub(super) struct Contexts {
-    kinds: FxHashMap<Likeness, Kind>,
+    kinds: FxHashMap<KindKey, Kind>,
     kind_of: Vec<Kind>,
     /// By context: ranks that hold it, plus one while further ranks may join.
     holders: Vec<u32>,
-    resting: FxHashMap<Kind, VecDeque<Context>>,
+    freed_contexts: FxHashMap<Kind, VecDeque<Context>>,
 }
 
 impl Default for Contexts {
     fn default() -> Self {
-        let (kinds, resting) = Default::default();
-        Contexts { kinds, kind_of: vec![WORLD, SELF], holders: vec![0; 2], resting }
+        let (kinds, freed_contexts) = Default::default();
+        Contexts { kinds, kind_of: vec![WORLD, SELF], holders: vec![0; 2], freed_contexts }
     }
 }
 
 impl Contexts {
     /// Returns a freed context of the same kind, else a new one. `first` is a member.
-    pub fn take(&mut self, communicator: &Communicator, first: usize) -> Taken {
+    pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
         let Communicator { origin, members, remote, dims, resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;
-        let likeness = Likeness {
+        let key = KindKey {
             by,
             of: of.map(|of| Some(self.kind_of[of? as usize])),
             members: members.clone(),
@@ -57,35 +57,36 @@ impl Contexts {
             undetermined_at: (!resolved).then_some(first),
         };
         let next = SELF + 1 + self.kinds.len() as Kind;
-        let kind = *self.kinds.entry(likeness).or_insert(next);
-        let rested = self.resting.get_mut(&kind).filter(|resting| resting.len() >= RESTING);
+        let kind = *self.kinds.entry(key).or_insert(next);
+        let rested =
+            self.freed_contexts.get_mut(&kind).filter(|freed_contexts| freed_contexts.len() >= REUSE_DELAY);
         if let Some(context) = rested.and_then(VecDeque::pop_front) {
-            return Taken::Again(context);
+            return AssignedContext::Reused(context);
         }
         self.kind_of.push(kind);
         self.holders.push(0);
-        Taken::New
+        AssignedContext::New
     }
 
-    pub fn held(&mut self, context: Context) {
+    pub fn add_holder(&mut self, context: Context) {
         self.holders[context as usize] += 1;
     }
 
-    pub fn freed(&mut self, context: Context) {
+    pub fn remove_holder(&mut self, context: Context) {
         let holders = &mut self.holders[context as usize];
         if context <= SELF || *holders == 0 {
             return;
         }
         *holders -= 1;
         if *holders == 0 {
-            self.resting.entry(self.kind_of[context as usize]).or_default().push_back(context);
+            self.freed_contexts.entry(self.kind_of[context as usize]).or_default().push_back(context);
         }
     }
 }
 
-pub(super) enum Taken {
+pub(super) enum AssignedContext {
     /// A reused context.
-    Again(Context),
+    Reused(Context),
     /// The next unused context.
     New,
 }

@@ -38,7 +38,7 @@ impl Created {
             if open.len() < ROW {
                 return;
             }
-            next = number(&mut self.rows, &mut self.numbers, open);
+            next = intern_row(&mut self.rows, &mut self.numbers, open);
             open.clear();
         }
     }
@@ -49,24 +49,24 @@ impl Created {
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
             let each = ROW.pow(level as u32);
             if left < open.len() * each {
-                return self.within(open, level, left);
+                return self.look_up(open, level, left);
             }
             left -= open.len() * each;
         }
         None
     }
 
-    fn within(&self, row: &[u32], level: usize, at: usize) -> Option<u32> {
+    fn look_up(&self, row: &[u32], level: usize, at: usize) -> Option<u32> {
         let each = ROW.pow(level as u32);
         let entry = row[at / each];
         match level {
             0 => Some(entry).filter(|&context| context != NONE),
-            _ => self.within(&self.rows[entry as usize], level - 1, at % each),
+            _ => self.look_up(&self.rows[entry as usize], level - 1, at % each),
         }
     }
 }
 
-fn number(rows: &mut Vec<Arc<[u32]>>, numbers: &mut FxHashMap<Arc<[u32]>, u32>, row: &[u32]) -> u32 {
+fn intern_row(rows: &mut Vec<Arc<[u32]>>, numbers: &mut FxHashMap<Arc<[u32]>, u32>, row: &[u32]) -> u32 {
     if let Some(&number) = numbers.get(row) {
         return number;
     }

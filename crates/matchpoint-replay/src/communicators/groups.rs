@@ -9,13 +9,13 @@ use super::resolver::Resolver;
 impl Resolver<'_> {
     pub(super) fn create_group(&mut self, index: usize, how: NewGroup, group: GroupId, integers: &[i32]) {
         match self.evaluate(index, how, integers) {
-            Some(members) => self.views[index].groups.insert(group, members),
-            None => self.views[index].groups.remove(&group),
+            Some(members) => self.ranks[index].groups.insert(group, members),
+            None => self.ranks[index].groups.remove(&group),
         };
     }
 
     fn evaluate(&self, index: usize, how: NewGroup, integers: &[i32]) -> Option<Arc<[u32]>> {
-        let view = &self.views[index];
+        let state = &self.ranks[index];
         let pick = |group: Arc<[u32]>, ranks: &[i32]| -> Option<Arc<[u32]>> {
             ranks.iter().map(|&rank| group.get(usize::try_from(rank).ok()?).copied()).collect()
         };
@@ -23,10 +23,10 @@ impl Resolver<'_> {
             let left = group.iter().enumerate().filter(|(rank, _)| !ranks.contains(&(*rank as i32)));
             left.map(|(_, &member)| member).collect()
         };
-        let known = |group: GroupId| view.groups.get(&group).cloned();
+        let known = |group: GroupId| state.groups.get(&group).cloned();
         Some(match how {
-            NewGroup::OfComm(comm) => self.side_of(*view.comms.get(&comm)?, view.rank),
-            NewGroup::OfRemote(comm) => self.other_side_of(*view.comms.get(&comm)?, view.rank)?,
+            NewGroup::OfComm(comm) => self.local_group(*state.comms.get(&comm)?, state.rank),
+            NewGroup::OfRemote(comm) => self.remote_group(*state.comms.get(&comm)?, state.rank)?,
             NewGroup::Include(of) => pick(known(of)?, integers)?,
             NewGroup::Exclude(of) => all_but(known(of)?, integers),
             NewGroup::RangeInclude(of) => pick(known(of)?, &ranks_of_ranges(integers)?)?,

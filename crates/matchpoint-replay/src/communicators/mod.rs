@@ -16,12 +16,12 @@ mod resolver;
 use matchpoint_trace::call::{Action, CommId};
 use matchpoint_trace::{Trace, TraceError};
 
-use crate::survey::{Lists, RankSurvey};
-pub(crate) use communicator::{Communicators, Context, ELSEWHERE, SELF, Seat, WORLD};
-use resolver::{Deposit, Resolver};
+use crate::survey::{MemberLists, RankSurvey};
+pub(crate) use communicator::{Communicators, Context, ELSEWHERE, Membership, SELF, WORLD};
+use resolver::{CreationCall, Resolver};
 
 pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Communicators, TraceError> {
-    let lists = Lists::default();
+    let lists = MemberLists::default();
     let mut resolver = Resolver::new(trace, surveys, &lists)?;
     resolver.run()?;
     Ok(resolver.found)
@@ -32,12 +32,12 @@ impl Resolver<'_> {
     fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let mut moved = false;
-            for index in 0..self.views.len() {
+            for index in 0..self.ranks.len() {
                 while self.step(index)? {
                     moved = true;
                 }
             }
-            if !moved && !self.catch_up() && !self.decide_a_stuck_creation() {
+            if !moved && !self.release_waiting_ranks() && !self.complete_oldest_creation() {
                 return Ok(());
             }
         }
@@ -45,51 +45,51 @@ impl Resolver<'_> {
 
     /// Executes one call. Returns false if the rank waits or has finished.
     fn step(&mut self, index: usize) -> Result<bool, TraceError> {
-        let view = &mut self.views[index];
-        if view.waits || view.is_ahead {
+        let state = &mut self.ranks[index];
+        if state.is_waiting || state.is_ahead {
             return Ok(false);
         }
-        if view.now.is_none() {
-            view.now = view.calls.next()?;
+        if state.now.is_none() {
+            state.now = state.calls.next()?;
         }
-        let Some(call) = view.now.clone() else { return Ok(false) };
+        let Some(call) = state.now.clone() else { return Ok(false) };
         match call.action {
             Action::CommCreate { parent, how, comm, .. } => {
-                let deposit = Deposit { function: call.function, how, comm, integers: &call.integers };
-                self.deposit(index, parent, deposit);
+                let call = CreationCall { function: call.function, how, comm, integers: &call.integers };
+                self.add_creation_call(index, parent, call);
                 return Ok(true);
             }
             Action::CommFree { comm } => {
-                let context = self.views[index].comms.remove(&comm);
-                context.into_iter().for_each(|context| self.leave(index, context));
+                let context = self.ranks[index].comms.remove(&comm);
+                context.into_iter().for_each(|context| self.release_context(index, context));
             }
             Action::GroupCreate { how, group } => self.create_group(index, how, group, &call.integers),
             Action::GroupFree { group } => {
-                self.views[index].groups.remove(&group);
+                self.ranks[index].groups.remove(&group);
             }
             Action::CommSize { comm, size } => self.check_size(index, comm, size),
             Action::CommRank { comm, rank } => self.check_rank(index, comm, rank),
             _ => {}
         }
-        self.views[index].now = None;
+        self.ranks[index].now = None;
         Ok(true)
     }
 
     fn check_size(&mut self, index: usize, comm: CommId, size: u32) {
-        let Some(&context) = self.views[index].comms.get(&comm) else { return };
-        let own = self.side_of(context, self.views[index].rank);
+        let Some(&context) = self.ranks[index].comms.get(&comm) else { return };
+        let own = self.local_group(context, self.ranks[index].rank);
         if self.found.all[context as usize].resolved && own.len() != size as usize {
             self.found.contradictions += 1;
         }
     }
 
     fn check_rank(&mut self, index: usize, comm: CommId, rank: u32) {
-        let Some(&context) = self.views[index].comms.get(&comm) else { return };
-        let me = self.views[index].rank;
+        let Some(&context) = self.ranks[index].comms.get(&comm) else { return };
+        let me = self.ranks[index].rank;
         if context == SELF || !self.found.all[context as usize].resolved {
             return;
         }
-        if self.side_of(context, me).get(rank as usize) != Some(&me) {
+        if self.local_group(context, me).get(rank as usize) != Some(&me) {
             self.found.contradictions += 1;
         }
     }

@@ -8,12 +8,12 @@ use matchpoint_trace::{Class, Function};
 use super::Simulation;
 use super::collective::{Flow, Joining, Meeting, flow};
 use super::message::End;
-use crate::communicators::{SELF, Seat};
+use crate::communicators::{Membership, SELF};
 use crate::entries::Owner;
 use crate::label::Label;
 use crate::process::{Blocked, LaneState, Probe, ReadCall, Reason};
-use crate::reported::Reported;
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
+use crate::status_envelope::StatusEnvelope;
 use crate::step::{CallEnd, Point, Sink};
 
 #[derive(Clone, Copy)]
@@ -179,7 +179,7 @@ impl<S: Sink> Simulation<'_, S> {
         let posted = self.receive(at.index, at.now_ns, function, args, Owner::Request(id), None);
         let what = posted.place.map_or(RequestKind::Received, RequestKind::Receive);
         let mut request = Request::new(what, state(posted.end, 1));
-        request.got = posted.got.map(Reported::message);
+        request.got = posted.got.map(StatusEnvelope::from_envelope);
         self.begin_request(at.index, id, request);
         self.soon(at)
     }
@@ -224,13 +224,13 @@ impl<S: Sink> Simulation<'_, S> {
         args: &ReceiveArgs,
         status: Option<Status>,
     ) -> Blocked {
-        let reported = Reported::of(status);
+        let reported = StatusEnvelope::from_status(status);
         let posted = self.receive(at.index, at.now_ns, function, args, at.owner(), reported);
         self.make_up_absent(at, posted.place, reported);
         at.until(posted.end, Reason::Messages)
     }
 
-    fn make_up_absent(&mut self, at: At, place: Option<u32>, reported: Option<Reported>) {
+    fn make_up_absent(&mut self, at: At, place: Option<u32>, reported: Option<StatusEnvelope>) {
         let Some(place) = place else { return };
         if self.processes[at.index].receives.get(place).is_some_and(|receive| receive.absent) {
             self.make_up(at.index, place, at.now_ns + at.recorded_ns, reported);
@@ -250,7 +250,7 @@ impl<S: Sink> Simulation<'_, S> {
                 Request::new(RequestKind::SendReceive, RequestState::Pending(2)),
             );
         }
-        let reported = Reported::of(status);
+        let reported = StatusEnvelope::from_status(status);
         let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, reported);
         let sent = self.send(at.index, at.now_ns, &send, owner).end;
         self.make_up_absent(at, posted.place, reported);
@@ -287,7 +287,7 @@ impl<S: Sink> Simulation<'_, S> {
                 let posted = self.receive(at.index, at.now_ns, function, &begins, Owner::Request(id), None);
                 let request = self.processes[at.index].requests.at(place);
                 request.what = RequestKind::PersistentReceive(args, posted.place.unwrap_or(u32::MAX));
-                request.got = posted.got.map(Reported::message);
+                request.got = posted.got.map(StatusEnvelope::from_envelope);
                 request.set_state(state(posted.end, 1));
             }
             Persistent::Collective { function, comm, root, bytes } => {
@@ -307,12 +307,12 @@ impl<S: Sink> Simulation<'_, S> {
             return at.leave(at.now_ns);
         }
         self.tally.probed(args, found);
-        let asked = Label::asked(self.seat(at.index, args.comm), args);
+        let asked = Label::asked(self.membership(at.index, args.comm), args);
         let soon = self.soon(at);
         // Without a match, nothing is removed.
         let got = self.probe(at.index, at.now_ns, asked, handle.filter(|_| found));
         match got {
-            Some(_) if found => self.tally.reproduced(asked, Reported::of(status), got),
+            Some(_) if found => self.tally.reproduced(asked, StatusEnvelope::from_status(status), got),
             None if found => return self.wait_for_probe(at, asked, call),
             _ => {}
         }
@@ -321,11 +321,11 @@ impl<S: Sink> Simulation<'_, S> {
 
     fn wait_for_probe(&mut self, at: At, asked: Label, call: &Call) -> Blocked {
         let Action::Probe { ref args, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
-        let seat = self.seat(at.index, args.comm);
-        if self.is_absent(at.index, seat, args.source, Reported::of(status)) {
+        let membership = self.membership(at.index, args.comm);
+        if self.is_absent(at.index, membership, args.source, StatusEnvelope::from_status(status)) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        let probe = Probe { asked, handle, expected: Reported::of(status) };
+        let probe = Probe { asked, handle, expected: StatusEnvelope::from_status(status) };
         self.processes[at.index].lanes[at.lane].probe = Some(probe);
         at.until(None, Reason::Probe)
     }
@@ -360,10 +360,10 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// The end is known if the process does not wait.
     fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
-        let seat = self.seat(index, joining.comm);
-        let communicator = &self.setting.communicators.all[seat.context as usize];
+        let membership = self.membership(index, joining.comm);
+        let communicator = &self.setting.communicators.all[membership.context as usize];
         let size = communicator.size();
-        let is_own = seat.context == SELF;
+        let is_own = membership.context == SELF;
         if !communicator.complete || is_own || size <= 1 {
             return Some(now_ns + if is_own { 0 } else { joining.recorded_ns });
         }
@@ -373,11 +373,11 @@ impl<S: Sink> Simulation<'_, S> {
         if flow == Flow::Local {
             return Some(now_ns + cost_ns);
         }
-        let count = self.processes[index].collectives.entry(seat.context).or_insert(0);
-        let key = (seat.context, *count);
+        let count = self.processes[index].collectives.entry(membership.context).or_insert(0);
+        let key = (membership.context, *count);
         *count = count.wrapping_add(1);
         let meeting = self.meetings.entry(key).or_insert_with(|| Meeting::of(size));
-        let end = meeting.enter(index, now_ns, flow, root == Some(seat.rank), cost_ns, joining.owner);
+        let end = meeting.enter(index, now_ns, flow, root == Some(membership.rank), cost_ns, joining.owner);
         let released = meeting.released(flow, cost_ns);
         if meeting.is_complete() {
             self.meetings.remove(&key);
@@ -394,14 +394,14 @@ impl<S: Sink> Simulation<'_, S> {
         let Action::CommCreate { parent, how, comm, request } = call.action else {
             return at.leave(at.now_ns);
         };
-        let parent_is_known = self.processes[at.index].has_seat(parent);
+        let parent_is_known = self.processes[at.index].has_membership(parent);
         let process = &mut self.processes[at.index];
         let context = self.setting.communicators.created.get(at.index, process.created);
         process.created += 1;
         if let Some(context) = context {
             let communicator = &self.setting.communicators.all[context as usize];
-            let seat = Seat::of(process.rank, context, communicator);
-            process.take_seat(comm, seat);
+            let membership = Membership::new(process.rank, context, communicator);
+            process.add_membership(comm, membership);
         }
         let over = if matches!(how, NewComm::Listed { tag: Some(_), .. }) { comm } else { parent };
         let local = matches!(how, NewComm::Unknown) || (over == parent && !parent_is_known);

@@ -7,8 +7,8 @@ use super::message::Got;
 use crate::entries::Owner;
 use crate::label::Label;
 use crate::process::{Blocked, LaneState, Probe, Process, ReadCall, Reason};
-use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState, RequestTable, Sent};
+use crate::status_envelope::StatusEnvelope;
 use crate::step::{Point, Sink};
 use crate::tally::Tally;
 
@@ -26,7 +26,7 @@ impl<S: Sink> Simulation<'_, S> {
         let requests = &mut self.processes[index].requests;
         let Some(place) = requests.place(id) else { return };
         let request = requests.at(place);
-        request.got = got.map(Reported::message).or(request.got);
+        request.got = got.map(StatusEnvelope::from_envelope).or(request.got);
         match request.state() {
             RequestState::Pending(ends) if ends > 1 => request.set_state(RequestState::Pending(ends - 1)),
             RequestState::Pending(_) => {

@@ -5,12 +5,12 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode};
 
 use super::Simulation;
-use crate::communicators::Seat;
+use crate::communicators::Membership;
 use crate::entries::{Flight, NIL, Owner, PostedReceive, Protocol};
 use crate::in_order::InOrder;
 use crate::label::Label;
-use crate::reported::Reported;
 use crate::requests;
+use crate::status_envelope::StatusEnvelope;
 use crate::step::{self, Point, Sink};
 
 /// Completion time, if known.
@@ -30,9 +30,9 @@ impl<S: Sink> Simulation<'_, S> {
         let bytes = args.bytes.unwrap_or(0);
         // One borrow: the lookup takes as long as most of the work.
         let process = &mut self.processes[index];
-        let (seat, from) = (process.seat(args.comm), process.rank);
-        let to = self.setting.communicators.world_rank(from, seat, dest);
-        self.tally.sent(index, from, to, seat.context, args);
+        let (membership, from) = (process.membership(args.comm), process.rank);
+        let to = self.setting.communicators.world_rank(from, membership, dest);
+        self.tally.sent(index, from, to, membership.context, args);
         if let Some(to) = to {
             self.sink.sent(step::Sent { at_ns: now_ns, from, to, bytes });
         }
@@ -52,7 +52,7 @@ impl<S: Sink> Simulation<'_, S> {
         let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
         process.waited_sends += u32::from(sender != Owner::Nobody);
         let arrival_ns = start_ns + loggp.latency + wire_ns;
-        let label = Label::exact(seat.context, seat.rank, args.tag as u32);
+        let label = Label::exact(membership.context, membership.rank, args.tag as u32);
         let newer = u32::try_from(arrival_ns - now_ns).unwrap_or(NIL);
         self.sequence += 1;
         let number = self.sequence as u32;
@@ -131,7 +131,7 @@ impl<S: Sink> Simulation<'_, S> {
         function: Function,
         args: &ReceiveArgs,
         owner: Owner,
-        expected: Option<Reported>,
+        expected: Option<StatusEnvelope>,
     ) -> Posted {
         let is_null = match args.source {
             Peer::Rank(_) => false,
@@ -145,8 +145,8 @@ impl<S: Sink> Simulation<'_, S> {
         self.sequence += 1;
         let number = self.sequence;
         let process = &mut self.processes[index];
-        let seat = process.seat(args.comm);
-        let asked = Label::asked(seat, args);
+        let membership = process.membership(args.comm);
+        let asked = Label::asked(membership, args);
         let took = process.matcher.post(asked, &mut self.flights);
         let site = self.tally.posted(function, asked, took.is_some());
         let id = RecvId::new(process.receives.next_place(), number as u32);
@@ -155,7 +155,7 @@ impl<S: Sink> Simulation<'_, S> {
             let mut posted =
                 PostedReceive { owner, site, comm: args.comm, expected, ..PostedReceive::of(asked, number) };
             if self.some_absent {
-                posted.absent = self.is_absent(index, seat, args.source, expected);
+                posted.absent = self.is_absent(index, membership, args.source, expected);
             }
             let process = &mut self.processes[index];
             let place = process.receives.insert(posted);
@@ -174,7 +174,7 @@ impl<S: Sink> Simulation<'_, S> {
         let process = &mut self.processes[index];
         let number = process.any_sources;
         process.any_sources = number.wrapping_add(1);
-        let context = self.seat(index, args.comm).context;
+        let context = self.membership(index, args.comm).context;
         self.setting.null_receives[index].contains(number, context, args.tag)
     }
 
@@ -241,30 +241,30 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
-    pub(super) fn seat(&mut self, index: usize, comm: CommId) -> Seat {
-        self.processes[index].seat(comm)
+    pub(super) fn membership(&mut self, index: usize, comm: CommId) -> Membership {
+        self.processes[index].membership(comm)
     }
 
-    pub(super) fn world_rank(&self, index: usize, seat: Seat, rank: u32) -> Option<u32> {
-        self.setting.communicators.world_rank(self.processes[index].rank, seat, rank)
+    pub(super) fn world_rank(&self, index: usize, membership: Membership, rank: u32) -> Option<u32> {
+        self.setting.communicators.world_rank(self.processes[index].rank, membership, rank)
     }
 
     /// The sender in the status has no stream.
-    pub(super) fn is_from_absent(&mut self, index: usize, place: u32, reported: Reported) -> bool {
+    pub(super) fn is_from_absent(&mut self, index: usize, place: u32, reported: StatusEnvelope) -> bool {
         let Some(comm) = self.processes[index].receives.get(place).map(|receive| receive.comm) else {
             return false;
         };
-        let seat = self.seat(index, comm);
-        self.is_absent(index, seat, Peer::Any, Some(reported))
+        let membership = self.membership(index, comm);
+        self.is_absent(index, membership, Peer::Any, Some(reported))
     }
 
     /// The sender has no stream.
     pub(super) fn is_absent(
         &self,
         index: usize,
-        seat: Seat,
+        membership: Membership,
         source: Peer,
-        expected: Option<Reported>,
+        expected: Option<StatusEnvelope>,
     ) -> bool {
         if !self.some_absent {
             return false;
@@ -277,17 +277,17 @@ impl<S: Sink> Simulation<'_, S> {
             },
             _ => return false,
         };
-        let world = self.world_rank(index, seat, source);
+        let world = self.world_rank(index, membership, source);
         world.is_none_or(|world| self.present.get(world as usize).copied().flatten().is_none())
     }
 
     /// Invents a message from a process without a stream.
-    pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Reported>) {
+    pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<StatusEnvelope>) {
         let Some(receive) = self.processes[index].receives.get(place) else { return };
         let expected = expected.or(receive.expected);
         let (label, comm) = (receive.asked.made_up(expected), receive.comm);
-        let seat = self.seat(index, comm);
-        let world = label.source().and_then(|source| self.world_rank(index, seat, source));
+        let membership = self.membership(index, comm);
+        let world = label.source().and_then(|source| self.world_rank(index, membership, source));
         let from = world.unwrap_or(u32::MAX);
         self.tally.made_up_messages += 1;
         let flight = Flight { from, made_up: true, ..Flight::of(label, self.next_number() as u32) };

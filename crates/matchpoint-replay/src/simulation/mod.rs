@@ -89,7 +89,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             current: usize::MAX,
             others_ns: NEVER,
             own_ns: NEVER,
-            some_absent: processes.len() < present.len() || setting.communicators.elsewhere,
+            some_absent: processes.len() < present.len() || setting.communicators.has_external_members,
             processes,
             present,
             flights: Slab::default(),

@@ -7,9 +7,9 @@
 use crate::entries::Owner;
 use crate::in_order::InOrder;
 use crate::process::{Blocked, LaneState, Process, Reason};
-use crate::reported::Reported;
 use crate::requests::{Request, RequestKind};
 use crate::schedule::NEVER;
+use crate::status_envelope::StatusEnvelope;
 use crate::step::Sink;
 
 use super::Simulation;
@@ -130,7 +130,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
 
-    fn awaited_receives(&self, index: usize, lane: usize) -> Vec<(u32, Option<Reported>)> {
+    fn awaited_receives(&self, index: usize, lane: usize) -> Vec<(u32, Option<StatusEnvelope>)> {
         let process = &self.processes[index];
         let own = process.receives.iter().filter(|(_, receive)| receive.owner == Owner::Lane(lane as u16));
         let mut places: Vec<_> = own.map(|(place, receive)| (place, receive.expected)).collect();

@@ -4,9 +4,9 @@ use std::num::NonZeroU32;
 
 use matchpoint_trace::call::{Completion, Peer, Status, TagArg};
 
-/// `Option<Reported>` has 8 bytes, because every pending request and receive keeps one.
+/// `Option<StatusEnvelope>` has 8 bytes, because every pending request and receive keeps one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Reported {
+pub(crate) struct StatusEnvelope {
     /// Source + 1.
     source: NonZeroU32,
     tag: i32,
@@ -16,19 +16,19 @@ pub(crate) struct Reported {
 const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
 const NO_TAG: i32 = i32::MIN;
 
-impl Reported {
+impl StatusEnvelope {
     /// `None` if the program ignored the status or the call was cancelled.
     #[inline]
-    pub fn of(status: Option<Status>) -> Option<Self> {
+    pub fn from_status(status: Option<Status>) -> Option<Self> {
         let status = status.filter(|status| !status.cancelled)?;
         let source = if let Peer::Rank(source) = status.source { Some(source) } else { None };
         let tag = if let TagArg::Is(tag) = status.tag { tag } else { NO_TAG };
-        Some(Reported { source: source.map_or(NO_SOURCE, one_more), tag })
+        Some(StatusEnvelope { source: source.map_or(NO_SOURCE, plus_one), tag })
     }
 
     #[inline]
-    pub fn message((source, tag): (u32, i32)) -> Self {
-        Reported { source: one_more(source), tag }
+    pub fn from_envelope((source, tag): (u32, i32)) -> Self {
+        StatusEnvelope { source: plus_one(source), tag }
     }
 
     #[inline]
@@ -43,23 +43,23 @@ impl Reported {
 }
 
 #[inline]
-fn one_more(source: u32) -> NonZeroU32 {
+fn plus_one(source: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(source)
 }
 
 /// A third of a [`Completion`]'s bytes, because every process keeps its next call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Completed {
+pub(crate) struct CompletedRequest {
     pub index: u32,
     pub cancelled: bool,
-    pub reported: Option<Reported>,
+    pub reported: Option<StatusEnvelope>,
 }
 
-impl Completed {
+impl CompletedRequest {
     #[inline]
-    pub fn of(&Completion { index, status }: &Completion) -> Self {
+    pub fn from_completion(&Completion { index, status }: &Completion) -> Self {
         let cancelled = status.is_some_and(|status| status.cancelled);
-        Completed { index, cancelled, reported: Reported::of(status) }
+        CompletedRequest { index, cancelled, reported: StatusEnvelope::from_status(status) }
     }
 }
 
@@ -69,14 +69,15 @@ mod tests {
 
     #[test]
     fn what_is_left_open_is_not_reported() {
-        let of =
-            |source, tag| Reported::of(Some(Status { source, tag, bytes: None, cancelled: false })).unwrap();
-        let exact = of(Peer::Rank(0), TagArg::Is(-1));
+        let from_status = |source, tag| {
+            StatusEnvelope::from_status(Some(Status { source, tag, bytes: None, cancelled: false })).unwrap()
+        };
+        let exact = from_status(Peer::Rank(0), TagArg::Is(-1));
         assert_eq!((exact.source(), exact.tag()), (Some(0), Some(-1)));
-        assert_eq!(exact, Reported::message((0, -1)));
-        let open = of(Peer::Any, TagArg::Any);
+        assert_eq!(exact, StatusEnvelope::from_envelope((0, -1)));
+        let open = from_status(Peer::Any, TagArg::Any);
         assert_eq!((open.source(), open.tag()), (None, None));
-        assert_eq!(size_of::<Option<Reported>>(), 8);
-        assert_eq!(size_of::<Completed>(), 16);
+        assert_eq!(size_of::<Option<StatusEnvelope>>(), 8);
+        assert_eq!(size_of::<CompletedRequest>(), 16);
     }
 }
