@@ -37,7 +37,7 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn by_clock(self) -> bool {
+    pub(crate) fn uses_recorded_times(self) -> bool {
         matches!(self, Arrivals::Timestamps | Arrivals::Recorded)
     }
 }

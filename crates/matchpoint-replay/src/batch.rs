@@ -6,11 +6,11 @@
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use crate::step::{Brief, CallEnd, Sink, Step};
+use crate::step::{CallEnd, CompactStep, Step, StepSink};
 
 #[derive(Default)]
 pub(crate) struct Chunk {
-    steps: Vec<Brief>,
+    steps: Vec<CompactStep>,
     /// Each end with the number of steps before it.
     ends: Vec<(u32, CallEnd)>,
 }
@@ -66,9 +66,9 @@ impl Batcher {
     }
 }
 
-impl Sink for Batcher {
+impl StepSink for Batcher {
     #[inline]
-    fn step(&mut self, step: Brief) {
+    fn record_step(&mut self, step: CompactStep) {
         self.has_stepped[step.process as usize] = true;
         self.open.steps.push(step);
         if self.open.steps.len() == self.capacity {
@@ -77,7 +77,7 @@ impl Sink for Batcher {
     }
 
     #[inline]
-    fn ended(&mut self, end: CallEnd) {
+    fn end_call(&mut self, end: CallEnd) {
         let has_stepped = std::mem::take(&mut self.has_stepped[end.process as usize]);
         if has_stepped || end.took_ns >= LONG_CALL_NS {
             self.open.ends.push((self.open.steps.len() as u32, end));
@@ -86,7 +86,7 @@ impl Sink for Batcher {
 }
 
 #[derive(Default)]
-pub(crate) struct Sorted {
+pub(crate) struct SortedChunk {
     steps: Vec<Step>,
     /// First step of each process, and the number of all steps.
     begins: Vec<u32>,
@@ -96,7 +96,7 @@ pub(crate) struct Sorted {
     ends: Vec<(u32, CallEnd)>,
 }
 
-impl Sorted {
+impl SortedChunk {
     pub fn sort(&mut self, chunk: &Chunk, processes: usize) {
         let Chunk { steps: chunk, ends } = chunk;
         self.begins.clear();
@@ -111,7 +111,7 @@ impl Sorted {
         self.steps.clear();
         self.ends.clear();
         if let Some(&any) = chunk.first() {
-            self.steps.resize(chunk.len(), any.step());
+            self.steps.resize(chunk.len(), any.to_step());
         }
         let mut ends = ends.iter().peekable();
         for at in 0..=chunk.len() {
@@ -121,7 +121,7 @@ impl Sorted {
             }
             let Some(step) = chunk.get(at) else { break };
             let next = &mut self.next[step.process as usize];
-            self.steps[*next as usize] = step.step();
+            self.steps[*next as usize] = step.to_step();
             *next += 1;
         }
     }
@@ -130,7 +130,7 @@ impl Sorted {
         &self.ends
     }
 
-    pub fn of(&self, process: usize) -> &[Step] {
+    pub fn steps_of(&self, process: usize) -> &[Step] {
         &self.steps[self.begins[process] as usize..self.begins[process + 1] as usize]
     }
 }

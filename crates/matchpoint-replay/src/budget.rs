@@ -9,15 +9,15 @@ use std::time::Duration;
 use matchpoint::wrap::counted::QueueCounts;
 
 use crate::measurements::QueueMeasurements;
-use crate::observer::Searched;
+use crate::observer::SearchTotals;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stopped {
+pub(crate) enum StopReason {
     Time,
     Memory,
     Full,
     /// The engine could not be created for a rank.
-    Unmade,
+    CreationFailed,
 }
 
 /// Limit of all engines over all ranks.
@@ -28,11 +28,11 @@ pub(crate) fn is_too_large(held_bytes: u64, engines: usize) -> bool {
 }
 
 /// Time limit of an engine that the user did not request: a constant, and a share of the elapsed time.
-const UNASKED_AT_FIRST: Duration = Duration::from_millis(200);
-const UNASKED_SHARE: u32 = 64;
+const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
+const UNREQUESTED_SHARE: u32 = 64;
 
 pub(crate) fn is_sampled_enough(spent: Duration, passed: Duration) -> bool {
-    spent > UNASKED_AT_FIRST + passed / UNASKED_SHARE
+    spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 
 /// Processor time of all engines together, and of one, in any run.
@@ -49,24 +49,23 @@ pub(crate) fn is_used_up(spent: Duration, engines: usize, passed: Duration) -> b
 }
 
 /// Work of searches: queued entries, and one per search.
-fn weight(searches: u64, length_sum: u64) -> f64 {
+fn work(searches: u64, length_sum: u64) -> f64 {
     searches as f64 + length_sum as f64
 }
 
-pub(crate) fn asked(searched: &[&Searched]) -> f64 {
-    searched.iter().map(|of| weight(of.searches, of.length_sum)).sum()
+pub(crate) fn total_work(searched: &[&SearchTotals]) -> f64 {
+    searched.iter().map(|of| work(of.searches, of.length_sum)).sum()
 }
 
-pub(crate) fn played(counts: &[&QueueCounts]) -> f64 {
-    counts.iter().map(|of| weight(of.searches, of.length_sum)).sum()
+pub(crate) fn executed_work(counts: &[&QueueCounts]) -> f64 {
+    counts.iter().map(|of| work(of.searches, of.length_sum)).sum()
 }
 
 impl QueueMeasurements {
     /// Estimates the measurements for all searches.
-    pub(crate) fn extrapolated(mut self, searched: &Searched) -> Self {
+    pub(crate) fn extrapolated(mut self, searched: &SearchTotals) -> Self {
         let length_sum = (self.length_mean * self.searches as f64).round() as u64;
-        let by_entries =
-            ratio(weight(searched.searches, searched.length_sum), weight(self.searches, length_sum));
+        let by_entries = ratio(work(searched.searches, searched.length_sum), work(self.searches, length_sum));
         scale(std::slice::from_mut(&mut self.attempts_hit), by_entries);
         scale(std::slice::from_mut(&mut self.attempts_miss), by_entries);
         self.attempts = self.attempts_hit + self.attempts_miss;
@@ -117,7 +116,7 @@ mod tests {
             attempts_miss: 40,
             ..QueueMeasurements::default()
         };
-        let all = half.extrapolated(&Searched { searches: 20, hits: 10, length_sum: 380 });
+        let all = half.extrapolated(&SearchTotals { searches: 20, hits: 10, length_sum: 380 });
         assert_eq!((all.attempts, all.attempts_hit, all.searches, all.hits), (400, 240, 20, 10));
         assert_eq!(
             (all.length_mean, &all.depth_hit[..], &all.depth_miss[..]),

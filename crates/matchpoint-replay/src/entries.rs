@@ -21,12 +21,12 @@ pub(crate) enum Owner {
     Lane(u16),
     Request(RequestId),
     /// The request was freed.
-    Nobody,
+    None,
 }
 
 /// A receive from its post to its completion.
 pub(crate) struct PostedReceive {
-    pub asked: Label,
+    pub selector: Label,
     /// Number among all receives and messages.
     pub number: u64,
     /// As in [`Step::site`](crate::step::Step::site).
@@ -38,35 +38,35 @@ pub(crate) struct PostedReceive {
     /// Recorded status of a blocking call.
     pub expected: Option<StatusEnvelope>,
     /// The sender has no stream, so the simulation invents the message.
-    pub absent: bool,
+    pub is_sender_missing: bool,
     /// Messages invented for this receive in a stall.
     pub made_up: u8,
 }
 
 impl PostedReceive {
-    pub fn of(asked: Label, number: u64) -> Self {
+    pub fn of(selector: Label, number: u64) -> Self {
         PostedReceive {
-            asked,
+            selector,
             number,
             site: 0,
-            owner: Owner::Nobody,
+            owner: Owner::None,
             comm: CommId::WORLD,
             next: NIL,
             expected: None,
-            absent: false,
+            is_sender_missing: false,
             made_up: 0,
         }
     }
 
-    pub fn id(&self, place: u32) -> RecvId {
-        RecvId::new(place, self.number as u32)
+    pub fn id(&self, slot: u32) -> RecvId {
+        RecvId::new(slot, self.number as u32)
     }
 }
 
 impl Linked for PostedReceive {
     #[inline]
     fn label(&self) -> Label {
-        self.asked
+        self.selector
     }
 
     #[inline]
@@ -81,7 +81,7 @@ impl Linked for PostedReceive {
 }
 
 /// A message in flight or unexpected: 56 bytes. The [`Backlog`](crate::backlog::Backlog) needs less.
-pub(crate) struct Flight {
+pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,
     /// Lower half of the number among all receives and messages.
@@ -100,12 +100,12 @@ pub(crate) struct Flight {
     /// Invented, because the sender has no stream.
     pub made_up: bool,
     /// Cancelled before the arrival.
-    pub withdrawn: bool,
+    pub is_cancelled: bool,
 }
 
-impl Flight {
+impl MessageRecord {
     pub fn of(label: Label, number: u32) -> Self {
-        Flight {
+        MessageRecord {
             label,
             bytes: 0,
             number,
@@ -115,9 +115,9 @@ impl Flight {
             newer: NIL,
             protocol: Protocol::Eager,
             is_queued: false,
-            sender: Owner::Nobody,
+            sender: Owner::None,
             made_up: false,
-            withdrawn: false,
+            is_cancelled: false,
         }
     }
 
@@ -129,12 +129,12 @@ impl Flight {
 
     /// Label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
-        let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::Nobody;
-        is_sent && !self.made_up && !self.withdrawn && self.label.is_exact()
+        let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::None;
+        is_sent && !self.made_up && !self.is_cancelled && self.label.is_exact()
     }
 }
 
-impl Linked for Flight {
+impl Linked for MessageRecord {
     #[inline]
     fn label(&self) -> Label {
         self.label

@@ -3,8 +3,8 @@
 use matchpoint::{Event, Outcome};
 use matchpoint_trace::Trace;
 
-use crate::replay::{Prepared, run};
-use crate::step::{Brief, Kind, Sink};
+use crate::replay::{FirstPass, run};
+use crate::step::{CompactStep, Kind, StepSink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
 /// Events of one rank in order.
@@ -28,27 +28,27 @@ pub fn events(
     limit: usize,
     progress: &Progress,
 ) -> Result<(Vec<RankEvents>, bool), ReplayError> {
-    let prepared = Prepared::new(trace, progress)?;
+    let first_pass = FirstPass::new(trace, progress)?;
     let empty = |&rank: &u32| RankEvents { rank, events: Vec::new() };
-    let kept = Kept { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
-    let (kept, _) = run(trace, &prepared.setting(arrivals, loggp), kept, progress)?;
-    Ok((kept.ranks, kept.has_more))
+    let list = EventList { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
+    let (list, _) = run(trace, &first_pass.setting(arrivals, loggp), list, progress)?;
+    Ok((list.ranks, list.has_more))
 }
 
-struct Kept {
+struct EventList {
     ranks: Vec<RankEvents>,
     left: usize,
     has_more: bool,
 }
 
-impl Sink for Kept {
-    fn step(&mut self, step: Brief) {
+impl StepSink for EventList {
+    fn record_step(&mut self, step: CompactStep) {
         if self.left == 0 {
             self.has_more = true;
             return;
         }
         self.left -= 1;
-        self.ranks[step.process as usize].events.push(event(step.step().kind));
+        self.ranks[step.process as usize].events.push(event(step.to_step().kind));
     }
 }
 

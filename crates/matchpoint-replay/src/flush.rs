@@ -9,9 +9,9 @@ const FLUSH_BYTES: usize = 16 << 20;
 const LINE: usize = 64;
 
 #[derive(Default)]
-pub(crate) struct Flush(Vec<u8>);
+pub(crate) struct CacheFlusher(Vec<u8>);
 
-impl Flush {
+impl CacheFlusher {
     pub fn flush(&mut self) {
         // Allocated late, by the measuring thread: it takes as long as a few thousand calls.
         if self.0.is_empty() {

@@ -16,23 +16,23 @@ type Due = (i64, u32, u32);
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
-    begun: u32,
+    pushed: u32,
     /// Or [`NEVER`]. It is read three times as often as it changes.
     next_ns: i64,
 }
 
 impl Default for Inbox {
     fn default() -> Self {
-        Inbox { sorted: VecDeque::new(), overtaking: BinaryHeap::new(), begun: 0, next_ns: NEVER }
+        Inbox { sorted: VecDeque::new(), overtaking: BinaryHeap::new(), pushed: 0, next_ns: NEVER }
     }
 }
 
 impl Inbox {
     /// Of messages with equal arrival times, the one sent first arrives first.
     #[inline]
-    pub fn push(&mut self, at_ns: i64, place: u32) {
-        let due = (at_ns, self.begun, place);
-        self.begun = self.begun.wrapping_add(1);
+    pub fn push(&mut self, at_ns: i64, slot: u32) {
+        let due = (at_ns, self.pushed, slot);
+        self.pushed = self.pushed.wrapping_add(1);
         self.next_ns = self.next_ns.min(at_ns);
         if self.sorted.back().is_none_or(|last| last.0 <= at_ns) {
             self.sorted.push_back(due);
@@ -56,7 +56,7 @@ impl Inbox {
     }
 
     #[inline]
-    fn see_next(&mut self) {
+    fn update_next(&mut self) {
         let first_ns = self.sorted.front().map_or(NEVER, |due| due.0);
         self.next_ns = match self.overtaking.peek() {
             None => first_ns,
@@ -73,12 +73,12 @@ impl Inbox {
     }
 
     /// Removes the message at an index of the table.
-    pub fn take(&mut self, place: u32) {
-        match self.sorted.iter().position(|due| due.2 == place) {
+    pub fn take(&mut self, slot: u32) {
+        match self.sorted.iter().position(|due| due.2 == slot) {
             Some(at) => drop(self.sorted.remove(at)),
-            None => self.overtaking.retain(|Reverse(due)| due.2 != place),
+            None => self.overtaking.retain(|Reverse(due)| due.2 != slot),
         }
-        self.see_next();
+        self.update_next();
     }
 
     #[inline]
@@ -93,8 +93,8 @@ impl Inbox {
         };
         let next =
             if is_overtaken { self.overtaking.pop().map(|next| next.0) } else { self.sorted.pop_front() };
-        self.see_next();
-        next.map(|(at_ns, _, place)| (at_ns, place))
+        self.update_next();
+        next.map(|(at_ns, _, slot)| (at_ns, slot))
     }
 }
 
@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn messages_arrive_by_time_then_by_departure() {
         let mut inbox = Inbox::default();
-        for (at_ns, place) in [(5, 0), (3, 1), (5, 2), (4, 3), (3, 4)] {
-            inbox.push(at_ns, place);
+        for (at_ns, slot) in [(5, 0), (3, 1), (5, 2), (4, 3), (3, 4)] {
+            inbox.push(at_ns, slot);
         }
         let order: Vec<_> = std::iter::from_fn(|| inbox.pop()).collect();
         assert_eq!(order, [(3, 1), (3, 4), (4, 3), (5, 0), (5, 2)]);
@@ -115,27 +115,27 @@ mod tests {
     #[test]
     fn named_message_is_taken_out_of_turn() {
         let mut inbox = Inbox::default();
-        for place in 0..20 {
-            inbox.push(100 + i64::from(place), place);
+        for slot in 0..20 {
+            inbox.push(100 + i64::from(slot), slot);
         }
         inbox.push(50, 20);
-        assert_eq!(inbox.first(|_, place| place >= 5), Some(20));
-        assert_eq!(inbox.first(|at_ns, place| at_ns > 50 && place >= 5), Some(5));
+        assert_eq!(inbox.first(|_, slot| slot >= 5), Some(20));
+        assert_eq!(inbox.first(|at_ns, slot| at_ns > 50 && slot >= 5), Some(5));
         inbox.take(20);
         inbox.take(5);
-        let order: Vec<u32> = std::iter::from_fn(|| inbox.pop()).map(|(_, place)| place).collect();
-        assert_eq!(order, (0..20).filter(|place| *place != 5).collect::<Vec<_>>());
+        let order: Vec<u32> = std::iter::from_fn(|| inbox.pop()).map(|(_, slot)| slot).collect();
+        assert_eq!(order, (0..20).filter(|slot| *slot != 5).collect::<Vec<_>>());
     }
 
     #[test]
     fn overtaking_messages_arrive_in_same_order() {
         let (mut inbox, mut expected) = (Inbox::default(), Vec::new());
         let mut state = 1u64;
-        for place in 0..5000u32 {
+        for slot in 0..5000u32 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let at_ns = (state >> 33) as i64 % 500;
-            inbox.push(at_ns, place);
-            expected.push((at_ns, place));
+            inbox.push(at_ns, slot);
+            expected.push((at_ns, slot));
         }
         assert!(!inbox.overtaking.is_empty());
         expected.sort_unstable();

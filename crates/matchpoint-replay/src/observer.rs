@@ -18,7 +18,7 @@ const TUPLES_KEPT: usize = 1 << 18;
 /// Powers of two in the histogram of run lengths.
 const RUN_BUCKETS: usize = 40;
 
-pub(crate) struct Shared {
+pub(crate) struct SharedStatistics {
     tuples_left: usize,
     pub runs: [u64; RUN_BUCKETS],
     pub run_max: u64,
@@ -27,9 +27,9 @@ pub(crate) struct Shared {
     pub blocks_with_conflict: u64,
 }
 
-impl Default for Shared {
+impl Default for SharedStatistics {
     fn default() -> Self {
-        Shared {
+        SharedStatistics {
             tuples_left: TUPLES_KEPT,
             runs: [0; RUN_BUCKETS],
             run_max: 0,
@@ -42,14 +42,14 @@ impl Default for Shared {
 
 /// Searches of one queue.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Searched {
+pub(crate) struct SearchTotals {
     pub searches: u64,
     pub hits: u64,
     /// Sum of the queue lengths at search.
     pub length_sum: u64,
 }
 
-impl Searched {
+impl SearchTotals {
     fn add(&mut self, length: u32, hit: bool) {
         self.searches += 1;
         self.hits += u64::from(hit);
@@ -57,8 +57,8 @@ impl Searched {
     }
 }
 
-impl std::ops::AddAssign<&Searched> for Searched {
-    fn add_assign(&mut self, other: &Searched) {
+impl std::ops::AddAssign<&SearchTotals> for SearchTotals {
+    fn add_assign(&mut self, other: &SearchTotals) {
         self.searches += other.searches;
         self.hits += other.hits;
         self.length_sum += other.length_sum;
@@ -66,11 +66,11 @@ impl std::ops::AddAssign<&Searched> for Searched {
 }
 
 #[derive(Default)]
-pub(crate) struct Observer {
+pub(crate) struct RankObserver {
     pub posted: Timeline,
     pub unexpected: Timeline,
-    pub posted_searched: Searched,
-    pub unexpected_searched: Searched,
+    pub posted_searched: SearchTotals,
+    pub unexpected_searched: SearchTotals,
     /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
@@ -78,11 +78,11 @@ pub(crate) struct Observer {
     pub peers: Peers,
     /// 64-bit hashes, in a fifth of the memory. Two of them may collide.
     arrived: FxHashMap<u64, u32>,
-    asked: FxHashSet<u64>,
+    selector: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
     /// Matched receives of the current block.
-    taken: Vec<Taken>,
+    matched: Vec<MatchedReceive>,
     in_block: usize,
     /// Posted order of the first receive of the block.
     first_posted_in_block: Option<u32>,
@@ -90,8 +90,8 @@ pub(crate) struct Observer {
 }
 
 /// Half the bytes of a [`Receive`].
-struct Taken {
-    asked: Label,
+struct MatchedReceive {
+    selector: Label,
     order: u32,
 }
 
@@ -102,14 +102,14 @@ pub(crate) struct Tuples {
     pub per_receive: f64,
 }
 
-impl Observer {
-    pub fn observe(&mut self, step: &Step, shared: &mut Shared) {
+impl RankObserver {
+    pub fn observe(&mut self, step: &Step, shared: &mut SharedStatistics) {
         match step.kind {
             Kind::Post { receive, took } => {
-                self.searched(self.unexpected.length(), step.at_ns);
+                self.note_search(self.unexpected.length(), step.at_ns);
                 self.unexpected_searched.add(self.unexpected.length(), took.is_some());
                 self.extend_run(receive.selector, shared);
-                self.note_asked(receive.selector, shared);
+                self.note_selector(receive.selector, shared);
                 if self.in_block > 0 {
                     self.first_posted_in_block.get_or_insert(order(&receive));
                 }
@@ -119,7 +119,7 @@ impl Observer {
                 }
             }
             Kind::Arrive { message, from, took } => {
-                self.searched(self.posted.length(), step.at_ns);
+                self.note_search(self.posted.length(), step.at_ns);
                 self.posted_searched.add(self.posted.length(), took.is_some());
                 self.note_peer(from);
                 self.note_arrived(message.envelope, shared);
@@ -129,9 +129,9 @@ impl Observer {
                     None => self.unexpected.change(step.at_ns, 1),
                 }
             }
-            Kind::Probe { .. } => self.searched(self.unexpected.length(), step.at_ns),
+            Kind::Probe { .. } => self.note_search(self.unexpected.length(), step.at_ns),
             Kind::MatchedProbe { took, .. } => {
-                self.searched(self.unexpected.length(), step.at_ns);
+                self.note_search(self.unexpected.length(), step.at_ns);
                 if took.is_some() {
                     self.unexpected.change(step.at_ns, -1);
                 }
@@ -142,7 +142,7 @@ impl Observer {
         }
     }
 
-    fn searched(&mut self, length: u32, at_ns: i64) {
+    fn note_search(&mut self, length: u32, at_ns: i64) {
         if u64::from(length) > self.worst_length {
             self.worst_length = length.into();
             self.worst_at_ns = at_ns;
@@ -155,7 +155,7 @@ impl Observer {
         }
     }
 
-    fn note_arrived(&mut self, envelope: Envelope, shared: &mut Shared) {
+    fn note_arrived(&mut self, envelope: Envelope, shared: &mut SharedStatistics) {
         let envelope = fingerprint(&envelope);
         if let Some(count) = self.arrived.get_mut(&envelope) {
             *count += 1;
@@ -167,16 +167,16 @@ impl Observer {
         }
     }
 
-    fn note_asked(&mut self, selector: Selector, shared: &mut Shared) {
+    fn note_selector(&mut self, selector: Selector, shared: &mut SharedStatistics) {
         let selector = fingerprint(&selector);
         if shared.tuples_left == 0 {
-            self.tuples_cut |= !self.asked.contains(&selector);
-        } else if self.asked.insert(selector) {
+            self.tuples_cut |= !self.selector.contains(&selector);
+        } else if self.selector.insert(selector) {
             shared.tuples_left -= 1;
         }
     }
 
-    fn extend_run(&mut self, selector: Selector, shared: &mut Shared) {
+    fn extend_run(&mut self, selector: Selector, shared: &mut SharedStatistics) {
         match &mut self.run {
             Some((of, length)) if *of == selector => *length += 1,
             _ => {
@@ -186,7 +186,7 @@ impl Observer {
         }
     }
 
-    fn end_run(&mut self, shared: &mut Shared) {
+    fn end_run(&mut self, shared: &mut SharedStatistics) {
         if let Some((_, length)) = self.run.take() {
             shared.runs[length.ilog2() as usize] += 1;
             shared.run_max = shared.run_max.max(length);
@@ -195,20 +195,22 @@ impl Observer {
 
     /// A conflict: an earlier message of the block took a receive that matches, and that was posted before
     /// the own one.
-    fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
+    fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
         // The messages were not available together.
         let first = self.first_posted_in_block;
-        let own = took.map(|own| Taken { asked: Label::of_selector(&own.selector), order: order(&own) });
+        let own = took
+            .map(|own| MatchedReceive { selector: Label::from_selector(&own.selector), order: order(&own) });
         if own.as_ref().is_some_and(|own| first.is_some_and(|first| own.order >= first)) {
             self.end_block(shared);
         }
-        let message = Label::of_envelope(&message.envelope);
+        let message = Label::from_envelope(&message.envelope);
         let before = own.as_ref().map_or(u32::MAX, |own| own.order);
-        let conflicts = self.taken.iter().any(|taken| taken.order < before && taken.asked.accepts(message));
+        let conflicts =
+            self.matched.iter().any(|matched| matched.order < before && matched.selector.accepts(message));
         self.conflicts_in_block += u64::from(conflicts);
         if let Some(own) = own {
-            make_room(&mut self.taken);
-            self.taken.push(own);
+            make_room(&mut self.matched);
+            self.matched.push(own);
         }
         self.in_block += 1;
         if self.in_block == CONFLICT_BLOCK {
@@ -216,7 +218,7 @@ impl Observer {
         }
     }
 
-    fn end_block(&mut self, shared: &mut Shared) {
+    fn end_block(&mut self, shared: &mut SharedStatistics) {
         if self.in_block > 0 {
             shared.blocks += 1;
             shared.conflicts += self.conflicts_in_block;
@@ -225,10 +227,10 @@ impl Observer {
         self.in_block = 0;
         self.first_posted_in_block = None;
         self.conflicts_in_block = 0;
-        self.taken.clear();
+        self.matched.clear();
     }
 
-    pub fn finish(&mut self, shared: &mut Shared) {
+    pub fn finish(&mut self, shared: &mut SharedStatistics) {
         self.end_run(shared);
         self.end_block(shared);
     }
@@ -239,7 +241,7 @@ impl Observer {
             unique: self.arrived.len() as u64,
             exact: !self.tuples_cut,
             share_max: ratio(most.into(), self.posted_searched.searches),
-            per_receive: ratio(self.asked.len() as u64, self.unexpected_searched.searches),
+            per_receive: ratio(self.selector.len() as u64, self.unexpected_searched.searches),
         }
     }
 
@@ -278,7 +280,7 @@ mod tests {
     }
 
     fn conflicts(steps: &[Step]) -> u64 {
-        let (mut observer, mut shared) = (Observer::default(), Shared::default());
+        let (mut observer, mut shared) = (RankObserver::default(), SharedStatistics::default());
         steps.iter().for_each(|step| observer.observe(step, &mut shared));
         observer.finish(&mut shared);
         assert_eq!(shared.blocks, 1);
@@ -303,7 +305,7 @@ mod tests {
             post(is_in_second_group),
             arrives(1, Some(is_in_second_group)),
         ];
-        let (mut observer, mut shared) = (Observer::default(), Shared::default());
+        let (mut observer, mut shared) = (RankObserver::default(), SharedStatistics::default());
         steps.iter().for_each(|step| observer.observe(step, &mut shared));
         observer.finish(&mut shared);
         assert_eq!((shared.blocks, shared.conflicts), (2, 0));

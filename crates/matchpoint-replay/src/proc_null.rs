@@ -21,7 +21,7 @@ use crate::communicators::communicator::{Communicators, Context, Membership, SEL
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
     /// Known by their status.
-    told: Bits,
+    known: Bits,
     /// Receives with an ignored status, and the keys for which they are from `MPI_PROC_NULL`.
     unknown: Bits,
     keys: FxHashSet<Key>,
@@ -35,7 +35,7 @@ impl NullReceives {
             TagArg::Is(tag) => self.unknown.contains(number) && self.keys.contains(&(context, tag)),
             TagArg::Any => false,
         };
-        self.count > 0 && (self.told.contains(number) || undecided())
+        self.count > 0 && (self.known.contains(number) || undecided())
     }
 
     pub fn len(&self) -> u64 {
@@ -44,16 +44,16 @@ impl NullReceives {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct AnySources {
+pub(crate) struct AnySourceTracker {
     next: u32,
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
     /// A receive completed with an ignored status.
-    in_doubt: bool,
+    has_unknown: bool,
 }
 
-impl AnySources {
+impl AnySourceTracker {
     /// `begun` gets the number and the request of each started receive; a null request for a blocking one.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
@@ -142,10 +142,10 @@ impl AnySources {
         match status {
             None => {
                 self.found.unknown.insert(number);
-                self.in_doubt = true;
+                self.has_unknown = true;
             }
             Some(status) if status.source == Peer::Any && !status.cancelled => {
-                self.found.told.insert(number);
+                self.found.known.insert(number);
                 self.found.count += 1;
             }
             Some(_) => {}
@@ -165,7 +165,7 @@ struct Balance {
 type Key = (Context, i32);
 
 #[derive(Default)]
-struct Ledger {
+struct MessageBalance {
     /// By receiver.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
@@ -174,31 +174,34 @@ struct Ledger {
 
 /// Classifies receives with an ignored status. Returns the receives from `MPI_PROC_NULL` by process, and the
 /// number of undecided ones.
-pub(crate) fn decide(
+pub(crate) fn classify_receives(
     trace: &dyn Trace,
     communicators: &Communicators,
-    found: Vec<AnySources>,
+    found: Vec<AnySourceTracker>,
 ) -> Result<(Vec<NullReceives>, u64), ReplayError> {
-    if found.iter().all(|rank| !rank.in_doubt) {
+    if found.iter().all(|rank| !rank.has_unknown) {
         return Ok((found.into_iter().map(|rank| rank.found).collect(), 0));
     }
     let ranks = trace.present().par_iter().zip(&found).enumerate();
-    let ledgers: Vec<Ledger> = ranks
-        .map(|(process, (&rank, found))| ledger(trace, communicators, process, rank, found))
+    let ledgers: Vec<MessageBalance> = ranks
+        .map(|(process, (&rank, found))| balance_of_rank(trace, communicators, process, rank, found))
         .collect::<Result<_, _>>()?;
     let mut received: FxHashMap<(u32, Key), u64> = FxHashMap::default();
-    for ledger in &ledgers {
-        ledger.sent.iter().for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
+    for balance_of_rank in &ledgers {
+        balance_of_rank
+            .sent
+            .iter()
+            .for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
     // Ranks without a stream may have sent further messages.
     let complete = communicators.all[WORLD as usize].complete;
     let mut undecided = 0;
     let decided =
-        found.into_iter().zip(&ledgers).zip(trace.present()).map(|((rank_found, ledger), &rank)| {
+        found.into_iter().zip(&ledgers).zip(trace.present()).map(|((rank_found, balance_of_rank), &rank)| {
             let mut found = rank_found.found;
-            for (&key, &balance) in ledger.own.iter().filter(|(_, balance)| balance.unknown > 0) {
+            for (&key, &balance) in balance_of_rank.own.iter().filter(|(_, balance)| balance.unknown > 0) {
                 let messages = received.get(&(rank, key)).copied().unwrap_or(0);
-                match (Balance { messages, ..balance }).verdict(ledger.any_tag || !complete) {
+                match (Balance { messages, ..balance }).classify(balance_of_rank.any_tag || !complete) {
                     Some(true) => {
                         found.keys.insert(key);
                         found.count += balance.unknown;
@@ -215,7 +218,7 @@ pub(crate) fn decide(
 impl Balance {
     /// Whether the receives with an ignored status were from `MPI_PROC_NULL`; `None` if undetermined. `open`:
     /// there may be other matching receives or messages.
-    fn verdict(self, open: bool) -> Option<bool> {
+    fn classify(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)
         } else if self.messages <= self.receives && !open {
@@ -226,18 +229,19 @@ impl Balance {
     }
 }
 
-fn ledger(
+fn balance_of_rank(
     trace: &dyn Trace,
     communicators: &Communicators,
     process: usize,
     rank: u32,
-    found: &AnySources,
-) -> Result<Ledger, ReplayError> {
-    let mut ledger = Ledger::default();
+    found: &AnySourceTracker,
+) -> Result<MessageBalance, ReplayError> {
+    let mut balance_of_rank = MessageBalance::default();
     let mut memberships: FxHashMap<CommId, Membership> = FxHashMap::default();
     memberships.insert(CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false });
     memberships.insert(CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false });
-    let (mut created, mut any_sources, mut persistent) = (0, AnySources::default(), FxHashMap::default());
+    let (mut created, mut any_sources, mut persistent) =
+        (0, AnySourceTracker::default(), FxHashMap::default());
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
         if let Action::CommCreate { comm, .. } = call.action {
@@ -247,34 +251,34 @@ fn ledger(
             }
             created += 1;
         }
-        ledger.enter(&call, communicators, rank, &memberships, &mut persistent);
+        balance_of_rank.count_call(&call, communicators, rank, &memberships, &mut persistent);
         any_sources.note(&call, |number, request| {
             let args = match call.action {
                 Action::Receive { args, .. } | Action::SendReceive { receive: args, .. } => Some(args),
                 _ => persistent.get(&request).and_then(|template| match template {
-                    Template::Receive(args) => Some(*args),
-                    Template::Send(_) => None,
+                    PersistentArgs::Receive(args) => Some(*args),
+                    PersistentArgs::Send(_) => None,
                 }),
             };
             let Some(args) = args else { return };
             let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             match args.tag {
-                TagArg::Is(_) if found.found.told.contains(number) => {}
-                TagArg::Is(tag) => ledger.any_source(number, (membership.context, tag), found),
-                TagArg::Any => ledger.any_tag = true,
+                TagArg::Is(_) if found.found.known.contains(number) => {}
+                TagArg::Is(tag) => balance_of_rank.any_source(number, (membership.context, tag), found),
+                TagArg::Any => balance_of_rank.any_tag = true,
             }
         });
     }
-    Ok(ledger)
+    Ok(balance_of_rank)
 }
 
-enum Template {
+enum PersistentArgs {
     Send(matchpoint_trace::call::SendArgs),
     Receive(ReceiveArgs),
 }
 
-impl Ledger {
-    fn any_source(&mut self, number: u32, key: Key, found: &AnySources) {
+impl MessageBalance {
+    fn any_source(&mut self, number: u32, key: Key, found: &AnySourceTracker) {
         let balance = self.own.entry(key).or_default();
         if found.found.unknown.contains(number) {
             balance.unknown += 1;
@@ -283,13 +287,13 @@ impl Ledger {
         }
     }
 
-    fn enter(
+    fn count_call(
         &mut self,
         call: &Call,
         communicators: &Communicators,
         rank: u32,
         memberships: &FxHashMap<CommId, Membership>,
-        persistent: &mut FxHashMap<RequestId, Template>,
+        persistent: &mut FxHashMap<RequestId, PersistentArgs>,
     ) {
         let mut send = |args: &matchpoint_trace::call::SendArgs| {
             let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
@@ -314,16 +318,16 @@ impl Ledger {
                 receive(receives);
             }
             Action::SendInit { args, request } => {
-                persistent.insert(request, Template::Send(args));
+                persistent.insert(request, PersistentArgs::Send(args));
             }
             Action::ReceiveInit { args, request } => {
-                persistent.insert(request, Template::Receive(args));
+                persistent.insert(request, PersistentArgs::Receive(args));
             }
             Action::Start => {
                 for request in &call.requests {
                     match persistent.get(request) {
-                        Some(Template::Send(args)) => send(args),
-                        Some(Template::Receive(args)) => receive(args),
+                        Some(PersistentArgs::Send(args)) => send(args),
+                        Some(PersistentArgs::Receive(args)) => receive(args),
                         None => {}
                     }
                 }

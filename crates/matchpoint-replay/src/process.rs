@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use crate::communicators::{Context, Membership, SELF, WORLD};
 use crate::entries::PostedReceive;
-use crate::in_order::InOrder;
 use crate::inbox::Inbox;
 use crate::label::Label;
 use crate::matcher::Matcher;
+use crate::recorded_arrivals::RecordedArrivals;
 use crate::requests::RequestTable;
 use crate::slab::Slab;
 use crate::status_envelope::{CompletedRequest, StatusEnvelope};
@@ -27,18 +27,18 @@ const COMPLETIONS: usize = 1 << 16;
 pub(crate) struct Process<'t> {
     pub rank: u32,
     reader: Box<dyn RankReader + 't>,
-    exhausted: bool,
+    is_exhausted: bool,
     /// Pool of calls, boxed because they move between queues.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
     /// Completions that a pooled call keeps room for.
-    few: usize,
+    completions_max: usize,
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Membership>,
     /// Usually the next one too.
     recent: (CommId, Membership),
     /// The process uses a communicator that the trace does not resolve.
-    pub meets_unexplained: bool,
+    pub has_unresolved_comm: bool,
     pub created: usize,
     pub any_sources: u32,
     pub completes_receive: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Process<'t> {
     /// Messages in flight.
     pub inbox: Inbox,
     /// With recorded arrivals only.
-    pub in_order: Option<InOrder<'t>>,
+    pub recorded_arrivals: Option<RecordedArrivals<'t>>,
     pub lanes: Vec<Lane>,
     /// The network interface is free from this time on.
     pub nic_free_ns: i64,
@@ -88,7 +88,7 @@ pub(crate) struct ReadCall {
     /// Position in the stream, from 1.
     number: u64,
     /// Many completions, in less than 48 bytes each.
-    condensed: Vec<CompletedRequest>,
+    compact_completions: Vec<CompletedRequest>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -103,7 +103,7 @@ pub(crate) enum LaneState {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Blocked {
-    pub reason: Reason,
+    pub reason: BlockReason,
     /// Number of awaited events.
     pub remaining: u32,
     /// Lower bound of the end: the recorded duration, and the events so far.
@@ -113,7 +113,7 @@ pub(crate) struct Blocked {
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Reason {
+pub(crate) enum BlockReason {
     /// Of the call or of its requests.
     Messages,
     /// A message for [`Lane::probe`].
@@ -124,30 +124,30 @@ pub(crate) enum Reason {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
-    pub asked: Label,
+    pub selector: Label,
     pub handle: Option<HandleId>,
     /// Recorded status.
     pub expected: Option<StatusEnvelope>,
 }
 
 impl ReadCall {
-    /// Keeps the capacity for up to `few` completions.
+    /// Keeps the capacity for up to `completions_max` completions.
     #[inline(always)]
-    fn read(&mut self, reader: &mut dyn RankReader, few: usize) -> Result<bool, TraceError> {
-        self.condensed.clear();
+    fn read(&mut self, reader: &mut dyn RankReader, completions_max: usize) -> Result<bool, TraceError> {
+        self.compact_completions.clear();
         let is_there = reader.read(&mut self.call)?;
-        if self.call.completions.capacity() > few {
-            self.condense();
+        if self.call.completions.capacity() > completions_max {
+            self.compact_completions();
         }
         Ok(is_there)
     }
 
     /// A vector shared by all processes took 30 instructions at every other call.
     #[cold]
-    fn condense(&mut self) {
+    fn compact_completions(&mut self) {
         let completions = std::mem::take(&mut self.call.completions);
-        self.condensed.reserve_exact(completions.len());
-        self.condensed.extend(completions.iter().map(CompletedRequest::from_completion));
+        self.compact_completions.reserve_exact(completions.len());
+        self.compact_completions.extend(completions.iter().map(CompletedRequest::from_completion));
     }
 
     #[inline]
@@ -156,7 +156,7 @@ impl ReadCall {
             .completions
             .iter()
             .map(CompletedRequest::from_completion)
-            .chain(self.condensed.iter().copied())
+            .chain(self.compact_completions.iter().copied())
     }
 }
 
@@ -169,13 +169,13 @@ impl<'t> Process<'t> {
         Process {
             rank,
             reader,
-            exhausted: false,
+            is_exhausted: false,
             spare: Vec::new(),
-            few: COMPLETIONS / processes.max(1),
+            completions_max: COMPLETIONS / processes.max(1),
             matcher,
             comms: comms.into_iter().collect(),
             recent: comms[0],
-            meets_unexplained: false,
+            has_unresolved_comm: false,
             created: 0,
             any_sources: 0,
             completes_receive: false,
@@ -185,7 +185,7 @@ impl<'t> Process<'t> {
             waited_sends: 0,
             handles: FxHashMap::default(),
             inbox: Inbox::default(),
-            in_order: None,
+            recorded_arrivals: None,
             lanes: Vec::new(),
             nic_free_ns: 0,
             clock_ns: i64::MIN,
@@ -204,7 +204,7 @@ impl<'t> Process<'t> {
     pub fn membership(&mut self, comm: CommId) -> Membership {
         if self.recent.0 != comm {
             let membership = self.comms.get(&comm).copied();
-            self.meets_unexplained |= membership.is_none();
+            self.has_unresolved_comm |= membership.is_none();
             self.recent = (comm, membership.unwrap_or_else(|| self.comms[&CommId::WORLD]));
         }
         self.recent.1
@@ -235,27 +235,27 @@ impl<'t> Process<'t> {
 
     /// Reads the next call of every lane that is not blocked, within [`READ_AHEAD`].
     #[inline(always)]
-    pub fn look_ahead(&mut self) -> Result<(), TraceError> {
+    pub fn read_next_calls(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
             if lane.next.is_some() || matches!(lane.state, LaneState::Blocked(_)) {
                 return Ok(());
             }
-            if !self.exhausted {
+            if !self.is_exhausted {
                 let mut read = self.spare.pop().unwrap_or_default();
-                let is_there = read.read(&mut *self.reader, self.few)?;
+                let is_there = read.read(&mut *self.reader, self.completions_max)?;
                 if is_there && read.call.thread == lane.thread {
                     self.calls += 1;
                     read.number = self.calls;
                     lane.next = Some(read);
                     return Ok(());
                 }
-                self.file(read, is_there);
+                self.assign_to_lane(read, is_there);
             }
         }
-        self.look_further_ahead()
+        self.read_calls_of_lanes()
     }
 
-    fn look_further_ahead(&mut self) -> Result<(), TraceError> {
+    fn read_calls_of_lanes(&mut self) -> Result<(), TraceError> {
         if self.lanes.is_empty() {
             self.read_one()?;
         }
@@ -265,7 +265,7 @@ impl<'t> Process<'t> {
             }
         }
         // The next call is of a new thread.
-        while !self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
+        while !self.is_exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
             self.read_one()?;
         }
         Ok(())
@@ -286,21 +286,21 @@ impl<'t> Process<'t> {
 
     /// Returns false at the end of the stream.
     fn read_one(&mut self) -> Result<bool, TraceError> {
-        if self.exhausted {
+        if self.is_exhausted {
             return Ok(false);
         }
         let mut read = self.spare.pop().unwrap_or_default();
-        let is_there = read.read(&mut *self.reader, self.few)?;
-        Ok(self.file(read, is_there))
+        let is_there = read.read(&mut *self.reader, self.completions_max)?;
+        Ok(self.assign_to_lane(read, is_there))
     }
 
     /// Adds a call to the lane of its thread, or ends the stream.
-    fn file(&mut self, mut read: Box<ReadCall>, is_there: bool) -> bool {
-        self.exhausted = !is_there;
+    fn assign_to_lane(&mut self, mut read: Box<ReadCall>, is_there: bool) -> bool {
+        self.is_exhausted = !is_there;
         if is_there {
             self.calls += 1;
             read.number = self.calls;
-            let lane = self.lane_of(&read.call);
+            let lane = self.lane_of_thread(&read.call);
             let lane = &mut self.lanes[lane];
             match lane.next {
                 None => lane.next = Some(read),
@@ -320,15 +320,15 @@ impl<'t> Process<'t> {
     /// Of equal times, the first in the stream is first, because the reader assigned request ids in that
     /// order.
     #[inline]
-    pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
+    pub fn next_call_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
             let read = lane.next.as_deref().filter(|_| matches!(lane.state, LaneState::Ready))?;
             return Some((0, &read.call));
         }
-        self.first_of_all_to_enter()
+        self.next_call_of_lanes()
     }
 
-    fn first_of_all_to_enter(&self) -> Option<(usize, &Call)> {
+    fn next_call_of_lanes(&self) -> Option<(usize, &Call)> {
         let ready = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.state, LaneState::Ready));
         let calls = ready.filter_map(|(at, lane)| Some((at, lane.next.as_deref()?)));
         let (at, ReadCall { call: first, .. }) =
@@ -340,16 +340,16 @@ impl<'t> Process<'t> {
 
     /// The only thread is blocked.
     #[inline]
-    pub fn waits(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))
     }
 
     pub fn is_finished(&self) -> bool {
-        self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))
+        self.is_exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))
     }
 
     #[inline]
-    pub fn take_next(&mut self, lane: usize) -> Option<Box<ReadCall>> {
+    pub fn take_next_call(&mut self, lane: usize) -> Option<Box<ReadCall>> {
         let lane = &mut self.lanes[lane];
         let read = lane.next.take();
         if !lane.later.is_empty() {
@@ -360,12 +360,12 @@ impl<'t> Process<'t> {
 
     /// Returns a call to the pool.
     #[inline]
-    pub fn give_back(&mut self, read: Box<ReadCall>) {
+    pub fn recycle_call(&mut self, read: Box<ReadCall>) {
         self.spare.push(read);
     }
 
     /// A new lane starts at the latest time of the process.
-    fn lane_of(&mut self, call: &Call) -> usize {
+    fn lane_of_thread(&mut self, call: &Call) -> usize {
         if let Some(lane) = self.lanes.iter().position(|lane| lane.thread == call.thread) {
             return lane;
         }

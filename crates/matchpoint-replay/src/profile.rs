@@ -12,8 +12,8 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::loggp::LogGp;
 use crate::progress::Progress;
-use crate::replay::{Prepared, run};
-use crate::step::{Brief, Kind, Sink};
+use crate::replay::{FirstPass, run};
+use crate::step::{CompactStep, Kind, StepSink};
 
 /// Counts queued entries by source: receives without a message, and messages without a receive.
 ///
@@ -28,10 +28,10 @@ pub fn profile(
     progress: &Progress,
 ) -> Result<Profile, ReplayError> {
     progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
-    let prepared = Prepared::new(trace, progress)?;
+    let first_pass = FirstPass::new(trace, progress)?;
     let counters = trace.present().iter().map(|_| Counter::default()).collect();
     let (Counters(counters), _) =
-        run(trace, &prepared.setting(arrivals, loggp), Counters(counters), progress)?;
+        run(trace, &first_pass.setting(arrivals, loggp), Counters(counters), progress)?;
     let known: Vec<Process> =
         trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
     // Ranks of an unresolved communicator may exceed those of `MPI_COMM_WORLD`.
@@ -51,10 +51,10 @@ struct Counter {
     sources: FxHashMap<(u64, Rank), (u64, u64)>,
 }
 
-impl Sink for Counters {
-    fn step(&mut self, step: Brief) {
+impl StepSink for Counters {
+    fn record_step(&mut self, step: CompactStep) {
         let counter = &mut self.0[step.process as usize];
-        match step.step().kind {
+        match step.to_step().kind {
             Kind::Post { receive, took: None } => {
                 let number = counter.number(receive.selector.context());
                 if let Wild::Is(source) = receive.selector.source() {

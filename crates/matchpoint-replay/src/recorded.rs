@@ -14,7 +14,7 @@ use crate::ReplayError;
 use crate::communicators::Membership;
 use crate::communicators::{Communicators, SELF, WORLD};
 use crate::progress::Progress;
-use crate::replay::Prepared;
+use crate::replay::FirstPass;
 
 /// Times of one match, in ticks of the receiving process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ pub fn place(
     progress: &Progress,
 ) -> Result<Vec<Placed>, ReplayError> {
     progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
-    let Prepared { communicators, .. } = Prepared::new(trace, progress)?;
+    let FirstPass { communicators, .. } = FirstPass::new(trace, progress)?;
     let ranks = trace.present().iter().zip(matches).enumerate();
     ranks
         .map(|(process, (&rank, matches))| of_rank(trace, &communicators, (process, rank), matches))
@@ -59,22 +59,22 @@ fn of_rank(
     matches: Vec<Match>,
 ) -> Result<Placed, ReplayError> {
     let mut ns = trace.nanoseconds(rank).ok_or(ReplayError::NoArrivals)?;
-    let mut matches: Vec<Seen> = matches
+    let mut matches: Vec<ObservedMatch> = matches
         .into_iter()
-        .map(|Match { posted, arrived }| Seen {
+        .map(|Match { posted, arrived }| ObservedMatch {
             posted_ns: ns(posted),
             arrived_ns: ns(arrived),
-            was_there: arrived < posted,
+            arrived_before_post: arrived < posted,
             has_message: arrived != u64::MAX,
             is_taken: false,
         })
         .collect();
-    matches.sort_by_key(|seen| seen.posted_ns);
+    matches.sort_by_key(|observed| observed.posted_ns);
     let comms = [
         (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
         (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
     ];
-    let mut placing = Placing {
+    let mut assignment = Assignment {
         communicators,
         process,
         rank,
@@ -89,58 +89,58 @@ fn of_rank(
     };
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
-        placing.act(&call);
+        assignment.execute(&call);
     }
-    let Placing { mut found, unknown, .. } = placing;
-    found.sort_by_key(|&(came, arrival)| (arrival.at_ns, came));
+    let Assignment { mut found, unknown, .. } = assignment;
+    found.sort_by_key(|&(arrived, arrival)| (arrival.at_ns, arrived));
     Ok(Placed { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
 /// A [`Match`] in the clock of the calls.
 #[derive(Clone, Copy)]
-struct Seen {
+struct ObservedMatch {
     posted_ns: i64,
     arrived_ns: i64,
-    was_there: bool,
+    arrived_before_post: bool,
     has_message: bool,
     is_taken: bool,
 }
 
 /// Arrival for the replay, and exact.
-type Came = Option<(i64, i64)>;
+type ArrivalTime = Option<(i64, i64)>;
 
 #[derive(Clone, Copy)]
-struct Begun {
+struct StartedReceive {
     source: Peer,
     tag: TagArg,
     comm: CommId,
-    came: Came,
+    arrived: ArrivalTime,
 }
 
 #[derive(Clone, Copy)]
 enum Request {
-    Receive(Begun),
-    Persistent(ReceiveArgs, Option<Begun>),
+    Receive(StartedReceive),
+    Persistent(ReceiveArgs, Option<StartedReceive>),
 }
 
-struct Placing<'a> {
+struct Assignment<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
     /// Sorted by post.
-    matches: Vec<Seen>,
+    matches: Vec<ObservedMatch>,
     /// Matches posted before the current call.
     passed: usize,
     comms: FxHashMap<CommId, Membership>,
     created: usize,
     requests: FxHashMap<RequestId, Request>,
-    handles: FxHashMap<HandleId, Begun>,
+    handles: FxHashMap<HandleId, StartedReceive>,
     found: Vec<(i64, Arrival)>,
     unknown: u64,
 }
 
-impl Placing<'_> {
-    fn act(&mut self, call: &Call) {
+impl Assignment<'_> {
+    fn execute(&mut self, call: &Call) {
         match call.action {
             Action::Receive { args, request, status } => self.receive(call, args, request, status),
             Action::SendReceive { receive, request, status, .. } => {
@@ -151,20 +151,20 @@ impl Placing<'_> {
             }
             Action::Start => self.start(call),
             Action::Probe { args, found: true, status, handle: Some(handle), .. } => {
-                let begun = self.begin(call, args);
+                let started = self.begin(call, args);
                 let told = status.filter(|status| !status.cancelled);
-                let begun = Begun {
-                    source: told.map_or(begun.source, |status| status.source),
-                    tag: told.map_or(begun.tag, |status| status.tag),
-                    ..begun
+                let started = StartedReceive {
+                    source: told.map_or(started.source, |status| status.source),
+                    tag: told.map_or(started.tag, |status| status.tag),
+                    ..started
                 };
-                self.handles.insert(handle, begun);
+                self.handles.insert(handle, started);
             }
             Action::MatchedReceive { handle, request, status } => {
-                if let Some(begun) = self.handles.remove(&handle) {
+                if let Some(started) = self.handles.remove(&handle) {
                     match request {
-                        Some(request) => drop(self.requests.insert(request, Request::Receive(begun))),
-                        None => self.complete(begun, status),
+                        Some(request) => drop(self.requests.insert(request, Request::Receive(started))),
+                        None => self.complete(started, status),
                     }
                 }
             }
@@ -195,31 +195,35 @@ impl Placing<'_> {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
             _ => None,
         };
-        let begun: Vec<(RequestId, ReceiveArgs)> = call.requests.iter().filter_map(of).collect();
+        let started: Vec<(RequestId, ReceiveArgs)> = call.requests.iter().filter_map(of).collect();
         let is_own = |args: &ReceiveArgs| {
             let membership = self.comms.get(&args.comm);
             membership.is_some_and(|membership| {
                 args.source == Peer::Rank(membership.rank) && !membership.is_in_second_group
             })
         };
-        let own: Vec<bool> = begun.iter().map(|(_, args)| is_own(args)).collect();
+        let own: Vec<bool> = started.iter().map(|(_, args)| is_own(args)).collect();
         let others = own.iter().filter(|is_own| !**is_own).count();
-        let (count, posts) = (begun.len(), self.within(call).filter(|seen| !seen.is_taken).count());
-        for ((id, args), is_own) in begun.into_iter().zip(own) {
+        let (count, posts) =
+            (started.len(), self.matches_within(call).filter(|observed| !observed.is_taken).count());
+        for ((id, args), is_own) in started.into_iter().zip(own) {
             let ReceiveArgs { source, tag, comm, .. } = args;
             let is_missing = posts < others || is_own && posts < count;
-            let begun =
-                if is_missing { Begun { source, tag, comm, came: None } } else { self.begin(call, args) };
-            self.requests.insert(id, Request::Persistent(args, Some(begun)));
+            let started = if is_missing {
+                StartedReceive { source, tag, comm, arrived: None }
+            } else {
+                self.begin(call, args)
+            };
+            self.requests.insert(id, Request::Persistent(args, Some(started)));
         }
     }
 
     /// Calls are in the order of their entry.
-    fn within(&mut self, call: &Call) -> impl Iterator<Item = &mut Seen> {
-        while self.matches.get(self.passed).is_some_and(|seen| seen.posted_ns < call.enter_ns) {
+    fn matches_within(&mut self, call: &Call) -> impl Iterator<Item = &mut ObservedMatch> {
+        while self.matches.get(self.passed).is_some_and(|observed| observed.posted_ns < call.enter_ns) {
             self.passed += 1;
         }
-        self.matches[self.passed..].iter_mut().take_while(|seen| seen.posted_ns <= call.leave_ns)
+        self.matches[self.passed..].iter_mut().take_while(|observed| observed.posted_ns <= call.leave_ns)
     }
 
     fn receive(
@@ -232,41 +236,45 @@ impl Placing<'_> {
         if args.source == Peer::Null {
             return;
         }
-        let begun = self.begin(call, args);
+        let started = self.begin(call, args);
         match request {
-            Some(request) => drop(self.requests.insert(request, Request::Receive(begun))),
-            None => self.complete(begun, status),
+            Some(request) => drop(self.requests.insert(request, Request::Receive(started))),
+            None => self.complete(started, status),
         }
     }
 
     /// Takes the next match posted within the call.
-    fn begin(&mut self, call: &Call, args: ReceiveArgs) -> Begun {
+    fn begin(&mut self, call: &Call, args: ReceiveArgs) -> StartedReceive {
         let ReceiveArgs { source, tag, comm, .. } = args;
-        let taken = self.within(call).find(|seen| !seen.is_taken);
-        let came = taken.and_then(|seen| {
-            seen.is_taken = true;
-            if !seen.has_message {
+        let taken = self.matches_within(call).find(|observed| !observed.is_taken);
+        let arrived = taken.and_then(|observed| {
+            observed.is_taken = true;
+            if !observed.has_message {
                 return None;
             }
             // The replay posts receives at the entry of their call, so a message that arrived before the post
             // must arrive before the entry.
-            let at_ns = if seen.was_there { seen.arrived_ns.min(call.enter_ns) } else { seen.arrived_ns };
-            Some((at_ns, seen.arrived_ns))
+            let at_ns = if observed.arrived_before_post {
+                observed.arrived_ns.min(call.enter_ns)
+            } else {
+                observed.arrived_ns
+            };
+            Some((at_ns, observed.arrived_ns))
         });
-        Begun { source, tag, comm, came }
+        StartedReceive { source, tag, comm, arrived }
     }
 
     fn completions(&mut self, call: &Call) {
         for completion in &call.completions {
             let Some(id) = call.requests.get(completion.index as usize) else { continue };
             match self.requests.get(id).copied() {
-                Some(Request::Receive(begun)) => {
+                Some(Request::Receive(started)) => {
                     self.requests.remove(id);
-                    self.complete(begun, completion.status);
+                    self.complete(started, completion.status);
                 }
-                Some(Request::Persistent(args, Some(begun))) => {
+                Some(Request::Persistent(args, Some(started))) => {
                     self.requests.insert(*id, Request::Persistent(args, None));
-                    self.complete(begun, completion.status);
+                    self.complete(started, completion.status);
                 }
                 _ => {}
             }
@@ -274,21 +282,21 @@ impl Placing<'_> {
     }
 
     /// The status has the envelope.
-    fn complete(&mut self, begun: Begun, status: Option<Status>) {
+    fn complete(&mut self, started: StartedReceive, status: Option<Status>) {
         if status.is_some_and(|status| status.cancelled) {
             return;
         }
-        let source = match (begun.source, status.map(|status| status.source)) {
+        let source = match (started.source, status.map(|status| status.source)) {
             (Peer::Rank(rank), _) | (Peer::Any, Some(Peer::Rank(rank))) => Some(rank),
             _ => None,
         };
-        let tag = match (begun.tag, status.map(|status| status.tag)) {
+        let tag = match (started.tag, status.map(|status| status.tag)) {
             (TagArg::Is(tag), _) | (TagArg::Any, Some(TagArg::Is(tag))) => Some(tag),
             _ => None,
         };
-        let membership = self.comms.get(&begun.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
+        let membership = self.comms.get(&started.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
         let from = source.and_then(|source| self.communicators.world_rank(self.rank, membership, source));
-        let (Some((at_ns, came_ns)), Some(from), Some(tag)) = (begun.came, from, tag) else {
+        let (Some((at_ns, came_ns)), Some(from), Some(tag)) = (started.arrived, from, tag) else {
             self.unknown += 1;
             return;
         };

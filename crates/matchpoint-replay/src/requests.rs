@@ -15,23 +15,23 @@ const DENSE: usize = 4096;
 /// 48 bytes. `Copy`, because every other call starts or completes one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
-    pub what: RequestKind,
+    pub kind: RequestKind,
     /// A compact [state](RequestState): number of pending operations, and completion time or [`NEVER`].
     ends: u8,
-    done_ns: i64,
+    completed_ns: i64,
     /// Lane that waits for the request.
     pub waiter: Option<u16>,
     /// Recorded status.
     pub expected: Option<StatusEnvelope>,
     /// Message of a wildcard receive.
-    pub got: Option<StatusEnvelope>,
+    pub matched: Option<StatusEnvelope>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
     /// The next free slot or [`NONE`].
     None(u32),
-    Send(Sent),
+    Send(SentMessage),
     /// The destination has no stream.
     LostSend,
     /// Matched an unexpected message.
@@ -50,11 +50,11 @@ pub(crate) enum RequestKind {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentMessage {
     /// Index of the receiving process.
     pub to: u32,
     /// Index and number of the message.
-    pub place: u32,
+    pub slot: u32,
     pub number: u32,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum RequestState {
     /// Number of operations.
     Pending(u8),
     /// Completion time in nanoseconds.
-    Done(i64),
+    Complete(i64),
 }
 
 #[derive(Clone, Copy)]
@@ -79,11 +79,11 @@ impl Request {
     /// After completion, another receive may have the index.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
-        match (self.what, self.state()) {
+        match (self.kind, self.state()) {
             (
-                RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
+                RequestKind::Receive(slot) | RequestKind::PersistentReceive(_, slot),
                 RequestState::Pending(_),
-            ) => Some(place),
+            ) => Some(slot),
             _ => None,
         }
     }
@@ -91,7 +91,7 @@ impl Request {
     #[inline]
     pub fn is_receive(&self) -> bool {
         matches!(
-            self.what,
+            self.kind,
             RequestKind::Received
                 | RequestKind::Receive(_)
                 | RequestKind::SendReceive
@@ -100,40 +100,41 @@ impl Request {
     }
 
     #[inline]
-    pub fn new(what: RequestKind, state: RequestState) -> Self {
-        let mut request = Request { what, ends: 0, done_ns: NEVER, waiter: None, expected: None, got: None };
+    pub fn new(kind: RequestKind, state: RequestState) -> Self {
+        let mut request =
+            Request { kind, ends: 0, completed_ns: NEVER, waiter: None, expected: None, matched: None };
         request.set_state(state);
         request
     }
 
     #[inline]
     pub fn state(&self) -> RequestState {
-        match (self.ends, self.done_ns) {
+        match (self.ends, self.completed_ns) {
             (0, NEVER) => RequestState::Inactive,
-            (0, done_ns) => RequestState::Done(done_ns),
+            (0, completed_ns) => RequestState::Complete(completed_ns),
             (ends, _) => RequestState::Pending(ends),
         }
     }
 
     #[inline]
     pub fn set_state(&mut self, state: RequestState) {
-        (self.ends, self.done_ns) = match state {
+        (self.ends, self.completed_ns) = match state {
             RequestState::Inactive => (0, NEVER),
             RequestState::Pending(ends) => (ends, NEVER),
-            RequestState::Done(done_ns) => (0, done_ns),
+            RequestState::Complete(completed_ns) => (0, completed_ns),
         };
     }
 
     /// A completion call would not read the request: complete at `now_ns`, without a recorded status to
     /// compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
-        let is_over = matches!(self.state(), RequestState::Done(done_ns) if done_ns <= now_ns);
-        is_over && self.persistent().is_none() && self.got.is_none() && self.waiter.is_none()
+        let is_over = matches!(self.state(), RequestState::Complete(completed_ns) if completed_ns <= now_ns);
+        is_over && self.persistent().is_none() && self.matched.is_none() && self.waiter.is_none()
     }
 
     #[inline]
     fn persistent(&self) -> Option<u32> {
-        match self.what {
+        match self.kind {
             RequestKind::PersistentSend(args)
             | RequestKind::PersistentReceive(args, _)
             | RequestKind::PersistentCollective(args) => Some(args),
@@ -152,59 +153,59 @@ pub(crate) struct RequestTable {
     /// Head of the free list.
     free: u32,
     /// Limit before the table [removes](Self::give_up) spent requests.
-    enough: usize,
+    limit: usize,
     pub persistent: Slab<Persistent>,
 }
 
-/// Minimum of `enough`.
-const ENOUGH: usize = 4096;
+/// Minimum of `limit`.
+const LIMIT_MIN: usize = 4096;
 
 impl Default for RequestTable {
     fn default() -> Self {
         let (dense, sparse, active) = Default::default();
-        RequestTable { dense, sparse, active, free: NONE, enough: ENOUGH, persistent: Slab::default() }
+        RequestTable { dense, sparse, active, free: NONE, limit: LIMIT_MIN, persistent: Slab::default() }
     }
 }
 
 impl RequestTable {
     /// Index of a request, until its removal.
     #[inline]
-    pub fn place(&self, id: RequestId) -> Option<u32> {
+    pub fn slot(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
-            Some(place) => place.checked_sub(1),
-            None => self.sparse_place(id),
+            Some(slot) => slot.checked_sub(1),
+            None => self.sparse_slot(id),
         }
     }
 
-    fn sparse_place(&self, id: RequestId) -> Option<u32> {
+    fn sparse_slot(&self, id: RequestId) -> Option<u32> {
         if self.sparse.is_empty() { None } else { self.sparse.get(&id).copied() }
     }
 
     #[inline]
-    pub fn at(&mut self, place: u32) -> &mut Request {
-        &mut self.active[place as usize]
+    pub fn at(&mut self, slot: u32) -> &mut Request {
+        &mut self.active[slot as usize]
     }
 
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        self.active.get(self.place(id)? as usize)
+        self.active.get(self.slot(id)? as usize)
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
-        let place = self.place(id)?;
-        self.active.get_mut(place as usize)
+        let slot = self.slot(id)?;
+        self.active.get_mut(slot as usize)
     }
 
     pub fn insert(&mut self, id: RequestId, request: Request) {
-        if let Some(place) = self.place(id) {
-            self.let_go(place);
-            self.active[place as usize] = request;
+        if let Some(slot) = self.slot(id) {
+            self.remove_arguments(slot);
+            self.active[slot as usize] = request;
             return;
         }
-        let place = match self.active.get_mut(self.free as usize) {
+        let slot = match self.active.get_mut(self.free as usize) {
             Some(at) => {
-                let next = if let RequestKind::None(next) = at.what { next } else { NONE };
+                let next = if let RequestKind::None(next) = at.kind { next } else { NONE };
                 *at = request;
                 std::mem::replace(&mut self.free, next)
             }
@@ -215,67 +216,67 @@ impl RequestTable {
             }
         };
         match self.dense.get_mut(id.0 as usize) {
-            Some(known) => *known = place + 1,
-            None => self.enter(id, place),
+            Some(known) => *known = slot + 1,
+            None => self.insert_id(id, slot),
         }
     }
 
     #[cold]
-    fn enter(&mut self, id: RequestId, place: u32) {
+    fn insert_id(&mut self, id: RequestId, slot: u32) {
         let at = id.0 as usize;
         if at >= DENSE {
-            self.sparse.insert(id, place);
+            self.sparse.insert(id, slot);
             return;
         }
         self.dense.reserve_exact((at + 1 + at / 4).next_multiple_of(4) - self.dense.len());
         self.dense.resize(at + 1, 0);
-        self.dense[at] = place + 1;
+        self.dense[at] = slot + 1;
     }
 
     #[inline]
     pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let place = self.place(id)?;
-        let request = self.active[place as usize];
-        self.remove_at(id, place);
+        let slot = self.slot(id)?;
+        let request = self.active[slot as usize];
+        self.remove_at(id, slot);
         Some(request)
     }
 
     #[inline]
-    pub fn remove_at(&mut self, id: RequestId, place: u32) {
+    pub fn remove_at(&mut self, id: RequestId, slot: u32) {
         match self.dense.get_mut(id.0 as usize) {
             Some(known) => *known = 0,
             None => drop(self.sparse.remove(&id)),
         }
-        self.let_go(place);
-        self.active[place as usize].what = RequestKind::None(self.free);
-        self.free = place;
+        self.remove_arguments(slot);
+        self.active[slot as usize].kind = RequestKind::None(self.free);
+        self.free = slot;
     }
 
     /// The table should [remove](Self::give_up) spent requests before the next insertion.
     #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.free == NONE && self.active.len() >= self.enough
+    pub fn is_full(&self) -> bool {
+        self.free == NONE && self.active.len() >= self.limit
     }
 
     /// A program that never completes its requests accumulates them.
-    pub fn give_up(&mut self, tells_nothing: impl Fn(&Request) -> bool) {
-        self.remove_all(tells_nothing);
-        self.enough = ENOUGH.max(2 * self.values().count());
+    pub fn remove_spent(&mut self, is_removable: impl Fn(&Request) -> bool) {
+        self.remove_all(is_removable);
+        self.limit = LIMIT_MIN.max(2 * self.values().count());
     }
 
     /// Linear in the number of requests.
     pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
         let dense =
-            (0..).zip(&self.dense).filter_map(|(id, place)| Some((RequestId(id), place.checked_sub(1)?)));
-        let all = dense.chain(self.sparse.iter().map(|(&id, &place)| (id, place)));
+            (0..).zip(&self.dense).filter_map(|(id, slot)| Some((RequestId(id), slot.checked_sub(1)?)));
+        let all = dense.chain(self.sparse.iter().map(|(&id, &slot)| (id, slot)));
         let over: Vec<(RequestId, u32)> =
-            all.filter(|&(_, place)| is_over(&self.active[place as usize])).collect();
-        over.iter().for_each(|&(id, place)| self.remove_at(id, place));
+            all.filter(|&(_, slot)| is_over(&self.active[slot as usize])).collect();
+        over.iter().for_each(|&(id, slot)| self.remove_at(id, slot));
     }
 
     #[inline]
-    fn let_go(&mut self, place: u32) {
-        if let Some(args) = self.active[place as usize].persistent() {
+    fn remove_arguments(&mut self, slot: u32) {
+        if let Some(args) = self.active[slot as usize].persistent() {
             self.persistent.remove(args);
         }
     }
@@ -286,11 +287,11 @@ impl RequestTable {
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Request> {
-        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None(_)))
+        self.active.iter().filter(|request| !matches!(request.kind, RequestKind::None(_)))
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None(_)))
+        self.active.iter_mut().filter(|request| !matches!(request.kind, RequestKind::None(_)))
     }
 }
 
@@ -301,7 +302,7 @@ mod tests {
     #[test]
     fn request_has_minimal_size() {
         assert_eq!(size_of::<Request>(), 48);
-        for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Done(-7)] {
+        for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Complete(-7)] {
             assert_eq!(Request::new(RequestKind::Received, state).state(), state);
         }
     }
@@ -311,8 +312,8 @@ mod tests {
         let mut table = RequestTable::default();
         for round in 0..3u32 {
             for at in 0..100 {
-                let what = RequestKind::Receive(round * 100 + at);
-                table.insert(RequestId(at * 100), Request::new(what, RequestState::Pending(1)));
+                let kind = RequestKind::Receive(round * 100 + at);
+                table.insert(RequestId(at * 100), Request::new(kind, RequestState::Pending(1)));
             }
             assert_eq!(table.len(), 100);
             for at in (0..100).rev() {
@@ -330,14 +331,15 @@ mod tests {
         let mut table = RequestTable::default();
         let mut most = 0;
         for at in 0..100_000u32 {
-            if table.is_crowded() {
-                table.give_up(|request| request.is_spent(i64::from(at)));
+            if table.is_full() {
+                table.remove_spent(|request| request.is_spent(i64::from(at)));
             }
-            let state = if at % 1000 == 0 { RequestState::Pending(1) } else { RequestState::Done(at.into()) };
+            let state =
+                if at % 1000 == 0 { RequestState::Pending(1) } else { RequestState::Complete(at.into()) };
             table.insert(RequestId(1 + at), Request::new(RequestKind::Receive(at), state));
             most = most.max(table.active.len());
         }
-        assert!(most <= ENOUGH, "{most}");
+        assert!(most <= LIMIT_MIN, "{most}");
         for at in (0..100_000).step_by(1000) {
             assert_eq!(table.get(RequestId(1 + at)).and_then(Request::receive), Some(at));
         }

@@ -2,7 +2,7 @@
 
 use matchpoint::{Message, MsgId, Receive, RecvId, Selector};
 
-use crate::label::{Label, Open};
+use crate::label::{Label, WildcardClass};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
@@ -45,15 +45,15 @@ pub(crate) enum Kind {
 
 /// Half the bytes of a step. The measuring thread converts it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Brief {
+pub(crate) struct CompactStep {
     at_ns: i64,
     /// Index of the rank among those with a stream.
     pub process: u32,
-    what: What,
+    kind: CompactKind,
     /// The operation matched `other`.
-    found: bool,
+    is_match: bool,
     /// Wildcards of the matched receive.
-    taken_open: Open,
+    matched_class: WildcardClass,
     label: Label,
     from: u32,
     site: u32,
@@ -62,7 +62,7 @@ pub(crate) struct Brief {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum CompactKind {
     Post,
     Arrive,
     Probe,
@@ -79,13 +79,13 @@ pub(crate) struct Point {
 
 impl Point {
     #[inline]
-    fn brief(self, what: What, label: Label, id: u64, other: Option<u64>) -> Brief {
-        Brief {
+    fn compact(self, kind: CompactKind, label: Label, id: u64, other: Option<u64>) -> CompactStep {
+        CompactStep {
             at_ns: self.at_ns,
             process: self.process as u32,
-            what,
-            found: other.is_some(),
-            taken_open: label.open(),
+            kind,
+            is_match: other.is_some(),
+            matched_class: label.wildcards(),
             label,
             from: u32::MAX,
             site: 0,
@@ -95,84 +95,91 @@ impl Point {
     }
 
     #[inline]
-    pub fn post(self, receive: RecvId, asked: Label, took: Option<MsgId>) -> Brief {
-        self.brief(What::Post, asked, receive.0, took.map(|message| message.0))
+    pub fn post(self, receive: RecvId, selector: Label, took: Option<MsgId>) -> CompactStep {
+        self.compact(CompactKind::Post, selector, receive.0, took.map(|message| message.0))
     }
 
     /// `from` is the sender's rank in `MPI_COMM_WORLD`.
     #[inline]
-    pub fn arrive(self, message: MsgId, label: Label, from: u32, took: Option<(RecvId, Label)>) -> Brief {
-        let taken_open = took.map_or(label.open(), |(_, asked)| asked.open());
-        let brief = self.brief(What::Arrive, label, message.0, took.map(|(receive, _)| receive.0));
-        Brief { from, taken_open, ..brief }
+    pub fn arrive(
+        self,
+        message: MsgId,
+        label: Label,
+        from: u32,
+        took: Option<(RecvId, Label)>,
+    ) -> CompactStep {
+        let matched_class = took.map_or(label.wildcards(), |(_, selector)| selector.wildcards());
+        let compact = self.compact(CompactKind::Arrive, label, message.0, took.map(|(receive, _)| receive.0));
+        CompactStep { from, matched_class, ..compact }
     }
 
-    pub fn probe(self, asked: Label, found: Option<MsgId>) -> Brief {
-        self.brief(What::Probe, asked, 0, found.map(|message| message.0))
+    pub fn probe(self, selector: Label, found: Option<MsgId>) -> CompactStep {
+        self.compact(CompactKind::Probe, selector, 0, found.map(|message| message.0))
     }
 
-    pub fn matched_probe(self, asked: Label, took: Option<MsgId>) -> Brief {
-        self.brief(What::MatchedProbe, asked, 0, took.map(|message| message.0))
+    pub fn matched_probe(self, selector: Label, took: Option<MsgId>) -> CompactStep {
+        self.compact(CompactKind::MatchedProbe, selector, 0, took.map(|message| message.0))
     }
 
-    pub fn cancel(self, receive: RecvId, asked: Label, was_posted: bool) -> Brief {
-        self.brief(What::Cancel, asked, receive.0, was_posted.then_some(0))
+    pub fn cancel(self, receive: RecvId, selector: Label, was_posted: bool) -> CompactStep {
+        self.compact(CompactKind::Cancel, selector, receive.0, was_posted.then_some(0))
     }
 
-    pub fn retract(self, message: MsgId, label: Label) -> Brief {
-        self.brief(What::Retract, label, message.0, None)
+    pub fn retract(self, message: MsgId, label: Label) -> CompactStep {
+        self.compact(CompactKind::Retract, label, message.0, None)
     }
 }
 
-impl Brief {
+impl CompactStep {
     #[inline]
-    pub fn of_site(self, site: u32) -> Brief {
-        Brief { site, ..self }
+    pub fn with_site(self, site: u32) -> CompactStep {
+        CompactStep { site, ..self }
     }
 
     /// Change of the unexpected queue's length.
     #[inline]
     pub fn unexpected_change(&self) -> i32 {
-        match self.what {
-            What::Arrive => i32::from(!self.found),
-            What::Post | What::MatchedProbe => -i32::from(self.found),
-            What::Retract => -1,
-            What::Probe | What::Cancel => 0,
+        match self.kind {
+            CompactKind::Arrive => i32::from(!self.is_match),
+            CompactKind::Post | CompactKind::MatchedProbe => -i32::from(self.is_match),
+            CompactKind::Retract => -1,
+            CompactKind::Probe | CompactKind::Cancel => 0,
         }
     }
 
     #[inline]
-    pub fn step(&self) -> Step {
-        let Brief { label, .. } = *self;
-        let receive = || Receive::new(RecvId(self.id), label.selector());
-        let message = || Message::new(MsgId(self.id), label.envelope());
-        let other = self.found.then_some(MsgId(self.other));
-        let kind = match self.what {
-            What::Post => Kind::Post { receive: receive(), took: other },
-            What::Arrive => {
-                let taken = || Receive::new(RecvId(self.other), label.opened(self.taken_open).selector());
-                Kind::Arrive { message: message(), from: self.from, took: self.found.then(taken) }
+    pub fn to_step(&self) -> Step {
+        let CompactStep { label, .. } = *self;
+        let receive = || Receive::new(RecvId(self.id), label.to_selector());
+        let message = || Message::new(MsgId(self.id), label.to_envelope());
+        let other = self.is_match.then_some(MsgId(self.other));
+        let kind = match self.kind {
+            CompactKind::Post => Kind::Post { receive: receive(), took: other },
+            CompactKind::Arrive => {
+                let taken =
+                    || Receive::new(RecvId(self.other), label.with_class(self.matched_class).to_selector());
+                Kind::Arrive { message: message(), from: self.from, took: self.is_match.then(taken) }
             }
-            What::Probe => Kind::Probe { selector: label.selector(), found: other },
-            What::MatchedProbe => Kind::MatchedProbe { selector: label.selector(), took: other },
-            What::Cancel => Kind::Cancel { receive: receive(), was_posted: self.found },
-            What::Retract => Kind::Retract { message: message() },
+            CompactKind::Probe => Kind::Probe { selector: label.to_selector(), found: other },
+            CompactKind::MatchedProbe => Kind::MatchedProbe { selector: label.to_selector(), took: other },
+            CompactKind::Cancel => Kind::Cancel { receive: receive(), was_posted: self.is_match },
+            CompactKind::Retract => Kind::Retract { message: message() },
         };
         Step { at_ns: self.at_ns, kind, site: self.site }
     }
 }
 
 /// Consumer of all steps, in the order of each rank.
-pub(crate) trait Sink {
-    fn step(&mut self, step: Brief);
+pub(crate) trait StepSink {
+    fn record_step(&mut self, step: CompactStep);
 
     /// Between ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
-    fn sent(&mut self, _sent: Sent) {}
+    fn record_send(&mut self, _sent: SendEvent) {}
 
     /// The call made the steps of its process since the last end.
     #[inline(always)]
-    fn ended(&mut self, _end: CallEnd) {}
+    fn end_call(&mut self, _end: CallEnd) {}
 }
 
 /// 24 bytes, because there are as many ends as steps. Only for processes with one thread.
@@ -194,7 +201,7 @@ impl CallEnd {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SendEvent {
     pub at_ns: i64,
     pub from: u32,
     pub to: u32,

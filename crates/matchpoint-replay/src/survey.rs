@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::ReplayError;
-use crate::proc_null::AnySources;
+use crate::proc_null::AnySourceTracker;
 use crate::progress::Progress;
 
 /// Collectives per rank, for the alignment of clocks.
@@ -36,7 +36,7 @@ pub(crate) struct RankSurvey {
     pub setup_ns: i64,
     /// `None` if there are too many.
     pub membership_calls: Option<Vec<MembershipCall>>,
-    pub any_sources: AnySources,
+    pub any_sources: AnySourceTracker,
     /// Entries and exits on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
     pub time_errors: TimeErrors,
@@ -147,7 +147,7 @@ fn survey_rank(
         last_ns: i64::MIN,
         setup_ns: 0,
         membership_calls: Some(Vec::new()),
-        any_sources: AnySources::default(),
+        any_sources: AnySourceTracker::default(),
         synchronisations: Vec::new(),
         time_errors: TimeErrors::default(),
     };

@@ -93,7 +93,7 @@ impl Tally {
         }
     }
 
-    pub fn sent(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
+    pub fn count_send(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
         self.totals.sends += 1;
         self.ranks[process].sends += 1;
         self.messages_by_context[context as usize] += 1;
@@ -110,7 +110,7 @@ impl Tally {
         }
     }
 
-    pub fn lost(&mut self, process: usize, to: Option<u32>) {
+    pub fn count_lost(&mut self, process: usize, to: Option<u32>) {
         self.lost_messages += 1;
         self.ranks[process].lost_peers.extend(to);
     }
@@ -140,27 +140,27 @@ impl Tally {
 
     /// `site` is 0 if unknown.
     #[inline]
-    pub fn calls(&mut self, process: usize, site: u64) {
+    pub fn set_call(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
     /// Returns the value of [`Step::site`](crate::step::Step::site).
-    pub fn posted(&mut self, function: Function, asked: Label, late: bool) -> u32 {
+    pub fn count_receive(&mut self, function: Function, selector: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
         self.late[function as usize] += u64::from(late);
         let wildcards = &mut self.totals.wildcards;
-        *match (asked.any_source(), asked.any_tag()) {
+        *match (selector.is_any_source(), selector.is_any_tag()) {
             (false, false) => &mut wildcards.none,
             (true, false) => &mut wildcards.any_source,
             (false, true) => &mut wildcards.any_tag,
             (true, true) => &mut wildcards.both,
         } += 1;
-        if self.calling.1 == 0 { 0 } else { self.posted_there(asked, late) }
+        if self.calling.1 == 0 { 0 } else { self.count_at_site(selector, late) }
     }
 
     #[cold]
-    fn posted_there(&mut self, asked: Label, late: bool) -> u32 {
+    fn count_at_site(&mut self, selector: Label, late: bool) -> u32 {
         let (process, address) = self.calling;
         let number = *self.site_of.entry(self.calling).or_insert_with(|| {
             self.sites.push((process, address, PostedThere::default()));
@@ -169,36 +169,41 @@ impl Tally {
         let there = &mut self.sites[number as usize - 1].2;
         there.posted += 1;
         there.late += u64::from(late);
-        there.any_source += u64::from(asked.any_source());
-        there.any_tag += u64::from(asked.any_tag());
+        there.any_source += u64::from(selector.is_any_source());
+        there.any_tag += u64::from(selector.is_any_tag());
         number
     }
 
-    pub fn probed(&mut self, args: &ReceiveArgs, found: bool) {
+    pub fn count_probe(&mut self, args: &ReceiveArgs, found: bool) {
         let totals = &mut self.totals;
         totals.probes_any_source += u64::from(args.source == Peer::Any);
         totals.probes_any_tag += u64::from(args.tag == TagArg::Any);
         *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
     }
 
-    pub fn reproduced(&mut self, asked: Label, expected: Option<StatusEnvelope>, got: Option<(u32, i32)>) {
-        if asked.is_exact() {
+    pub fn compare_envelope(
+        &mut self,
+        selector: Label,
+        expected: Option<StatusEnvelope>,
+        got: Option<(u32, i32)>,
+    ) {
+        if selector.is_exact() {
             return;
         }
         if let (Some(expected), Some(got)) = (expected, got) {
-            self.reproduced_as(expected, StatusEnvelope::from_envelope(got));
+            self.compare_status(expected, StatusEnvelope::from_envelope(got));
         }
     }
 
     /// Compares a wildcard match with the recorded status.
-    pub fn reproduced_as(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
+    pub fn compare_status(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
             self.totals.reproduced_wildcards += u64::from(expected == got);
         }
     }
 
-    pub fn release(&mut self, reason: &'static str) {
+    pub fn count_release(&mut self, reason: &'static str) {
         *self.released.entry(reason).or_insert(0) += 1;
     }
 
@@ -207,13 +212,14 @@ impl Tally {
         totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
         totals.unmatched_messages =
             processes.iter().map(|process| process.matcher.unexpected_len() as u64).sum();
-        self.unexplained_ranks = processes.iter().filter(|process| process.meets_unexplained).count() as u64;
+        self.unexplained_ranks =
+            processes.iter().filter(|process| process.has_unresolved_comm).count() as u64;
         let lanes = processes.iter().flat_map(|process| &process.lanes);
         self.end_ns = lanes.map(|lane| lane.now_ns).max().unwrap_or(0);
-        self.sum_up();
+        self.compute_totals();
     }
 
-    pub fn sum_up(&mut self) {
+    pub fn compute_totals(&mut self) {
         let (tag, sends) = std::mem::take(&mut self.recent_tag);
         self.count_tags(tag, sends);
         let totals = &mut self.totals;

@@ -9,8 +9,8 @@ use matchpoint_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::events::event;
-use crate::replay::{replayed, run};
-use crate::step::{Brief, Kind, Sent, Sink};
+use crate::replay::{replay_with_sink, run};
+use crate::step::{CompactStep, Kind, SendEvent, StepSink};
 use crate::{Measurements, Options, Progress, ReplayError};
 
 /// Classification of messages.
@@ -66,35 +66,36 @@ pub fn traffic(
     classes: Classes<'_>,
     progress: &Progress,
 ) -> Result<(Measurements, Vec<PhaseTraffic>), ReplayError> {
-    let (measurements, extent, prepared) = replayed(trace, options, progress, Extent::default(), 1)?;
-    let counter = Counter::new(trace, &options.engines, classes, &extent)?;
-    let setting = prepared.setting(options.arrivals, options.loggp);
+    let (measurements, span, first_pass) =
+        replay_with_sink(trace, options, progress, TimeSpan::default(), 1)?;
+    let counter = TrafficCounter::new(trace, &options.engines, classes, &span)?;
+    let setting = first_pass.setting(options.arrivals, options.loggp);
     let (counter, _) = run(trace, &setting, counter, progress)?;
     Ok((measurements, counter.phases()))
 }
 
 /// Times of the first and the last message.
 #[derive(Default)]
-struct Extent {
+struct TimeSpan {
     times_ns: Option<(i64, i64)>,
 }
 
-impl Extent {
+impl TimeSpan {
     fn note(&mut self, at_ns: i64) {
         let (first, last) = self.times_ns.unwrap_or((at_ns, at_ns));
         self.times_ns = Some((first.min(at_ns), last.max(at_ns)));
     }
 }
 
-impl Sink for Extent {
-    fn step(&mut self, brief: Brief) {
-        let step = brief.step();
+impl StepSink for TimeSpan {
+    fn record_step(&mut self, compact: CompactStep) {
+        let step = compact.to_step();
         if is_search(&step.kind) {
             self.note(step.at_ns);
         }
     }
 
-    fn sent(&mut self, sent: Sent) {
+    fn record_send(&mut self, sent: SendEvent) {
         self.note(sent.at_ns);
     }
 }
@@ -103,7 +104,7 @@ fn is_search(kind: &Kind) -> bool {
     !matches!(kind, Kind::Cancel { .. } | Kind::Retract { .. })
 }
 
-struct Counter<'a> {
+struct TrafficCounter<'a> {
     size_limits: &'a [u64],
     phases: u32,
     begin_ns: i64,
@@ -113,33 +114,34 @@ struct Counter<'a> {
     /// By phase, then process.
     matching: Vec<Vec<Matching>>,
     /// By process, then engine.
-    engines: Vec<Vec<Counted>>,
+    engines: Vec<Vec<PhaseEngine>>,
 }
 
 /// `None` after the table was full.
-struct Counted {
+struct PhaseEngine {
     engine: Option<Box<dyn Engine>>,
     before: u64,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> TrafficCounter<'a> {
     fn new(
         trace: &dyn Trace,
         names: &[String],
         classes: Classes<'a>,
-        extent: &Extent,
+        span: &TimeSpan,
     ) -> Result<Self, ReplayError> {
         let world = trace.description().ranks;
         let counted = |name: &String, rank: u32| {
             let engine = create_counting(&at_process(name, rank.into(), world.into()))?;
-            Ok(Counted { engine: Some(engine), before: 0 })
+            Ok(PhaseEngine { engine: Some(engine), before: 0 })
         };
         let of_rank = |&rank: &u32| names.iter().map(|name| counted(name, rank)).collect();
-        let engines: Result<Vec<Vec<Counted>>, ReplayError> = trace.present().iter().map(of_rank).collect();
+        let engines: Result<Vec<Vec<PhaseEngine>>, ReplayError> =
+            trace.present().iter().map(of_rank).collect();
         let nothing = Matching { operations: 0, attempts: vec![Some(0); names.len()] };
         let phases = classes.phases.max(1);
-        let (begin_ns, end_ns) = extent.times_ns.unwrap_or_default();
-        Ok(Counter {
+        let (begin_ns, end_ns) = span.times_ns.unwrap_or_default();
+        Ok(TrafficCounter {
             size_limits: classes.size_limits,
             phases,
             begin_ns,
@@ -171,10 +173,10 @@ impl<'a> Counter<'a> {
     }
 }
 
-impl Sink for Counter<'_> {
-    fn step(&mut self, brief: Brief) {
-        let process = brief.process as usize;
-        let step = brief.step();
+impl StepSink for TrafficCounter<'_> {
+    fn record_step(&mut self, compact: CompactStep) {
+        let process = compact.process as usize;
+        let step = compact.to_step();
         let phase = self.phase(step.at_ns);
         let matching = &mut self.matching[phase as usize][process];
         matching.operations += u64::from(is_search(&step.kind));
@@ -198,7 +200,7 @@ impl Sink for Counter<'_> {
         }
     }
 
-    fn sent(&mut self, sent: Sent) {
+    fn record_send(&mut self, sent: SendEvent) {
         let class = self.size_limits.partition_point(|&limit| sent.bytes > limit) as u32;
         let key = (self.phase(sent.at_ns), sent.from, sent.to, class);
         let (messages, bytes) = self.flows.entry(key).or_default();

@@ -33,7 +33,7 @@ impl Resolver<'_> {
         loop {
             let mut moved = false;
             for index in 0..self.ranks.len() {
-                while self.step(index)? {
+                while self.execute_next_call(index)? {
                     moved = true;
                 }
             }
@@ -44,7 +44,7 @@ impl Resolver<'_> {
     }
 
     /// Executes one call. Returns false if the rank waits or has finished.
-    fn step(&mut self, index: usize) -> Result<bool, TraceError> {
+    fn execute_next_call(&mut self, index: usize) -> Result<bool, TraceError> {
         let state = &mut self.ranks[index];
         if state.is_waiting || state.is_ahead {
             return Ok(false);

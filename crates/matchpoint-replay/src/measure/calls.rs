@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use matchpoint::{Selector, Wild};
 use matchpoint_trace::SearchCost;
 
-use crate::batch::Sorted;
+use crate::batch::SortedChunk;
 use crate::library_cost::{Curve, LibraryCost, SearchTime};
 use crate::step::{CallEnd, Kind, Step};
 
@@ -29,11 +29,11 @@ pub(crate) struct CallCosts {
     any: LibraryCost,
     /// Processes per processor, at least 1.
     crowding: f64,
-    ranks: Vec<AtRank>,
+    ranks: Vec<RankCosts>,
 }
 
 #[derive(Default)]
-struct AtRank {
+struct RankCosts {
     /// In `MPI_COMM_WORLD`.
     rank: u32,
     /// Each end with the number of steps before it.
@@ -42,14 +42,14 @@ struct AtRank {
     played: u64,
     receives: u64,
     any_source: u64,
-    open: Searches,
-    left: Left,
+    open: CallSearches,
+    deferred: DeferredMessages,
     sum: SearchTime,
 }
 
 /// Messages for which the previous calls were too short.
 #[derive(Clone, Copy, Default)]
-struct Left {
+struct DeferredMessages {
     messages: f64,
     /// Part of their transfer time that the calls contained.
     transferred_ns: f64,
@@ -58,10 +58,10 @@ struct Left {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Searches {
+struct CallSearches {
     low_ns: f64,
     /// Maximum for receives and probes.
-    asked_ns: f64,
+    requested_ns: f64,
     /// Maximum for messages.
     arrived_ns: f64,
     /// Time of receives, probes and messages to the own process with empty queues.
@@ -74,17 +74,17 @@ struct Searches {
 impl CallCosts {
     pub fn new(measured: &[SearchCost], ranks: &[u32], crowding: f64) -> Option<Self> {
         let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
-        let ranks = ranks.iter().map(|&rank| AtRank { rank, ..AtRank::default() }).collect();
+        let ranks = ranks.iter().map(|&rank| RankCosts { rank, ..RankCosts::default() }).collect();
         Some(CallCosts { named, any, crowding: crowding.max(1.0), ranks })
     }
 
-    pub fn receive(&mut self, chunk: &Sorted) {
+    pub fn receive(&mut self, chunk: &SortedChunk) {
         for &(before, end) in chunk.ends() {
             let rank = &mut self.ranks[end.process as usize];
             rank.ends.push_back((rank.received + u64::from(before), end));
         }
         for (process, rank) in self.ranks.iter_mut().enumerate() {
-            rank.received += chunk.of(process).len() as u64;
+            rank.received += chunk.steps_of(process).len() as u64;
         }
     }
 
@@ -121,7 +121,7 @@ impl CallCosts {
         }
     }
 
-    pub fn of(&self, process: usize) -> SearchTime {
+    pub fn search_time(&self, process: usize) -> SearchTime {
         let rank = &self.ranks[process];
         let mut sum = rank.sum;
         if rank.open.high_ns() > 0.0 {
@@ -154,35 +154,42 @@ fn is_any_source(selector: &Selector) -> bool {
     matches!(selector.source(), Wild::Any)
 }
 
-impl AtRank {
+impl RankCosts {
     /// A call transfers the messages that are due, then searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
         self.sum.high_ns += searches.high_ns();
-        let left = std::mem::take(&mut self.left);
-        let messages = left.messages + searches.messages as f64;
-        let transfer_ns = (cost.burst_ns(messages) - left.transferred_ns).max(0.0);
+        let deferred = std::mem::take(&mut self.deferred);
+        let messages = deferred.messages + searches.messages as f64;
+        let transfer_ns = (cost.burst_ns(messages) - deferred.transferred_ns).max(0.0);
         let called_ns = (f64::from(end.took_ns) - searches.empty_ns).max(0.0);
-        let had_ns = (called_ns - transfer_ns).max(0.0);
-        let asked_ns = searches.asked_ns * crowding;
-        let due_ns = left.search_ns + searches.arrived_ns * crowding * searches.part_in(end);
-        if had_ns > WAITED * (asked_ns + searches.arrived_ns * crowding + left.search_ns) {
-            self.sum.likely_ns += (asked_ns + due_ns) * self.mean_part();
+        let available_ns = (called_ns - transfer_ns).max(0.0);
+        let requested_ns = searches.requested_ns * crowding;
+        let due_ns = deferred.search_ns + searches.arrived_ns * crowding * searches.part_in(end);
+        if available_ns > WAITED * (requested_ns + searches.arrived_ns * crowding + deferred.search_ns) {
+            self.sum.likely_ns += (requested_ns + due_ns) * self.mean_part();
             return;
         }
-        let asked_ns = asked_ns.min(had_ns);
-        let arrived_ns = due_ns.min(had_ns - asked_ns);
-        self.sum.likely_ns += asked_ns + arrived_ns;
+        let requested_ns = requested_ns.min(available_ns);
+        let arrived_ns = due_ns.min(available_ns - requested_ns);
+        self.sum.likely_ns += requested_ns + arrived_ns;
         if end.completes_receive {
             return;
         }
-        if had_ns == 0.0 {
-            self.left = Left { messages, transferred_ns: left.transferred_ns + called_ns, search_ns: due_ns };
+        if available_ns == 0.0 {
+            self.deferred = DeferredMessages {
+                messages,
+                transferred_ns: deferred.transferred_ns + called_ns,
+                search_ns: due_ns,
+            };
         } else if arrived_ns < due_ns {
             let messages = messages * (1.0 - arrived_ns / due_ns);
-            self.left =
-                Left { messages, transferred_ns: cost.burst_ns(messages), search_ns: due_ns - arrived_ns };
+            self.deferred = DeferredMessages {
+                messages,
+                transferred_ns: cost.burst_ns(messages),
+                search_ns: due_ns - arrived_ns,
+            };
         }
     }
 
@@ -192,16 +199,16 @@ impl AtRank {
     }
 }
 
-impl Searches {
+impl CallSearches {
     fn add(&mut self, curve: &Curve, compared: u64) {
         let (low_ns, high_ns) = curve.search(compared);
         self.low_ns += low_ns;
-        self.asked_ns += high_ns;
+        self.requested_ns += high_ns;
         self.empty_ns += curve.empty_ns;
     }
 
     fn high_ns(&self) -> f64 {
-        self.asked_ns + self.arrived_ns
+        self.requested_ns + self.arrived_ns
     }
 
     /// Share of the maximal search time of messages that the last one had time for.
@@ -268,7 +275,7 @@ mod tests {
             }
         }
         costs.finish();
-        costs.of(0)
+        costs.search_time(0)
     }
 
     fn end(took_ns: u32) -> Result<(Step, u64), CallEnd> {
@@ -319,7 +326,7 @@ mod tests {
                 costs.ranks[0].ends.push_back((2, end));
             }
             costs.finish();
-            costs.of(0).likely_ns
+            costs.search_time(0).likely_ns
         };
         let likely = |calls| likely_from(0, calls);
         assert_eq!([likely(&[2500]), likely(&[1500, 1000]), likely(&[5000])], [500.0, 500.0, 2000.0]);

@@ -9,46 +9,46 @@ use std::time::{Duration, Instant};
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Lap {
+pub(crate) struct Elapsed {
     pub wall: Duration,
     pub cpu: Duration,
 }
 
-impl Lap {
+impl Elapsed {
     pub fn was_interrupted(self) -> bool {
         self.wall.saturating_sub(self.cpu) > INTERRUPTED
     }
 }
 
 /// One reading ends a measurement and begins the next: the thread's clock needs a system call.
-pub(crate) struct Laps {
+pub(crate) struct Stopwatch {
     wall: Instant,
     cpu: Option<Duration>,
 }
 
-impl Laps {
+impl Stopwatch {
     pub fn start() -> Self {
-        Laps { wall: Instant::now(), cpu: thread_cpu() }
+        Stopwatch { wall: Instant::now(), cpu: thread_cpu() }
     }
 
-    pub fn lap(&mut self) -> Lap {
-        let now = Laps::start();
+    pub fn restart(&mut self) -> Elapsed {
+        let now = Stopwatch::start();
         let wall = now.wall - self.wall;
         let cpu = now.cpu.zip(self.cpu).map_or(wall, |(now, then)| now.saturating_sub(then));
         *self = now;
-        Lap { wall, cpu }
+        Elapsed { wall, cpu }
     }
 }
 
 /// Processor time of the process; elapsed time where not available.
-pub(crate) struct Passed {
+pub(crate) struct ProcessorClock {
     wall: Instant,
     cpu: Option<Duration>,
 }
 
-impl Passed {
+impl ProcessorClock {
     pub fn start() -> Self {
-        Passed { wall: Instant::now(), cpu: process_cpu() }
+        ProcessorClock { wall: Instant::now(), cpu: process_cpu() }
     }
 
     pub fn passed(&self) -> Duration {
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn waiting_takes_time_but_no_processor() {
-        let mut laps = Laps::start();
+        let mut stopwatch = Stopwatch::start();
         std::thread::sleep(Duration::from_millis(20));
-        let asleep = laps.lap();
+        let asleep = stopwatch.restart();
         assert!(asleep.wall >= Duration::from_millis(20));
         if cfg!(target_os = "linux") {
             assert!(asleep.was_interrupted() && asleep.cpu < asleep.wall / 2, "{:?}", asleep.cpu);

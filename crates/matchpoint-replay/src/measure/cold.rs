@@ -19,23 +19,23 @@ const PER_STAGE: u64 = 8;
 /// Minimal number of samples, if available.
 const ENOUGH: usize = 5;
 
-pub(crate) fn same_phase(one: &Step, next: &Step) -> bool {
+pub(crate) fn is_same_phase(one: &Step, next: &Step) -> bool {
     next.at_ns - one.at_ns < COMPUTE_PHASE_NS
 }
 
-fn size(steps: usize) -> usize {
+fn size_class(steps: usize) -> usize {
     (steps.max(1).ilog2() as usize).min(SIZES - 1)
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct Phases {
+pub(crate) struct PhaseCounts {
     counts: [u64; SIZES],
     /// Current phase, and the time of its last step.
     open: usize,
     last_ns: i64,
 }
 
-impl Phases {
+impl PhaseCounts {
     pub fn begins(&self, step: &Step) -> bool {
         self.open == 0 || step.at_ns - self.last_ns >= COMPUTE_PHASE_NS
     }
@@ -50,28 +50,28 @@ impl Phases {
 
     pub fn end(&mut self) {
         if self.open > 0 {
-            self.counts[size(self.open)] += 1;
+            self.counts[size_class(self.open)] += 1;
             self.open = 0;
         }
     }
 }
 
 /// Random: a regular choice would always select the same ranks.
-pub(crate) struct Draw {
+pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,
 }
 
-impl Default for Draw {
+impl Default for PhaseSampler {
     fn default() -> Self {
-        Draw { drawn: [0; SIZES], state: 1 }
+        PhaseSampler { drawn: [0; SIZES], state: 1 }
     }
 }
 
-impl Draw {
+impl PhaseSampler {
     /// The sequence is the same for every run.
-    pub fn is_drawn(&mut self, steps: usize) -> bool {
-        let drawn = &mut self.drawn[size(steps)];
+    pub fn selects(&mut self, steps: usize) -> bool {
+        let drawn = &mut self.drawn[size_class(steps)];
         let interval = FIRST_INTERVAL << (*drawn / PER_STAGE).min(40);
         self.state =
             self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -97,7 +97,7 @@ impl Surcharge {
         let mut by_size: [Vec<f64>; SIZES] = Default::default();
         for sample in samples {
             let warm_ns = warm_ns(sample.process) * f64::from(sample.steps);
-            by_size[size(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
+            by_size[size_class(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
         }
         // Sizes with few samples include their neighbors.
         let around = |size: usize, radius: usize| -> Vec<f64> {
@@ -109,7 +109,7 @@ impl Surcharge {
         Surcharge(std::array::from_fn(|size| median(enough(size).unwrap_or_else(|| around(size, SIZES)))))
     }
 
-    pub fn sum(&self, phases: &Phases) -> f64 {
+    pub fn sum(&self, phases: &PhaseCounts) -> f64 {
         phases.counts.iter().zip(self.0).map(|(&count, ns)| count as f64 * ns).sum()
     }
 }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn phases_end_where_the_process_computed() {
-        let mut phases = Phases::default();
+        let mut phases = PhaseCounts::default();
         for ns in [0, 1, 2, 50_000, 100_000, 100_001] {
             phases.note(&at(ns));
         }
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(by_size[9], 510.0, "no other size is known");
         let one_more: Vec<Sample> = samples.into_iter().chain([sample(4, 7e7)]).collect();
         assert_eq!(Surcharge::of(&one_more, |_| 10.0).0[2], 510.0, "one sample is not enough");
-        let mut phases = Phases::default();
+        let mut phases = PhaseCounts::default();
         phases.note(&at(0));
         phases.end();
         assert_eq!(Surcharge(by_size).sum(&phases), 510.0);
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn ever_fewer_phases_are_drawn() {
-        let mut draw = Draw::default();
-        let mut count = |of: usize| (0..of).filter(|_| draw.is_drawn(3)).count();
+        let mut sampler = PhaseSampler::default();
+        let mut count = |of: usize| (0..of).filter(|_| sampler.selects(3)).count();
         let (first, rest) = (count(100), count(1_000_000));
         assert!(first >= 8 && rest < 200, "{first} {rest}");
     }

@@ -23,15 +23,15 @@ use std::time::{Duration, Instant};
 use matchpoint::engines::NameError;
 use matchpoint_trace::SearchCost;
 
-use crate::batch::{Chunk, Sorted};
-use crate::flush::Flush;
+use crate::batch::{Chunk, SortedChunk};
+use crate::flush::CacheFlusher;
 use crate::measurements::{Compared, EngineMeasurements, Timings};
-use crate::observer::{Observer, Shared};
+use crate::observer::{RankObserver, SharedStatistics};
 use crate::step::Step;
 use calls::CallCosts;
-use clock::{Lap, Laps, Passed};
-use cold::{Draw, Phases, same_phase};
-use engine::{Copies, MeasuredEngine};
+use clock::{Elapsed, ProcessorClock, Stopwatch};
+use cold::{PhaseCounts, PhaseSampler, is_same_phase};
+use engine::{InstanceCount, MeasuredEngine};
 
 /// Processor time of cold phases: a constant, and a share of the elapsed time. A flush takes one to two
 /// milliseconds, and the simulation waits for it. Without a limit, one run did nothing else for five seconds.
@@ -56,69 +56,69 @@ const SHORT_CALLS: u64 = 1 << 20;
 const BURST: usize = 512;
 
 pub(crate) struct Measurer {
-    pub observers: Vec<Observer>,
-    pub shared: Shared,
+    pub observers: Vec<RankObserver>,
+    pub shared: SharedStatistics,
     engines: Vec<MeasuredEngine>,
-    copies: Copies,
+    instance_count: InstanceCount,
     ranks: Vec<u32>,
-    phases: Vec<Phases>,
+    phases: Vec<PhaseCounts>,
     sampled: bool,
-    flush: Flush,
-    draw: Draw,
+    flush: CacheFlusher,
+    sampler: PhaseSampler,
     clock_ns: f64,
     bursts: u64,
     cold_phases: u64,
     cold_at_first: Duration,
     cold_time: Duration,
     passed: Duration,
-    timed: Lap,
+    timed: Elapsed,
 }
 
 impl Measurer {
     pub fn new(names: &[String], sampled: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let engine = |(at, name): (usize, &String)| MeasuredEngine::new(name, at == 0, present, world);
         let mut measurer = Measurer {
-            observers: present.iter().map(|_| Observer::default()).collect(),
-            shared: Shared::default(),
+            observers: present.iter().map(|_| RankObserver::default()).collect(),
+            shared: SharedStatistics::default(),
             engines: names.iter().enumerate().map(engine).collect::<Result<_, _>>()?,
-            copies: Copies::Repeated,
+            instance_count: InstanceCount::Repeated,
             ranks: present.to_vec(),
-            phases: vec![Phases::default(); present.len()],
+            phases: vec![PhaseCounts::default(); present.len()],
             sampled,
-            flush: Flush::default(),
-            draw: Draw::default(),
+            flush: CacheFlusher::default(),
+            sampler: PhaseSampler::default(),
             clock_ns: clock_ns(),
             bursts: 0,
             cold_phases: 0,
             cold_at_first: COLD_AT_FIRST,
             cold_time: Duration::ZERO,
             passed: Duration::ZERO,
-            timed: Lap::default(),
+            timed: Elapsed::default(),
         };
-        let idle_bytes = measurer.engines.iter().map(|engine| engine.idle_bytes(Copies::Repeated));
+        let idle_bytes = measurer.engines.iter().map(|engine| engine.idle_bytes(InstanceCount::Repeated));
         if idle_bytes.sum::<u64>() > REPEATING_BYTES {
-            measurer.keep(Copies::Two);
+            measurer.set_instance_count(InstanceCount::Two);
         }
-        if measurer.engines.iter().any(|engine| engine.idle_bytes(Copies::Two) > TWICE_BYTES) {
-            measurer.keep(Copies::One);
+        if measurer.engines.iter().any(|engine| engine.idle_bytes(InstanceCount::Two) > TWICE_BYTES) {
+            measurer.set_instance_count(InstanceCount::One);
         }
         Ok(measurer)
     }
 
     /// Costs of the traced library, for the first engine.
-    pub fn know_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
+    pub fn set_library_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
         }
     }
 
-    pub fn expect(&mut self, calls: u64) {
+    pub fn set_call_count(&mut self, calls: u64) {
         self.cold_at_first = if calls < SHORT_CALLS { COLD_AT_FIRST_SHORT } else { COLD_AT_FIRST };
     }
 
     pub fn run(mut self, full: &Receiver<Chunk>, returned: &Sender<Chunk>) -> Self {
-        let begun = Passed::start();
-        let mut sorted = Sorted::default();
+        let begun = ProcessorClock::start();
+        let mut sorted = SortedChunk::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
             // The simulation may have ended.
@@ -128,11 +128,11 @@ impl Measurer {
             }
             for process in 0..self.observers.len() {
                 self.passed = begun.passed();
-                sorted.of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
+                sorted.steps_of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
             }
         }
         self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
-        self.phases.iter_mut().for_each(Phases::end);
+        self.phases.iter_mut().for_each(PhaseCounts::end);
         self.engines.iter_mut().filter_map(|engine| engine.costs.as_mut()).for_each(CallCosts::finish);
         self
     }
@@ -146,9 +146,9 @@ impl Measurer {
         let first = self.bursts as usize / self.observers.len() + process;
         self.bursts += 1;
         let (mut warm, mut at) = (0, 0);
-        for phase in steps.chunk_by(same_phase) {
+        for phase in steps.chunk_by(is_same_phase) {
             let whole = begins || at > 0;
-            if whole && self.may_flush() && self.draw.is_drawn(phase.len()) {
+            if whole && self.may_flush() && self.sampler.selects(phase.len()) {
                 self.play_warm(process, &steps[warm..at], first);
                 self.play_cold(process, phase, first);
                 warm = at + phase.len();
@@ -158,33 +158,33 @@ impl Measurer {
         self.play_warm(process, &steps[warm..], first);
         let count = self.engines.len();
         for engine in &mut self.engines {
-            engine.weigh(process);
+            engine.update_memory(process);
         }
-        self.limit_copies();
+        self.reduce_instances();
         for engine in &mut self.engines {
-            engine.limit(count, self.sampled, self.passed);
+            engine.apply_limits(count, self.sampled, self.passed);
         }
     }
 
     /// All engines together, so that all times are minima of equally many repetitions.
-    fn limit_copies(&mut self) {
-        if self.copies == Copies::Repeated {
+    fn reduce_instances(&mut self) {
+        if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
             let at_first = REPEATING_AT_FIRST * self.engines.len() as u32;
             let held_bytes: u64 = self.engines.iter().map(|engine| engine.held_bytes).sum();
             if held_bytes > REPEATING_BYTES || repeating > at_first + self.passed / REPEATING_SHARE {
-                self.keep(Copies::Two);
+                self.set_instance_count(InstanceCount::Two);
             }
-        } else if self.copies == Copies::Two
+        } else if self.instance_count == InstanceCount::Two
             && self.engines.iter().any(|engine| engine.queued_bytes() > TWICE_BYTES)
         {
-            self.keep(Copies::One);
+            self.set_instance_count(InstanceCount::One);
         }
     }
 
-    fn keep(&mut self, copies: Copies) {
-        self.copies = copies;
-        self.engines.iter_mut().for_each(|engine| engine.keep(copies));
+    fn set_instance_count(&mut self, instance_count: InstanceCount) {
+        self.instance_count = instance_count;
+        self.engines.iter_mut().for_each(|engine| engine.set_instance_count(instance_count));
     }
 
     fn play_warm(&mut self, process: usize, steps: &[Step], first: usize) {
@@ -192,18 +192,18 @@ impl Measurer {
             return;
         }
         let (count, rank) = (self.engines.len(), self.ranks[process]);
-        let mut laps = Laps::start();
+        let mut stopwatch = Stopwatch::start();
         for at in first..first + count {
             let engine = &mut self.engines[at % count];
-            let lap = engine.play_warm(process, rank, steps, self.clock_ns, &mut laps);
-            self.timed.wall += lap.wall;
-            self.timed.cpu += lap.cpu;
+            let elapsed = engine.play_warm(process, rank, steps, self.clock_ns, &mut stopwatch);
+            self.timed.wall += elapsed.wall;
+            self.timed.cpu += elapsed.cpu;
         }
     }
 
     /// Engines share only the steps, which are read back after the flush.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
-        let mut laps = Laps::start();
+        let mut stopwatch = Stopwatch::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);
         for engine in &mut self.engines {
             engine.prepare_cold(process, rank, phase);
@@ -216,7 +216,7 @@ impl Measurer {
             self.engines[at % count].play_cold(process, phase, self.clock_ns);
         }
         self.cold_phases += 1;
-        self.cold_time += laps.lap().cpu;
+        self.cold_time += stopwatch.restart().cpu;
     }
 
     fn may_flush(&self) -> bool {

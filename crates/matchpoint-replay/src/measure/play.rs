@@ -16,14 +16,14 @@ use crate::step::{Kind, Step};
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
-        let _ = black_box(answer(engine, step));
+        let _ = black_box(execute_step(engine, step));
     }
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
 /// Result, and all attempts of the engine so far.
-pub(crate) struct Answered {
-    pub answer: Result<Option<u64>, Refused>,
+pub(crate) struct StepResult {
+    pub outcome: Result<Option<u64>, Refused>,
     pub attempts: u64,
 }
 
@@ -32,14 +32,14 @@ pub(crate) fn time_counted(
     engine: &mut Counted,
     steps: &[Step],
     clock_ns: f64,
-    answers: &mut Vec<Answered>,
+    results: &mut Vec<StepResult>,
 ) -> f64 {
-    answers.clear();
-    answers.reserve(steps.len());
+    results.clear();
+    results.reserve(steps.len());
     let begin = Instant::now();
     for step in steps {
-        let answer = answer(engine, step);
-        answers.push(Answered { answer, attempts: compared(engine.counts()) });
+        let outcome = execute_step(engine, step);
+        results.push(StepResult { outcome, attempts: compared(engine.counts()) });
     }
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
@@ -64,10 +64,10 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     };
     let kinds = (0..PAIRS).map(post).chain((0..PAIRS).map(arrive));
     let steps: Vec<Step> = kinds.map(|kind| Step { at_ns: 0, kind, site: 0 }).collect();
-    let (mut without, mut with, mut answers) = (f64::MAX, f64::MAX, Vec::new());
+    let (mut without, mut with, mut results) = (f64::MAX, f64::MAX, Vec::new());
     for _ in 0..TRIALS {
         without = without.min(time(&mut *plain, &steps, clock_ns));
-        with = with.min(time_counted(&mut counted, &steps, clock_ns, &mut answers));
+        with = with.min(time_counted(&mut counted, &steps, clock_ns, &mut results));
     }
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
@@ -82,7 +82,7 @@ pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
 
 /// Returns the result in a form common to all events.
 #[inline]
-pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
+pub(crate) fn execute_step(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
         Kind::Post { receive, .. } => engine.post(*receive)?.map(|message| message.0),
         Kind::Arrive { message, .. } => engine.arrive_message(*message)?.map(|receive| receive.0),
@@ -93,7 +93,7 @@ pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>
     })
 }
 
-pub(crate) fn expected(step: &Step) -> Option<u64> {
+pub(crate) fn expected_result(step: &Step) -> Option<u64> {
     let message = |id: Option<MsgId>| id.map(|id| id.0);
     match step.kind {
         Kind::Post { took, .. } | Kind::MatchedProbe { took, .. } => message(took),

@@ -19,7 +19,7 @@ impl Timing {
 
 /// Recent time per step, to distinguish interrupted bursts from slow ones.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Usual {
+pub(crate) struct RecentTime {
     per_step_ns: f64,
 }
 
@@ -32,9 +32,9 @@ const KNOWN_FACTOR: f64 = 2.0;
 /// Weight of the last burst.
 const LATEST: f64 = 0.125;
 
-impl Usual {
+impl RecentTime {
     /// Returns the time of a burst, or the recent time if it was interrupted, and whether it was.
-    pub fn unless_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
+    pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;
         let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
@@ -50,17 +50,17 @@ impl Usual {
 
 #[cfg(test)]
 mod tests {
-    use super::Usual;
+    use super::RecentTime;
 
     #[test]
     fn short_interruption_is_ignored_lasting_change_counts() {
-        let mut usual = Usual::default();
+        let mut recent = RecentTime::default();
         for _ in 0..10 {
-            assert_eq!(usual.unless_interrupted(320.0, 32, false), (320.0, false));
+            assert_eq!(recent.filter_interrupted(320.0, 32, false), (320.0, false));
         }
-        let (counted, interrupted) = usual.unless_interrupted(5_000_000.0, 32, true);
+        let (counted, interrupted) = recent.filter_interrupted(5_000_000.0, 32, true);
         assert!(interrupted && (counted - 320.0).abs() < 1e-6, "{counted}");
-        let slow: Vec<f64> = (0..20).map(|_| usual.unless_interrupted(320_000.0, 32, false).0).collect();
+        let slow: Vec<f64> = (0..20).map(|_| recent.filter_interrupted(320_000.0, 32, false).0).collect();
         assert_eq!(slow[19], 320_000.0);
     }
 }

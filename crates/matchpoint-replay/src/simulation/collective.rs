@@ -6,7 +6,7 @@ use matchpoint_trace::call::CommId;
 use crate::entries::Owner;
 
 /// One collective call of all members.
-pub(super) struct Meeting {
+pub(super) struct CollectiveCall {
     arrived: u32,
     expected: u32,
     latest_ns: i64,
@@ -16,7 +16,7 @@ pub(super) struct Meeting {
 
 /// Dependencies between the members.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Flow {
+pub(super) enum Dependency {
     /// Every member waits for all.
     All,
     /// Every member waits for the root.
@@ -28,20 +28,20 @@ pub(super) enum Flow {
 }
 
 /// Dependencies of a collective.
-pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
+pub(super) fn dependency(function: Function, root: Option<u32>) -> Dependency {
     use Function::*;
     match function {
         Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv | Bcast_init | Scatter_init
         | Scatterv_init
             if root.is_some() =>
         {
-            Flow::FromRoot
+            Dependency::FromRoot
         }
         Reduce | Gather | Gatherv | Ireduce | Igather | Igatherv | Reduce_init | Gather_init
         | Gatherv_init
             if root.is_some() =>
         {
-            Flow::ToRoot
+            Dependency::ToRoot
         }
         Neighbor_allgather
         | Neighbor_allgatherv
@@ -57,13 +57,13 @@ pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
         | Neighbor_allgatherv_init
         | Neighbor_alltoall_init
         | Neighbor_alltoallv_init
-        | Neighbor_alltoallw_init => Flow::Local,
-        _ => Flow::All,
+        | Neighbor_alltoallw_init => Dependency::Local,
+        _ => Dependency::All,
     }
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Joining {
+pub(super) struct CollectiveArgs {
     pub function: Function,
     pub comm: CommId,
     pub root: Option<u32>,
@@ -72,9 +72,9 @@ pub(super) struct Joining {
     pub owner: Owner,
 }
 
-impl Meeting {
+impl CollectiveCall {
     pub fn of(expected: u32) -> Self {
-        Meeting { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
+        CollectiveCall { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
     /// Returns the end, if known.
@@ -82,7 +82,7 @@ impl Meeting {
         &mut self,
         index: usize,
         now_ns: i64,
-        flow: Flow,
+        dependency: Dependency,
         is_root: bool,
         cost_ns: i64,
         owner: Owner,
@@ -92,10 +92,10 @@ impl Meeting {
         if is_root {
             self.root_ns = Some(now_ns);
         }
-        let end = match flow {
-            Flow::FromRoot if is_root => Some(now_ns),
-            Flow::FromRoot => self.root_ns.map(|root_ns| root_ns.max(now_ns) + cost_ns),
-            Flow::ToRoot if !is_root => Some(now_ns),
+        let end = match dependency {
+            Dependency::FromRoot if is_root => Some(now_ns),
+            Dependency::FromRoot => self.root_ns.map(|root_ns| root_ns.max(now_ns) + cost_ns),
+            Dependency::ToRoot if !is_root => Some(now_ns),
             _ => self.is_complete().then_some(self.latest_ns + cost_ns),
         };
         if end.is_none() {
@@ -109,9 +109,9 @@ impl Meeting {
     }
 
     /// Removes the members that can continue, with the time.
-    pub fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
-        let go = match flow {
-            Flow::FromRoot => self.root_ns.is_some(),
+    pub fn released(&mut self, dependency: Dependency, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
+        let go = match dependency {
+            Dependency::FromRoot => self.root_ns.is_some(),
             _ => self.is_complete(),
         };
         let at_ns = self.latest_ns + cost_ns;

@@ -21,19 +21,19 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
-use crate::entries::Flight;
-use crate::in_order::InOrder;
+use crate::entries::MessageRecord;
 use crate::loggp::Delays;
 use crate::matcher::Matcher;
 use crate::proc_null::NullReceives;
 use crate::process::Process;
 use crate::progress::Progress;
+use crate::recorded_arrivals::RecordedArrivals;
 use crate::schedule::{NEVER, Schedule};
 use crate::slab::Slab;
-use crate::step::Sink;
+use crate::step::StepSink;
 use crate::tally::Tally;
 
-use collective::Meeting;
+use collective::CollectiveCall;
 
 const TURNS_PER_REPORT: u64 = 4096;
 
@@ -53,11 +53,11 @@ pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
     /// Some processes have no stream.
-    some_absent: bool,
+    has_missing_ranks: bool,
     /// World rank → index into `processes`.
     present: Vec<Option<u32>>,
-    flights: Slab<Flight>,
-    meetings: FxHashMap<(Context, u32), Meeting>,
+    records: Slab<MessageRecord>,
+    pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,
     schedule: Schedule,
     /// The process with the turn. Its next time is computed at the end.
     current: usize,
@@ -70,7 +70,7 @@ pub(crate) struct Simulation<'t, S> {
     tally: Tally,
 }
 
-impl<'t, S: Sink> Simulation<'t, S> {
+impl<'t, S: StepSink> Simulation<'t, S> {
     pub fn new(trace: &'t dyn Trace, setting: &'t Setting<'t>, sink: S) -> Result<Self, ReplayError> {
         let mut present = vec![None; setting.world as usize];
         let mut processes = Vec::new();
@@ -78,7 +78,8 @@ impl<'t, S: Sink> Simulation<'t, S> {
             present[rank as usize] = Some(index as u32);
             let mut process = Process::new(rank, trace.rank(rank)?, Matcher::new(), trace.present().len());
             if setting.arrivals == Arrivals::Recorded {
-                process.in_order = Some(InOrder::of(trace, rank)?.ok_or(ReplayError::NoArrivals)?);
+                process.recorded_arrivals =
+                    Some(RecordedArrivals::of(trace, rank)?.ok_or(ReplayError::NoArrivals)?);
             }
             processes.push(process);
         }
@@ -89,11 +90,11 @@ impl<'t, S: Sink> Simulation<'t, S> {
             current: usize::MAX,
             others_ns: NEVER,
             own_ns: NEVER,
-            some_absent: processes.len() < present.len() || setting.communicators.has_external_members,
+            has_missing_ranks: processes.len() < present.len() || setting.communicators.has_external_members,
             processes,
             present,
-            flights: Slab::default(),
-            meetings: FxHashMap::default(),
+            records: Slab::default(),
+            pending_collectives: FxHashMap::default(),
             sequence: 0,
             sink,
         })
@@ -125,7 +126,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 }
             }
             self.current = usize::MAX;
-            if !self.release_one() {
+            if !self.release_next() {
                 break;
             }
         }
@@ -136,8 +137,8 @@ impl<'t, S: Sink> Simulation<'t, S> {
     }
 
     fn begin(&mut self, index: usize) -> Result<(), ReplayError> {
-        self.processes[index].look_ahead()?;
-        if self.setting.arrivals.by_clock() {
+        self.processes[index].read_next_calls()?;
+        if self.setting.arrivals.uses_recorded_times() {
             let clocks = self.setting.clocks;
             let process = &mut self.processes[index];
             for lane in &mut process.lanes {
@@ -171,10 +172,10 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
             let process = &mut self.processes[index];
-            let (lane, call_ns) = if process.waits() {
+            let (lane, call_ns) = if process.is_blocked() {
                 (0, NEVER)
             } else {
-                process.look_ahead()?;
+                process.read_next_calls()?;
                 next_call(self.setting, index, process)
             };
             let arrival_ns = process.inbox.next_ns();
@@ -196,7 +197,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 return Ok(due_ns.min(self.own_ns));
             }
             if due_ns < call_ns.min(arrival_ns) {
-                self.keep_deadline(index, due_ns);
+                self.apply_deadline(index, due_ns);
             } else if call_ns < arrival_ns {
                 self.make_call(index, lane, call_ns);
             } else {
@@ -214,10 +215,12 @@ impl<'t, S: Sink> Simulation<'t, S> {
 /// And its time, or [`NEVER`].
 #[inline]
 fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usize, i64) {
-    let Some((at, call)) = process.first_to_enter() else { return (0, NEVER) };
+    let Some((at, call)) = process.next_call_to_enter() else { return (0, NEVER) };
     let lane = &process.lanes[at];
     let enter_ns = match setting.arrivals {
-        by_clock if by_clock.by_clock() => lane.now_ns.max(setting.clocks.common(index, call.enter_ns)),
+        by_clock if by_clock.uses_recorded_times() => {
+            lane.now_ns.max(setting.clocks.common(index, call.enter_ns))
+        }
         _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
     };
     (at, enter_ns.max(process.clock_ns))

@@ -14,11 +14,11 @@ use rustc_hash::FxHashMap;
 /// Sender and tag.
 type Key = (u32, i32);
 
-pub(crate) struct InOrder<'t> {
+pub(crate) struct RecordedArrivals<'t> {
     list: Peekable<Arrivals<'t>>,
     /// Listed arrivals without a sent message.
-    to_come: FxHashMap<Key, u64>,
-    kept: FxHashMap<Key, VecDeque<u32>>,
+    unsent: FxHashMap<Key, u64>,
+    waiting: FxHashMap<Key, VecDeque<u32>>,
     last_ns: i64,
 }
 
@@ -26,25 +26,30 @@ fn key(arrival: &Arrival) -> Key {
     (arrival.from, arrival.tag)
 }
 
-impl<'t> InOrder<'t> {
+impl<'t> RecordedArrivals<'t> {
     /// Returns `None` without recorded arrivals.
     pub fn of(trace: &'t dyn Trace, rank: u32) -> Result<Option<Self>, TraceError> {
         let Some(list) = trace.arrivals(rank)? else { return Ok(None) };
-        let mut to_come: FxHashMap<Key, u64> = FxHashMap::default();
+        let mut unsent: FxHashMap<Key, u64> = FxHashMap::default();
         for arrival in list {
-            *to_come.entry(key(&arrival?)).or_default() += 1;
+            *unsent.entry(key(&arrival?)).or_default() += 1;
         }
         let Some(list) = trace.arrivals(rank)? else { return Ok(None) };
-        Ok(Some(InOrder { list: list.peekable(), to_come, kept: FxHashMap::default(), last_ns: i64::MIN }))
+        Ok(Some(RecordedArrivals {
+            list: list.peekable(),
+            unsent,
+            waiting: FxHashMap::default(),
+            last_ns: i64::MIN,
+        }))
     }
 
     /// Adds a sent message. Returns true if it is listed, so that [`next`](Self::next) returns it.
-    pub fn keep(&mut self, from: u32, tag: i32, place: u32) -> bool {
-        let Some(to_come) = self.to_come.get_mut(&(from, tag)).filter(|to_come| **to_come > 0) else {
+    pub fn add_sent(&mut self, from: u32, tag: i32, slot: u32) -> bool {
+        let Some(unsent) = self.unsent.get_mut(&(from, tag)).filter(|unsent| **unsent > 0) else {
             return false;
         };
-        *to_come -= 1;
-        self.kept.entry((from, tag)).or_default().push_back(place);
+        *unsent -= 1;
+        self.waiting.entry((from, tag)).or_default().push_back(slot);
         true
     }
 
@@ -52,24 +57,24 @@ impl<'t> InOrder<'t> {
     pub fn next(&mut self) -> Option<(i64, u32)> {
         // The constructor read the whole list; later damage ends it here.
         let next = self.list.peek()?.as_ref().ok()?;
-        let kept = self.kept.get_mut(&key(next))?;
-        let place = kept.pop_front()?;
-        if kept.is_empty() {
-            self.kept.remove(&key(next));
+        let waiting = self.waiting.get_mut(&key(next))?;
+        let slot = waiting.pop_front()?;
+        if waiting.is_empty() {
+            self.waiting.remove(&key(next));
         }
         self.last_ns = self.last_ns.max(next.at_ns);
         self.list.next();
-        Some((self.last_ns, place))
+        Some((self.last_ns, slot))
     }
 
     /// Skips the next arrival in a stall. Returns false if no message waits.
-    pub fn pass_over(&mut self) -> bool {
-        if self.kept.is_empty() {
+    pub fn skip_next(&mut self) -> bool {
+        if self.waiting.is_empty() {
             return false;
         }
         let Some(Ok(next)) = self.list.next() else { return false };
-        if let Some(to_come) = self.to_come.get_mut(&key(&next)) {
-            *to_come = to_come.saturating_sub(1);
+        if let Some(unsent) = self.unsent.get_mut(&key(&next)) {
+            *unsent = unsent.saturating_sub(1);
         }
         true
     }
@@ -79,21 +84,21 @@ impl<'t> InOrder<'t> {
 mod tests {
     use super::*;
 
-    fn list(arrivals: &[(i64, u32, i32)]) -> InOrder<'static> {
+    fn list(arrivals: &[(i64, u32, i32)]) -> RecordedArrivals<'static> {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|&(at_ns, from, tag)| Arrival { at_ns, from, tag }).collect();
-        let mut to_come: FxHashMap<Key, u64> = FxHashMap::default();
-        arrivals.iter().for_each(|arrival| *to_come.entry(key(arrival)).or_default() += 1);
+        let mut unsent: FxHashMap<Key, u64> = FxHashMap::default();
+        arrivals.iter().for_each(|arrival| *unsent.entry(key(arrival)).or_default() += 1);
         let list: Arrivals<'static> = Box::new(arrivals.into_iter().map(Ok));
-        InOrder { list: list.peekable(), to_come, kept: FxHashMap::default(), last_ns: i64::MIN }
+        RecordedArrivals { list: list.peekable(), unsent, waiting: FxHashMap::default(), last_ns: i64::MIN }
     }
 
     #[test]
     fn messages_wait_for_those_before_them() {
         let mut list = list(&[(10, 1, 7), (20, 2, 7), (30, 1, 7)]);
-        assert!(list.keep(2, 7, 100));
+        assert!(list.add_sent(2, 7, 100));
         assert_eq!(list.next(), None);
-        assert!(list.keep(1, 7, 101) && list.keep(1, 7, 102));
+        assert!(list.add_sent(1, 7, 101) && list.add_sent(1, 7, 102));
         let order: Vec<_> = std::iter::from_fn(|| list.next()).collect();
         assert_eq!(order, [(10, 101), (20, 100), (30, 102)]);
     }
@@ -101,17 +106,17 @@ mod tests {
     #[test]
     fn unlisted_arrivals_are_not_kept() {
         let mut list = list(&[(10, 1, 7)]);
-        assert!(!list.keep(1, 8, 100) && !list.keep(0, 7, 101));
-        assert!(list.keep(1, 7, 102) && !list.keep(1, 7, 103));
+        assert!(!list.add_sent(1, 8, 100) && !list.add_sent(0, 7, 101));
+        assert!(list.add_sent(1, 7, 102) && !list.add_sent(1, 7, 103));
     }
 
     #[test]
     fn what_never_sets_out_is_passed_over() {
         let mut list = list(&[(10, 1, 7), (20, 2, 7)]);
-        assert!(!list.pass_over(), "nobody waits for it");
-        assert!(list.keep(2, 7, 100));
-        assert!(list.next().is_none() && list.pass_over());
+        assert!(!list.skip_next(), "nobody waits for it");
+        assert!(list.add_sent(2, 7, 100));
+        assert!(list.next().is_none() && list.skip_next());
         assert_eq!(list.next(), Some((20, 100)));
-        assert!(!list.pass_over());
+        assert!(!list.skip_next());
     }
 }
