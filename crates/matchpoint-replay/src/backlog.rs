@@ -150,7 +150,7 @@ impl Backlog {
         if (at - self.base) % BLOCK == 0 {
             self.blocks.push_back(Vec::new());
         }
-        self.blocks.back_mut().expect("one was made at the first message of a block").push(queued);
+        self.blocks.back_mut().expect("a block starts with its first message").push(queued);
         if queued.origin == HAS_RECORD {
             let record = &mut records[queued.tag];
             (record.older, record.newer) = (IN_BACKLOG, at);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_may_agree_are_left_alone() {
+    fn clocks_within_bounds_are_unchanged() {
         let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(90, 101)])]);
         assert_eq!((clocks.shifted, clocks.common(1, 90)), (0, 90));
     }

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_than_a_fifth_is_unused() {
+    fn growing_table_has_limited_spare_capacity() {
         let mut table = Vec::new();
         for at in 0..10_000 {
             make_room(&mut table);

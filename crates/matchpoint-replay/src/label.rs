@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_bins_are_used_alike() {
+    fn labels_fill_bins_evenly() {
         let sources: Vec<_> = (0..16).map(|source| Label::exact(0, source, 5)).collect();
         let tags: Vec<_> = (0..16).map(|tag| Label::exact(0, 5, tag)).collect();
         let both: Vec<_> = (0..16).map(|at| Label::exact(0, at % 4, at / 4)).collect();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_is_the_engines() {
+    fn labels_match_as_engine_selectors() {
         let some =
             [Label::exact(0, 1, 2), Label::exact(0, 1, 3), Label::exact(0, 2, 2), Label::exact(1, 1, 2)];
         let all: Vec<Label> = some

@@ -117,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_back_what_it_writes() {
+    fn parameters_survive_text_round_trip() {
         let parameters: LogGp = "G=0.25,L=5,S=100".parse().unwrap();
         assert_eq!(parameters.to_string(), "L=5,o=300,g=50,G=0.25,S=100");
         assert_eq!(parameters.to_string().parse(), Ok(parameters));
     }
 
     #[test]
-    fn refuses_what_it_cannot_use() {
+    fn invalid_parameters_are_refused() {
         for bad in ["L", "L=-1", "L=nan", "L=inf", "x=1", "L=1e300"] {
             assert!(bad.parse::<LogGp>().is_err(), "{bad}");
         }

@@ -314,7 +314,7 @@ impl Matcher {
 
     #[cold]
     fn take_queued(&mut self, records: &mut Slab<MessageRecord>, at: u32) {
-        let backlog = self.backlog.as_mut().expect("a record says that it waits there");
+        let backlog = self.backlog.as_mut().expect("the record is in the backlog");
         backlog.take(Backlog::position(at), records);
         if backlog.len() == 0 {
             self.backlog = None;
@@ -337,7 +337,7 @@ mod tests {
     use matchpoint::{Message, Receive, RecvId};
 
     #[test]
-    fn growing_keeps_what_is_queued_in_order() {
+    fn growing_queue_keeps_order() {
         for records_max in [usize::MAX, 1000, 0] {
             let (mut matcher, mut records) = (Matcher::with_records_max(records_max), Slab::default());
             let label = |at| Label::exact(0, at % 7, at % 500);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_closed() {
+    fn removed_messages_leave_few_gaps() {
         let (mut matcher, mut records) = (Matcher::with_records_max(0), Slab::default());
         for at in 0..200_000u32 {
             let slot = records.insert(MessageRecord::of(Label::exact(at % 3, 0, at), at));
@@ -369,13 +369,13 @@ mod tests {
         }
         let backlog = matcher.backlog.as_ref().unwrap();
         let (slots, least) = (backlog.slots(), backlog.len());
-        assert!(slots <= least + least / 4 + 1024, "{slots} places for {least}");
+        assert!(slots <= least + least / 4 + 1024, "{slots} slots for {least}");
         assert_eq!(records.len(), 0);
     }
 
     /// An arrival compares few of the receives with different tags.
     #[test]
-    fn many_wildcards_are_no_list() {
+    fn wildcard_receives_fill_bins_evenly() {
         let (mut matcher, mut receives) = (Matcher::new(), Slab::default());
         for tag in 0..20_000 {
             let selector = Label::exact(0, 0, tag).with_any_source();
@@ -394,13 +394,13 @@ mod tests {
 
     /// Compares with the engine `list`, with records for all messages, some and none.
     #[test]
-    fn the_answers_are_those_of_a_list() {
+    fn matcher_agrees_with_list_engine() {
         for records_max in [usize::MAX, 200, 0] {
-            compare_with_a_list(records_max);
+            compare_with_list_engine(records_max);
         }
     }
 
-    fn compare_with_a_list(records_max: usize) {
+    fn compare_with_list_engine(records_max: usize) {
         let mut list = matchpoint::engines::create("list").unwrap();
         let (mut matcher, mut records) = (Matcher::with_records_max(records_max), Slab::default());
         let mut receives = Slab::default();

@@ -288,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn equal_messages_conflict_but_the_first() {
+    fn duplicate_messages_conflict_after_first() {
         let one = Wild::Is(Rank(1));
         let steps = [arrives(1, Some(receive(1, one))), arrives(1, Some(receive(2, one))), arrives(1, None)];
         assert_eq!(conflicts(&steps), 2);
     }
 
     #[test]
-    fn messages_of_different_times_do_not_conflict() {
+    fn sequential_messages_do_not_conflict() {
         let one = Wild::Is(Rank(1));
         let post = |receive| Step { at_ns: 0, kind: Kind::Post { receive, took: None }, site: 0 };
         let (first, is_in_second_group) = (receive(1, one), receive(2, one));

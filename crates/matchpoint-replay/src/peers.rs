@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_counted() {
+    fn all_senders_are_counted() {
         for (stride, is_by_rank) in [(1, true), (2, true), (1000, false)] {
             let mut peers = Peers::default();
             for at in (0..3000u32).chain((0..3000).rev()).chain(0..10) {

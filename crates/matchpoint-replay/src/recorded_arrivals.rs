@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_wait_for_those_before_them() {
+    fn message_waits_for_earlier_arrivals() {
         let mut list = list(&[(10, 1, 7), (20, 2, 7), (30, 1, 7)]);
         assert!(list.add_sent(2, 7, 100));
         assert_eq!(list.next(), None);
@@ -104,16 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn unlisted_arrivals_are_not_kept() {
+    fn unlisted_message_is_not_held() {
         let mut list = list(&[(10, 1, 7)]);
         assert!(!list.add_sent(1, 8, 100) && !list.add_sent(0, 7, 101));
         assert!(list.add_sent(1, 7, 102) && !list.add_sent(1, 7, 103));
     }
 
     #[test]
-    fn what_never_sets_out_is_passed_over() {
+    fn unsent_arrival_is_skipped() {
         let mut list = list(&[(10, 1, 7), (20, 2, 7)]);
-        assert!(!list.skip_next(), "nobody waits for it");
+        assert!(!list.skip_next(), "no message waits");
         assert!(list.add_sent(2, 7, 100));
         assert!(list.next().is_none() && list.skip_next());
         assert_eq!(list.next(), Some((20, 100)));

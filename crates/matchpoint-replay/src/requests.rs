@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again_whatever_the_id() {
+    fn removed_slots_are_reused() {
         let mut table = RequestTable::default();
         for round in 0..3u32 {
             for at in 0..100 {
@@ -327,7 +327,7 @@ mod tests {
 
     /// Pending requests remain.
     #[test]
-    fn few_uncompleted_requests_are_kept() {
+    fn spent_requests_are_removed() {
         let mut table = RequestTable::default();
         let mut most = 0;
         for at in 0..100_000u32 {

@@ -18,14 +18,14 @@ impl<T> std::ops::Index<u32> for Slab<T> {
 
     #[inline]
     fn index(&self, slot: u32) -> &T {
-        self.slots[slot as usize].as_ref().expect("the place is in use")
+        self.slots[slot as usize].as_ref().expect("the slot is in use")
     }
 }
 
 impl<T> std::ops::IndexMut<u32> for Slab<T> {
     #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut T {
-        self.slots[slot as usize].as_mut().expect("the place is in use")
+        self.slots[slot as usize].as_mut().expect("the slot is in use")
     }
 }
 

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_open_is_not_reported() {
+    fn wild_status_fields_are_none() {
         let from_status = |source, tag| {
             StatusEnvelope::from_status(Some(Status { source, tag, bytes: None, cancelled: false })).unwrap()
         };

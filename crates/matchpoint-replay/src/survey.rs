@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_have_an_order_each() {
+    fn times_are_ordered_by_thread() {
         let mut time_errors = TimeErrors::default();
         for (thread, enter) in [(0, 10), (1, 5), (0, 11), (1, 6)] {
             time_errors.note(thread, enter, enter + 1);

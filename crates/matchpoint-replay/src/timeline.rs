@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_lasts_until_it_changes() {
+    fn length_lasts_until_change() {
         let mut timeline = Timeline::default();
         timeline.change(0, 1);
         timeline.change(600_000, 1);

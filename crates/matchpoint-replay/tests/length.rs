@@ -36,8 +36,8 @@ struct Loop {
     description: Description,
     body: Body,
     turns: u32,
-    begun: AtomicUsize,
-    most: AtomicUsize,
+    opened: AtomicUsize,
+    peak: AtomicUsize,
 }
 
 struct Rank<'a> {
@@ -45,7 +45,7 @@ struct Rank<'a> {
     now: Turn,
     next: usize,
     clock_ns: i64,
-    is_looked_at: bool,
+    is_measured: bool,
 }
 
 impl Loop {
@@ -67,14 +67,14 @@ impl Loop {
             null_looks_any: false,
             notes: Vec::new(),
         };
-        Loop { description, body, turns, begun: AtomicUsize::new(0), most: AtomicUsize::new(0) }
+        Loop { description, body, turns, opened: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
     /// Peak of allocated bytes at the calls of later passes.
-    fn most(self, pass: impl Fn(&dyn Trace)) -> usize {
+    fn peak(self, pass: impl Fn(&dyn Trace)) -> usize {
         let before = MEMORY.allocated();
         pass(&self);
-        self.most.load(Relaxed).saturating_sub(before)
+        self.peak.load(Relaxed).saturating_sub(before)
     }
 }
 
@@ -88,18 +88,18 @@ impl Trace for Loop {
     }
 
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
-        let is_looked_at = self.begun.fetch_add(1, Relaxed) >= RANKS as usize;
+        let is_measured = self.opened.fetch_add(1, Relaxed) >= RANKS as usize;
         let mut now = Turn { rank, turn: 0, calls: Vec::new() };
         (self.body)(&mut now);
-        Ok(Box::new(Rank { of: self, now, next: 0, clock_ns: 0, is_looked_at }))
+        Ok(Box::new(Rank { of: self, now, next: 0, clock_ns: 0, is_measured }))
     }
 }
 
 impl RankReader for Rank<'_> {
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
         while self.next == self.now.calls.len() {
-            if self.is_looked_at {
-                self.of.most.fetch_max(MEMORY.allocated(), Relaxed);
+            if self.is_measured {
+                self.of.peak.fetch_max(MEMORY.allocated(), Relaxed);
             }
             if self.now.turn + 1 == self.of.turns {
                 return Ok(false);
@@ -180,14 +180,14 @@ impl Turn {
         self.call(function, Action::Collective { comm, root, bytes, request });
     }
 
-    fn made(&mut self, function: Function, how: NewComm) -> &mut Call {
+    fn create_from_world(&mut self, function: Function, how: NewComm) -> &mut Call {
         let comm = self.comm(0);
         self.create(function, CommId::WORLD, how, comm)
     }
 }
 
-/// Creates, uses and frees a communicator.
-fn used(turn: &mut Turn, ranks: u32) {
+/// Uses and frees a communicator.
+fn use_and_free(turn: &mut Turn, ranks: u32) {
     let (comm, rank) = (turn.comm(0), turn.rank % ranks);
     turn.ring(comm, rank, ranks);
     turn.free(comm);
@@ -198,18 +198,18 @@ fn halves(turn: &mut Turn, comm: CommId) {
     turn.create(Function::Comm_split, CommId::WORLD, NewComm::Split { color, key: 0 }, comm);
 }
 
-fn gathered(turn: &mut Turn, function: Function, parent: CommId, tag: i64) {
+fn create_over_members(turn: &mut Turn, function: Function, parent: CommId, tag: i64) {
     let comm = turn.comm(0);
     let first = turn.rank as i32 / 2 * 2;
     let how = NewComm::Listed { own: 2, tag: Some(tag) };
     turn.create(function, parent, how, comm).integers = vec![first, first + 1];
-    used(turn, 2);
+    use_and_free(turn, 2);
 }
 
 const COMMUNICATORS: &[(&str, Body)] = &[
     ("MPI_Comm_dup", |turn| {
-        turn.made(Function::Comm_dup, NewComm::Dup);
-        used(turn, RANKS);
+        turn.create_from_world(Function::Comm_dup, NewComm::Dup);
+        use_and_free(turn, RANKS);
     }),
     ("MPI_Comm_idup", |turn| {
         let (comm, request) = (turn.comm(0), turn.request(0));
@@ -217,17 +217,17 @@ const COMMUNICATORS: &[(&str, Body)] = &[
             Action::CommCreate { parent: CommId::WORLD, how: NewComm::Dup, comm, request: Some(request) };
         turn.call(Function::Comm_idup, action);
         turn.wait(request, false);
-        used(turn, RANKS);
+        use_and_free(turn, RANKS);
     }),
     ("MPI_Comm_split", |turn| {
         let comm = turn.comm(0);
         halves(turn, comm);
-        used(turn, 2);
+        use_and_free(turn, 2);
     }),
     ("MPI_Comm_split, colours of its own each time", |turn| {
         let color = Some((turn.turn * 2 + turn.rank / 2) as i32);
-        turn.made(Function::Comm_split, NewComm::Split { color, key: 0 });
-        used(turn, 2);
+        turn.create_from_world(Function::Comm_split, NewComm::Split { color, key: 0 });
+        use_and_free(turn, 2);
     }),
     ("MPI_Comm_create", |turn| {
         let (all, own) = (GroupId(10 + 2 * turn.turn), GroupId(11 + 2 * turn.turn));
@@ -237,26 +237,28 @@ const COMMUNICATORS: &[(&str, Body)] = &[
         let how = NewGroup::Include(all);
         turn.call(Function::Group_incl, Action::GroupCreate { how, group: own }).integers =
             vec![first, first + 1];
-        turn.made(Function::Comm_create, NewComm::Group(own));
+        turn.create_from_world(Function::Comm_create, NewComm::Group(own));
         for group in [all, own] {
             turn.call(Function::Group_free, Action::GroupFree { group });
         }
-        used(turn, 2);
+        use_and_free(turn, 2);
     }),
-    ("MPI_Comm_create_group", |turn| gathered(turn, Function::Comm_create_group, CommId::WORLD, 7)),
+    ("MPI_Comm_create_group", |turn| {
+        create_over_members(turn, Function::Comm_create_group, CommId::WORLD, 7)
+    }),
     ("MPI_Comm_create_group, tags of its own each time", |turn| {
-        gathered(turn, Function::Comm_create_group, CommId::WORLD, turn.turn.into())
+        create_over_members(turn, Function::Comm_create_group, CommId::WORLD, turn.turn.into())
     }),
     ("MPI_Comm_create_from_group", |turn| {
-        gathered(turn, Function::Comm_create_from_group, CommId::NULL, turn.turn.into())
+        create_over_members(turn, Function::Comm_create_from_group, CommId::NULL, turn.turn.into())
     }),
     ("MPI_Cart_create, MPI_Cart_sub", |turn| {
         let (grid, row) = (turn.comm(0), turn.comm(1));
-        turn.made(Function::Cart_create, NewComm::Cart { reorder: false }).integers = vec![2, 2];
+        turn.create_from_world(Function::Cart_create, NewComm::Cart { reorder: false }).integers = vec![2, 2];
         turn.create(Function::Cart_sub, grid, NewComm::CartSub, row).integers = vec![0, 1];
         turn.ring(row, turn.rank % 2, 2);
         turn.free(row);
-        used(turn, RANKS);
+        use_and_free(turn, RANKS);
     }),
     ("MPI_Intercomm_create, MPI_Intercomm_merge", |turn| {
         let (half, inter, both) = (turn.comm(0), turn.comm(1), turn.comm(2));
@@ -378,10 +380,10 @@ const TURNS: u32 = 10_000;
 /// Half a byte for each further turn: a new row of rows of created communicators every 4096 turns.
 const SLACK: usize = 16 << 10;
 
-fn hold(kinds: &[(&str, Body)], turns: u32, slack: usize, pass: impl Fn(&dyn Trace)) {
+fn check_memory(kinds: &[(&str, Body)], turns: u32, slack: usize, pass: impl Fn(&dyn Trace)) {
     let _alone = ALONE.lock();
     for &(kind, body) in kinds {
-        let [shorter, longer] = [turns, 4 * turns].map(|turns| Loop::new(body, turns).most(&pass));
+        let [shorter, longer] = [turns, 4 * turns].map(|turns| Loop::new(body, turns).peak(&pass));
         println!("{kind}: {shorter} bytes, {longer} of four times the length");
         assert!(shorter > 0, "{kind}: nobody looked");
         assert!(longer <= shorter + slack, "{kind}: {shorter} bytes, {longer} of four times the length");
@@ -393,23 +395,23 @@ fn simulated(trace: &dyn Trace) {
 }
 
 #[test]
-fn communicators_that_are_freed_leave_nothing() {
-    hold(COMMUNICATORS, TURNS, SLACK, simulated);
+fn freed_communicators_leave_no_memory() {
+    check_memory(COMMUNICATORS, TURNS, SLACK, simulated);
 }
 
 #[test]
 fn completed_messages_leave_no_memory() {
-    hold(OTHERS, TURNS, SLACK, simulated);
+    check_memory(OTHERS, TURNS, SLACK, simulated);
 }
 
 #[test]
-fn communicators_that_are_never_freed_cost_little() {
+fn unfreed_communicators_use_little_memory() {
     let _alone = ALONE.lock();
     let body: Body = |turn| {
-        turn.made(Function::Comm_dup, NewComm::Dup);
+        turn.create_from_world(Function::Comm_dup, NewComm::Dup);
         turn.ring(turn.comm(0), turn.rank, RANKS);
     };
-    let [shorter, longer] = [TURNS, 4 * TURNS].map(|turns| Loop::new(body, turns).most(simulated));
+    let [shorter, longer] = [TURNS, 4 * TURNS].map(|turns| Loop::new(body, turns).peak(simulated));
     let each = (longer - shorter) as f64 / f64::from(3 * TURNS);
     println!("a communicator that {RANKS} ranks have and never free: {each:.0} bytes");
     assert!(each <= 700.0, "{each}");
@@ -418,9 +420,9 @@ fn communicators_that_are_never_freed_cost_little() {
 /// With observers and engines. Up to ten chunks of 230 kB are in flight.
 #[test]
 #[ignore = "takes minutes: .ci/deep"]
-fn measuring_does_not_grow() {
+fn measurement_memory_does_not_grow() {
     let all = [COMMUNICATORS, OTHERS].concat();
-    hold(&all, 8 * TURNS, 3 << 20, |trace| {
+    check_memory(&all, 8 * TURNS, 3 << 20, |trace| {
         let options = Options {
             engines: vec!["bins".into()],
             sampled: false,

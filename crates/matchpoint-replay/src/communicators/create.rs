@@ -34,7 +34,7 @@ impl Resolver<'_> {
         let pending = self.pending.entry(key).or_insert(PendingCreation { order, calls: Vec::new() });
         pending.calls.push(call);
         if pending.calls.len() == self.expected_calls(context) {
-            let pending = self.pending.remove(&key).expect("it was there a line ago");
+            let pending = self.pending.remove(&key).expect("the entry exists");
             self.complete_creation(context, pending.calls);
         }
     }
@@ -55,12 +55,12 @@ impl Resolver<'_> {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
         if let Some(key) = oldest {
-            let pending = self.pending.remove(&key).expect("it was found a line ago");
+            let pending = self.pending.remove(&key).expect("the entry exists");
             self.complete_creation(key.0, pending.calls);
             return true;
         }
         let Some(key) = self.sides.keys().min().copied() else { return false };
-        let side = self.sides.remove(&key).expect("it was found a line ago");
+        let side = self.sides.remove(&key).expect("the entry exists");
         let contexts = self.create_unresolved(side.parent, side.calls);
         self.assign_contexts(contexts);
         true
@@ -279,7 +279,7 @@ mod tests {
     use super::dropped_coordinates;
 
     #[test]
-    fn grids_are_row_major() {
+    fn grid_coordinates_are_row_major() {
         assert_eq!(dropped_coordinates(5, &[2, 3], &[false, true]), [1]);
         assert_eq!(dropped_coordinates(5, &[2, 3], &[true, false]), [2]);
         assert_eq!(dropped_coordinates(5, &[2, 3], &[true, true]), [0; 0]);

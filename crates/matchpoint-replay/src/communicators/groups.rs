@@ -68,7 +68,7 @@ mod tests {
     use super::ranks_of_ranges;
 
     #[test]
-    fn ranges_run_both_ways() {
+    fn ranges_have_either_direction() {
         assert_eq!(ranks_of_ranges(&[1, 7, 3, 4, 2, -1]), Some(vec![1, 4, 7, 4, 3, 2]));
         assert_eq!(ranks_of_ranges(&[1, 2]), None);
         assert_eq!(ranks_of_ranges(&[1, 2, 0]), None);

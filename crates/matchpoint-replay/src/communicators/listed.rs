@@ -63,7 +63,7 @@ impl Resolver<'_> {
             self.member_creations.entry(key.clone()).or_default().push_back(creation);
         }
         let is_member = self.present_among(&key.2).any(|member| member == index);
-        let open = self.member_creations.get_mut(&key).expect("there was one, or it was made above");
+        let open = self.member_creations.get_mut(&key).expect("the entry exists");
         let creation = &mut open[at];
         let context = creation.context;
         creation.joined.insert(index);

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn transfer_is_no_searching() {
+    fn transfer_time_is_not_search_time() {
         let likely_from = |from, calls: &[u32]| {
             let mut costs = costs();
             costs.named.bursts = vec![BurstCost { messages: 2, message_ns: 1000.0 }];
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_no_searching() {
+    fn waiting_time_is_not_search_time() {
         let waited = |waits| {
             let waited_until_ns = if waits { 1_900 } else { CallEnd::NO_WAIT };
             let end = CallEnd { process: 0, took_ns: 1_900, completes_receive: false, waited_until_ns };
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_without_calls_cost_the_mean() {
+    fn steps_without_calls_cost_geometric_mean() {
         let sum = play(&[Ok((post(), 100))]);
         assert!((sum.likely_ns - 100.0 * 10f64.sqrt()).abs() < 1e-9, "{}", sum.likely_ns);
     }

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_takes_time_but_no_processor() {
+    fn sleep_uses_no_processor_time() {
         let mut stopwatch = Stopwatch::start();
         std::thread::sleep(Duration::from_millis(20));
         let asleep = stopwatch.restart();

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_end_where_the_process_computed() {
+    fn compute_time_ends_phase() {
         let mut phases = PhaseCounts::default();
         for ns in [0, 1, 2, 50_000, 100_000, 100_001] {
             phases.note(&at(ns));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_in_five_may_be_absurd() {
+    fn two_outliers_do_not_change_surcharge() {
         let sample = |steps, ns| Sample { process: 0, steps, ns };
         let samples = [500.0, 520.0, 4e6, 515.0, 9e9].map(|ns| sample(1, ns));
         let Surcharge(by_size) = Surcharge::of(&samples, |_| 10.0);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn ever_fewer_phases_are_drawn() {
+    fn later_phases_are_sampled_less() {
         let mut sampler = PhaseSampler::default();
         let mut count = |of: usize| (0..of).filter(|_| sampler.selects(3)).count();
         let (first, rest) = (count(100), count(1_000_000));

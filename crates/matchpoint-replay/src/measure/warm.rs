@@ -53,7 +53,7 @@ mod tests {
     use super::RecentTime;
 
     #[test]
-    fn short_interruption_is_ignored_lasting_change_counts() {
+    fn interruption_is_ignored_lasting_change_counts() {
         let mut recent = RecentTime::default();
         for _ in 0..10 {
             assert_eq!(recent.filter_interrupted(320.0, 32, false), (320.0, false));

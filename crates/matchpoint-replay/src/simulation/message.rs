@@ -117,7 +117,7 @@ impl<S: StepSink> Simulation<'_, S> {
 
     #[inline]
     fn remove_record(&mut self, slot: u32) -> MessageRecord {
-        let record = self.records.remove(slot).expect("a message that is let go is in the table");
+        let record = self.records.remove(slot).expect("the message is in the table");
         if record.sender != Owner::None {
             if let Some(Some(sender)) = self.present.get(record.from as usize) {
                 self.processes[*sender as usize].waited_sends -= 1;

@@ -75,7 +75,7 @@ impl<S: StepSink> Simulation<'_, S> {
             .map(|(at, _)| at)
             .collect();
         for &slot in &sends {
-            let record = self.records.get_mut(slot).expect("it was found above");
+            let record = self.records.get_mut(slot).expect("the filter found it");
             let owner = std::mem::replace(&mut record.sender, Owner::None);
             self.processes[index].waited_sends -= 1;
             self.tally.count_release("sends that wait for their receive");

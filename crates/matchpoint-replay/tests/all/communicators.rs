@@ -44,7 +44,7 @@ fn split_orders_by_key_then_by_rank() {
 }
 
 #[test]
-fn undefined_colours_belong_to_nobody() {
+fn undefined_color_gives_no_communicator() {
     let excluded = NewComm::Split { color: None, key: 0 };
     let run = matches_all(
         &program(vec![
@@ -71,7 +71,7 @@ fn duplicate_has_separate_context() {
 }
 
 #[test]
-fn an_id_may_be_used_again() {
+fn reused_id_has_new_communicator() {
     let twice = |rank: Rank, color: i32| {
         let first = rank.split(CommId::WORLD, color, 0, comm(1));
         first.call(Function::Comm_free, Action::CommFree { comm: comm(1) }).split(
@@ -91,7 +91,7 @@ fn an_id_may_be_used_again() {
 }
 
 #[test]
-fn create_takes_the_order_of_its_group() {
+fn create_uses_group_order() {
     // World ranks 2, 0.
     let grouped = |rank: Rank, new: CommId| {
         let whole = Action::GroupCreate { how: NewGroup::OfComm(CommId::WORLD), group: GroupId(10) };
@@ -158,7 +158,7 @@ fn intercommunicator_sides_number_from_zero() {
 }
 
 #[test]
-fn a_split_with_members_missing_is_marked() {
+fn split_without_members_is_unresolved() {
     let member = |rank: u32| {
         let made = Rank::new().split(CommId::WORLD, 0, 0, comm(1));
         match rank {
@@ -227,7 +227,7 @@ fn listed_members_have_listed_ranks() {
 }
 
 #[test]
-fn the_same_members_may_have_several_communicators() {
+fn equal_members_have_separate_communicators() {
     // Rank 1 receives from the second first. Messages of the first must not match.
     let made = |rank| {
         let once = listed(rank, Function::Comm_create, CommId::WORLD, comm(1), &[0, 1], None);
@@ -309,7 +309,7 @@ fn accept_and_connect_share_new_communicator() {
 }
 
 #[test]
-fn processes_of_another_world_are_nobody_here() {
+fn spawned_processes_have_no_stream() {
     // The spawned processes have no stream: messages to them are lost, those from them are invented.
     let rank = |rank: u32| {
         let how = NewComm::Listed { own: 2, tag: None };

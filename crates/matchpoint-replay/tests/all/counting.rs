@@ -6,7 +6,7 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::*;
 
 #[test]
-fn a_persistent_request_counts_once_per_start() {
+fn persistent_request_counts_each_start() {
     let start = |at: Rank| at.full(Function::Start, Action::Start, &[1], &[], &[]).wait(1, None);
     let send_init = Action::SendInit { args: to(1, 4), request: RequestId(1) };
     let receive_init = Action::ReceiveInit { args: from(0, 4), request: RequestId(1) };
@@ -39,7 +39,7 @@ fn sendrecv_counts_both_proc_null_neither() {
 }
 
 #[test]
-fn wildcards_are_classified_by_what_was_posted() {
+fn wildcards_are_counted_by_class() {
     let any_tag = |source| ReceiveArgs { tag: TagArg::Any, ..from(source, 0) };
     let both = ReceiveArgs { source: Peer::Any, ..any_tag(0) };
     let receiver = Rank::new()
@@ -100,7 +100,7 @@ fn at_wait_no_message_is_unexpected() {
 }
 
 #[test]
-fn timestamps_follow_the_recorded_times() {
+fn timestamps_follow_recorded_times() {
     let run = program(vec![
         Rank::new().compute(3 * MILLISECOND).send(to(1, 0)),
         Rank::new().recv(from(0, 0), None).taking(4 * MILLISECOND),
@@ -111,7 +111,7 @@ fn timestamps_follow_the_recorded_times() {
 }
 
 #[test]
-fn clocks_that_disagree_are_aligned_by_collectives() {
+fn collectives_align_clocks() {
     // The second clock is an hour ahead.
     let hour = 3_600_000 * MILLISECOND;
     let run = program(vec![
@@ -158,7 +158,7 @@ fn proc_null_receives_are_no_wildcards() {
 }
 
 #[test]
-fn true_wildcards_with_ignored_statuses_stay_wildcards() {
+fn wildcards_with_ignored_status_stay() {
     let run = program(vec![
         Rank::new().irecv(from_any(5), 1).irecv(from_any(5), 2).waitall(&[1, 2]),
         Rank::new().send(to(0, 5)),

@@ -79,7 +79,7 @@ fn match_belongs_to_posting_call() {
 
 /// A rank at the edge of a grid: one neighbor is `MPI_PROC_NULL`, another is the rank itself.
 #[test]
-fn receives_that_begin_together_have_their_own() {
+fn receives_started_together_have_own_arrivals() {
     let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };
     let function = matchpoint_trace::Function::Recv_init;
     let none = ReceiveArgs { source: Peer::Null, ..from(0, 1) };
@@ -113,7 +113,7 @@ fn receives_that_begin_together_have_their_own() {
 }
 
 #[test]
-fn persistent_and_probed_receives_have_theirs() {
+fn persistent_and_probed_receives_have_arrivals() {
     let init = Action::ReceiveInit { args: from(1, 1), request: RequestId(1) };
     let probe = Action::Probe {
         args: ReceiveArgs { bytes: None, tag: TagArg::Any, ..from_any(0) },

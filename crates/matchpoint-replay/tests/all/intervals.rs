@@ -32,14 +32,14 @@ fn message_arrives_before_reporting_call_ends() {
 }
 
 #[test]
-fn other_orders_of_arrivals_know_no_intervals() {
+fn intervals_need_timestamps() {
     let run = quick().on_one_clock().simulated();
     assert!(!run.arrivals.intervals_known);
     assert_eq!(run.arrivals.arrivals_moved, 0);
 }
 
 #[test]
-fn what_arrives_in_time_is_left_alone() {
+fn timely_arrival_is_unchanged() {
     let receive = Rank::new().recv(from(0, 5), None).taking(9 * MILLISECOND);
     let run = slow(&program(vec![Rank::new().compute(1000).send(to(1, 5)), receive]).on_one_clock());
     assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (0, 0));
@@ -51,7 +51,7 @@ fn probe(args: ReceiveArgs) -> Action {
 }
 
 #[test]
-fn requests_and_probes_have_ends_too() {
+fn requests_and_probes_limit_arrivals() {
     let sends = Rank::new().isend(to(1, 1), 1).isend(to(1, 2), 2).isend(to(1, 3), 3).waitall(&[1, 2, 3]);
     let receives = Rank::new()
         .irecv(from(0, 3), 1)

@@ -112,7 +112,7 @@ proptest! {
 
     /// With rendezvous only, sends wait that did not wait in the traced run.
     #[test]
-    fn no_protocol_deadlocks(events in prop::collection::vec(event(), 0..60)) {
+    fn rendezvous_completes_all_programs(events in prop::collection::vec(event(), 0..60)) {
         let (program, messages) = written(&events);
         let run = program.replay_on(Arrivals::Simulated, LogGp { eager_bytes: 0, ..LogGp::default() });
         for engine in &run.engines {

@@ -69,7 +69,7 @@ fn counts_do_not_depend_on_arrivals() {
 }
 
 #[test]
-fn a_replay_is_reproducible() {
+fn replay_is_reproducible() {
     for name in REAL.keys().filter(|name| name.contains("mt") || name.contains("quicksilver")) {
         let runs = [(); 2].map(|()| replayed(name, Arrivals::Simulated));
         let [first, second] = runs.map(|run| {
@@ -81,7 +81,7 @@ fn a_replay_is_reproducible() {
 }
 
 #[test]
-fn a_full_table_is_no_wrong_answer() {
+fn full_table_gives_no_disagreement() {
     let Some(name) = REAL.keys().find(|name| name.as_str() == "lulesh-27") else { return };
     let engines = ["list", "optimistic:capacity=4"].map(String::from).to_vec();
     let run = replayed_under(name, engines, Arrivals::Simulated);

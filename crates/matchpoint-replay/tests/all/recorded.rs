@@ -91,7 +91,7 @@ fn results_equal_those_of_original_trace() {
 }
 
 #[test]
-fn arrivals_are_kept_within_their_intervals() {
+fn arrivals_remain_within_intervals() {
     for (name, real) in REAL.iter() {
         let dumpi = opened(&real.folder);
         let native = opened(&convert(&*dumpi, &format!("{name}-clock"), Some(0)));

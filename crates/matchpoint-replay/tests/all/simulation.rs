@@ -29,7 +29,7 @@ fn late_receive_finds_waiting_message() {
 }
 
 #[test]
-fn a_synchronous_send_waits_for_its_receive() {
+fn synchronous_send_waits_for_receive() {
     let ssend = SendArgs { mode: SendMode::Synchronous, ..to(1, 0) };
     let run = program(vec![
         Rank::new().call(Function::Ssend, Action::Send { args: ssend, request: None }).send(to(1, 1)),
@@ -95,7 +95,7 @@ fn barrier_ends_after_last_entry() {
 }
 
 #[test]
-fn a_broadcast_waits_for_its_root_only() {
+fn broadcast_waits_for_root_only() {
     let run = program(vec![
         Rank::new().collective(Function::Bcast, Some(0)).send(to(1, 0)),
         Rank::new().irecv(from(0, 0), 1).collective(Function::Bcast, Some(0)).wait(1, None),
@@ -108,7 +108,7 @@ fn a_broadcast_waits_for_its_root_only() {
 }
 
 #[test]
-fn waitany_waits_for_the_request_that_completed() {
+fn waitany_waits_for_completed_request() {
     let run = program(vec![
         Rank::new().send(to(1, 1)).compute(MILLISECOND).send(to(1, 2)),
         Rank::new().irecv(from(0, 1), 1).irecv(from(0, 2), 2).waitany(&[1, 2], 1).waitany(&[1, 2], 0),
@@ -133,7 +133,7 @@ fn receive_without_remaining_message_is_abandoned() {
 }
 
 #[test]
-fn a_successful_probe_waits_for_its_message() {
+fn successful_probe_waits_for_message() {
     let probe = |found, at: Rank| {
         let args = from_any(3);
         let action = Action::Probe { args, blocking: false, found, status: status(0, 3), handle: None };
@@ -147,7 +147,7 @@ fn a_successful_probe_waits_for_its_message() {
 }
 
 #[test]
-fn a_matched_probe_takes_its_message() {
+fn matched_probe_removes_message() {
     let mprobe = Action::Probe {
         args: from_any(3),
         blocking: true,
@@ -167,7 +167,7 @@ fn a_matched_probe_takes_its_message() {
 }
 
 #[test]
-fn a_cancelled_receive_is_gone() {
+fn cancelled_receive_matches_nothing() {
     let cancel = |at: Rank| at.full(Function::Cancel, Action::Cancel, &[1], &[], &[]);
     let receiver = cancel(Rank::new().irecv(from(0, 9), 1)).wait(1, None).recv(from(0, 1), None);
     let run = program(vec![Rank::new().send(to(1, 1)), receiver]).simulated();
@@ -197,7 +197,7 @@ fn reused_request_does_not_affect_others() {
 }
 
 #[test]
-fn a_cancelled_send_is_withdrawn() {
+fn cancelled_send_removes_message() {
     let cancelled = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: true };
     let run = program(vec![
         Rank::new().isend(to(1, 1), 1).compute(MILLISECOND).wait(1, Some(cancelled)),
@@ -255,7 +255,7 @@ fn slow_thread_does_not_stop_others() {
 }
 
 #[test]
-fn a_message_to_oneself_arrives() {
+fn message_to_same_rank_arrives() {
     let run = program(vec![Rank::new().irecv(from(0, 0), 1).send(to(0, 0)).wait(1, None)]).simulated();
     assert_eq!(run.engines[0].matched, 1);
 }
