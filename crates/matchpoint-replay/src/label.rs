@@ -34,7 +34,7 @@ impl WildcardClass {
         usize::from(self.0)
     }
 
-    /// Classes that include these wildcards.
+    /// TrafficClasses that include these wildcards.
     #[inline]
     pub fn supersets(self) -> impl Iterator<Item = WildcardClass> {
         (0..WildcardClass::COUNT as u8).filter(move |way| way & self.0 == self.0).map(WildcardClass)

@@ -46,7 +46,7 @@ pub struct Measurements {
     /// Quality of the time measurements.
     pub timings: Timings,
     /// Implausible recorded times.
-    pub odd_times: OddTimes,
+    pub implausible_times: ImplausibleTimes,
     /// Receives by rank and call; empty without addresses in the trace.
     pub sites: Vec<SiteMeasurements>,
     /// Receives by place in the source. The replay leaves it empty; a reader of the program's symbols fills
@@ -62,7 +62,7 @@ pub struct SiteMeasurements {
     /// Return address of the call.
     pub address: u64,
     /// Its receives.
-    pub receives: PostedThere,
+    pub receives: SiteReceives,
 }
 
 /// A place in the application that posts receives.
@@ -79,12 +79,12 @@ pub struct PlaceMeasurements {
     /// Number of ranks.
     pub ranks: u64,
     /// Its receives.
-    pub receives: PostedThere,
+    pub receives: SiteReceives,
 }
 
 /// Receives of one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PostedThere {
+pub struct SiteReceives {
     /// Number of receives.
     pub posted: u64,
     /// The message arrived before the post.
@@ -94,14 +94,14 @@ pub struct PostedThere {
     /// With `MPI_ANY_TAG`.
     pub any_tag: u64,
     /// Searches of the posted queue that matched these receives, with the first engine's attempts.
-    pub found: Compared,
+    pub found: SearchCounts,
     /// Searches of the unexpected queue for these receives.
-    pub sought: Compared,
+    pub sought: SearchCounts,
 }
 
 /// Searches and their attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Compared {
+pub struct SearchCounts {
     /// Searches.
     pub searches: u64,
     /// Attempts.
@@ -110,23 +110,23 @@ pub struct Compared {
     pub attempts_max: u64,
 }
 
-impl Compared {
+impl SearchCounts {
     /// Counts a search.
     pub fn add(&mut self, attempts: u64) {
-        *self += Compared { searches: 1, attempts, attempts_max: attempts };
+        *self += SearchCounts { searches: 1, attempts, attempts_max: attempts };
     }
 }
 
-impl std::ops::AddAssign for Compared {
-    fn add_assign(&mut self, other: Compared) {
+impl std::ops::AddAssign for SearchCounts {
+    fn add_assign(&mut self, other: SearchCounts) {
         self.searches += other.searches;
         self.attempts += other.attempts;
         self.attempts_max = self.attempts_max.max(other.attempts_max);
     }
 }
 
-impl std::ops::AddAssign for PostedThere {
-    fn add_assign(&mut self, other: PostedThere) {
+impl std::ops::AddAssign for SiteReceives {
+    fn add_assign(&mut self, other: SiteReceives) {
         self.posted += other.posted;
         self.late += other.late;
         self.any_source += other.any_source;
@@ -155,7 +155,7 @@ pub struct Timings {
 
 /// Impossible or implausible recorded times.
 #[derive(Clone, Debug, Default)]
-pub struct OddTimes {
+pub struct ImplausibleTimes {
     /// Calls that end before they begin.
     pub negative: u64,
     /// Calls that begin before an earlier call of the same thread.
@@ -297,12 +297,12 @@ pub struct ArrivalFacts {
     /// `MPI_COMM_WORLD`.
     pub unexplained_ranks: u64,
     /// Results under the other arrival orders, if requested.
-    pub compared: Vec<UnderArrivals>,
+    pub compared: Vec<ArrivalOrderResult>,
 }
 
 /// Results that depend on the arrival order.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct UnderArrivals {
+pub struct ArrivalOrderResult {
     /// Arrival order.
     pub mode: Arrivals,
     /// Late receives ÷ receives.

@@ -1,15 +1,15 @@
 //! Plausibility of recorded times. A flipped bit in a time is read without an error.
 
 use crate::clocks::Clocks;
-use crate::measurements::OddTimes;
+use crate::measurements::ImplausibleTimes;
 use crate::survey::RankSurvey;
 
 /// Minimal distance of an outlier.
 const APART_NS: i64 = 1_000_000_000;
 
-pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
+pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> ImplausibleTimes {
     let odd = |survey: &&RankSurvey| survey.time_errors.negative + survey.time_errors.backward > 0;
-    OddTimes {
+    ImplausibleTimes {
         negative: surveys.iter().map(|survey| survey.time_errors.negative).sum(),
         backward: surveys.iter().map(|survey| survey.time_errors.backward).sum(),
         first_rank: surveys.iter().find(odd).map(|survey| survey.rank),
@@ -63,10 +63,11 @@ mod tests {
     #[test]
     fn unordered_times_are_reported() {
         let fine = survey(0, &[(0, 10), (10, 20), (25, 2_000_000_000)]);
-        let found = odd_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
+        let found =
+            implausible_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
         assert_eq!((found.negative, found.backward, found.first_rank), (0, 0, None));
         let all = [fine, survey(1, &[(0, 10), (20, 15), (12, 30)]), survey(2, &[(0, 10), (11, 1 << 40)])];
-        let found = odd_times(&all, &Clocks::align(&all));
+        let found = implausible_times(&all, &Clocks::align(&all));
         assert_eq!((found.negative, found.backward, found.first_rank), (1, 1, Some(1)));
         assert_eq!(found.outliers, [2]);
     }

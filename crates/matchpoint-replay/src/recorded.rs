@@ -27,7 +27,7 @@ pub struct Match {
 
 /// Arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Placed {
+pub struct AssignedArrivals {
     /// Arrivals of received messages, in order.
     pub arrivals: Vec<Arrival>,
     /// Completed receives with an unknown arrival.
@@ -39,11 +39,11 @@ pub struct Placed {
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
-pub fn place(
+pub fn assign_arrivals(
     trace: &dyn Trace,
     matches: Vec<Vec<Match>>,
     progress: &Progress,
-) -> Result<Vec<Placed>, ReplayError> {
+) -> Result<Vec<AssignedArrivals>, ReplayError> {
     progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
     let FirstPass { communicators, .. } = FirstPass::new(trace, progress)?;
     let ranks = trace.present().iter().zip(matches).enumerate();
@@ -57,7 +57,7 @@ fn of_rank(
     communicators: &Communicators,
     (process, rank): (usize, u32),
     matches: Vec<Match>,
-) -> Result<Placed, ReplayError> {
+) -> Result<AssignedArrivals, ReplayError> {
     let mut ns = trace.nanoseconds(rank).ok_or(ReplayError::NoArrivals)?;
     let mut matches: Vec<ObservedMatch> = matches
         .into_iter()
@@ -93,7 +93,7 @@ fn of_rank(
     }
     let Assignment { mut found, unknown, .. } = assignment;
     found.sort_by_key(|&(arrived, arrival)| (arrival.at_ns, arrived));
-    Ok(Placed { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
+    Ok(AssignedArrivals { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
 /// A [`Match`] in the clock of the calls.

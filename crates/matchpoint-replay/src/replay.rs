@@ -210,10 +210,10 @@ fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
     arrivals.uses_recorded_times() && trace.description().clock_error_ns.is_some()
 }
 
-fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
+fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> ArrivalOrderResult {
     let late: u64 = tally.totals.late_by_function.values().sum();
     let unexpected_share = late as f64 / tally.totals.receives.max(1) as f64;
-    UnderArrivals { mode, unexpected_share, unexpected_longest: longest.into() }
+    ArrivalOrderResult { mode, unexpected_share, unexpected_longest: longest.into() }
 }
 
 struct ReplayInputs<'a> {
@@ -233,7 +233,7 @@ impl ReplayInputs<'_> {
         &self,
         measurer: &Measurer,
         mut tally: Tally,
-        compared: Vec<UnderArrivals>,
+        compared: Vec<ArrivalOrderResult>,
     ) -> Measurements {
         let shared = &measurer.shared;
         let totals = Totals {
@@ -283,7 +283,7 @@ impl ReplayInputs<'_> {
             matrix: tally.matrix,
             host: crate::host::host(),
             timings: measurer.timings(),
-            odd_times: crate::plausible::odd_times(self.surveys, self.clocks),
+            implausible_times: crate::plausible::implausible_times(self.surveys, self.clocks),
             sites,
             places: Vec::new(),
         }
@@ -291,10 +291,10 @@ impl ReplayInputs<'_> {
 
     fn sites(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
         let compared = measurer.sites();
-        let site = |(at, &(process, address, posted)): (usize, &(u32, u64, PostedThere))| {
+        let site = |(at, &(process, address, posted)): (usize, &(u32, u64, SiteReceives))| {
             let (found, sought) = compared.get(at + 1).copied().unwrap_or_default();
             let rank = self.trace.present()[process as usize];
-            SiteMeasurements { rank, address, receives: PostedThere { found, sought, ..posted } }
+            SiteMeasurements { rank, address, receives: SiteReceives { found, sought, ..posted } }
         };
         tally.sites.iter().enumerate().map(site).collect()
     }

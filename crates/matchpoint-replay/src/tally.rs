@@ -7,7 +7,7 @@ use matchpoint_trace::call::{Peer, ReceiveArgs, SendArgs, TagArg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::label::Label;
-use crate::measurements::{CommunicationMatrix, PostedThere, Totals};
+use crate::measurements::{CommunicationMatrix, SiteReceives, Totals};
 use crate::process::Process;
 use crate::status_envelope::StatusEnvelope;
 use crate::survey::by_function;
@@ -47,7 +47,7 @@ pub(crate) struct Tally {
     /// Index in `sites` + 1.
     site_of: FxHashMap<(u32, u64), u32>,
     /// By process and return address.
-    pub sites: Vec<(u32, u64, PostedThere)>,
+    pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
     /// And its number of consecutive sends.
     recent_tag: (i32, u64),
@@ -163,7 +163,7 @@ impl Tally {
     fn count_at_site(&mut self, selector: Label, late: bool) -> u32 {
         let (process, address) = self.calling;
         let number = *self.site_of.entry(self.calling).or_insert_with(|| {
-            self.sites.push((process, address, PostedThere::default()));
+            self.sites.push((process, address, SiteReceives::default()));
             self.sites.len() as u32
         });
         let there = &mut self.sites[number as usize - 1].2;

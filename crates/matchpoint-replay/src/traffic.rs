@@ -15,7 +15,7 @@ use crate::{Measurements, Options, Progress, ReplayError};
 
 /// Classification of messages.
 #[derive(Clone, Copy, Debug)]
-pub struct Classes<'a> {
+pub struct TrafficClasses<'a> {
     /// At least 1. Phases divide the time between the first and the last message equally.
     pub phases: u32,
     /// Ascending limits in bytes between classes of size.
@@ -63,7 +63,7 @@ pub struct Matching {
 pub fn traffic(
     trace: &dyn Trace,
     options: &Options,
-    classes: Classes<'_>,
+    classes: TrafficClasses<'_>,
     progress: &Progress,
 ) -> Result<(Measurements, Vec<PhaseTraffic>), ReplayError> {
     let (measurements, span, first_pass) =
@@ -127,7 +127,7 @@ impl<'a> TrafficCounter<'a> {
     fn new(
         trace: &dyn Trace,
         names: &[String],
-        classes: Classes<'a>,
+        classes: TrafficClasses<'a>,
         span: &TimeSpan,
     ) -> Result<Self, ReplayError> {
         let world = trace.description().ranks;

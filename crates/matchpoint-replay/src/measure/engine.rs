@@ -18,7 +18,7 @@ use super::warm::{RecentTime, Timing};
 use crate::batch::SortedChunk;
 use crate::budget::{self, StopReason};
 use crate::measurements::{
-    Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Statistic, Substitute,
+    EngineAtRank, EngineMeasurements, QueueMeasurements, SearchCounts, Statistic, Substitute,
 };
 use crate::observer::{RankObserver, SearchTotals};
 use crate::step::{Kind, Step};
@@ -55,7 +55,7 @@ pub(crate) struct MeasuredEngine {
     pub spread: RepetitionSpread,
     /// First engine only, by [`Step::site`]: searches of the posted queue that matched a receive of the site,
     /// and searches of the unexpected queue for one.
-    pub sites: Vec<(Compared, Compared)>,
+    pub sites: Vec<(SearchCounts, SearchCounts)>,
     /// First engine only.
     pub costs: Option<CallCosts>,
 }
@@ -495,7 +495,7 @@ impl MeasuredEngine {
 
 /// Adds the attempts of a step to its site and its call.
 fn record_attempts(
-    sites: &mut Vec<(Compared, Compared)>,
+    sites: &mut Vec<(SearchCounts, SearchCounts)>,
     costs: Option<&mut CallCosts>,
     process: usize,
     step: &Step,
@@ -509,7 +509,7 @@ fn record_attempts(
     }
 }
 
-fn record_site_attempts(sites: &mut Vec<(Compared, Compared)>, step: &Step, attempts: u64) {
+fn record_site_attempts(sites: &mut Vec<(SearchCounts, SearchCounts)>, step: &Step, attempts: u64) {
     let at = step.site as usize;
     if at >= sites.len() {
         sites.resize(at + 1, Default::default());

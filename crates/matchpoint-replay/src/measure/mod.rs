@@ -25,7 +25,7 @@ use matchpoint_trace::SearchCost;
 
 use crate::batch::{Chunk, SortedChunk};
 use crate::flush::CacheFlusher;
-use crate::measurements::{Compared, EngineMeasurements, Timings};
+use crate::measurements::{EngineMeasurements, SearchCounts, Timings};
 use crate::observer::{RankObserver, SharedStatistics};
 use crate::step::Step;
 use calls::CallCosts;
@@ -228,7 +228,7 @@ impl Measurer {
         self.engines.iter().map(one).collect()
     }
 
-    pub fn sites(&self) -> &[(Compared, Compared)] {
+    pub fn sites(&self) -> &[(SearchCounts, SearchCounts)] {
         self.engines.first().map_or(&[], |engine| &engine.sites)
     }
 

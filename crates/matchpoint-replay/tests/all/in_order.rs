@@ -1,7 +1,7 @@
 //! Recorded arrivals: their replay, and their assignment to receives.
 
 use crate::program::*;
-use matchpoint_replay::recorded::{Match, place};
+use matchpoint_replay::recorded::{Match, assign_arrivals};
 use matchpoint_replay::{Arrivals, LogGp, Options, Progress, ReplayError};
 use matchpoint_trace::Arrival;
 use matchpoint_trace::call::*;
@@ -47,11 +47,11 @@ fn trace_without_arrivals_is_refused() {
     assert!(matches!(refused, Err(ReplayError::NoArrivals)));
 }
 
-fn placed(run: &Program, of_0: &[(u64, u64)]) -> matchpoint_replay::recorded::Placed {
+fn arrivals_of_rank_0(run: &Program, of_0: &[(u64, u64)]) -> matchpoint_replay::recorded::AssignedArrivals {
     let matches = of_0.iter().map(|&(posted, arrived)| Match { posted, arrived }).collect();
     let others = (1..run_ranks(run)).map(|_| Vec::new());
     let all = std::iter::once(matches).chain(others).collect();
-    place(run, all, &Progress::default()).unwrap().remove(0)
+    assign_arrivals(run, all, &Progress::default()).unwrap().remove(0)
 }
 
 fn run_ranks(run: &Program) -> usize {
@@ -69,12 +69,12 @@ fn match_belongs_to_posting_call() {
     let run = program(vec![root, other]).on_one_clock();
     // The receives in the barrier and in the wait belong to no call. The second message arrived before its
     // receive.
-    let seen = placed(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
+    let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
     // The library matched a receive internally.
-    let seen = placed(&run, &[(50, 180), (120, 130)]);
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..1], 1));
+    let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130)]);
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..1], 1));
 }
 
 /// A rank at the edge of a grid: one neighbor is `MPI_PROC_NULL`, another is the rank itself.
@@ -103,13 +103,13 @@ fn receives_started_together_have_own_arrivals() {
     let run = program(vec![root, other(), other()]).on_one_clock();
     let arrival = |at_ns, from| Arrival { at_ns, from, tag: 1 };
     // Two posts: the library matches the receive from the rank itself.
-    let seen = placed(&run, &[(450, 700), (460, 600)]);
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
+    let arrivals = arrivals_of_rank_0(&run, &[(450, 700), (460, 600)]);
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
     // Three posts; the one from rank 1 never had a message.
-    let seen = placed(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
+    let arrivals = arrivals_of_rank_0(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
     // One post is ambiguous.
-    assert_eq!(placed(&run, &[(450, 700)]).unknown, 3);
+    assert_eq!(arrivals_of_rank_0(&run, &[(450, 700)]).unknown, 3);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn persistent_and_probed_receives_have_arrivals() {
         .call(matchpoint_trace::Function::Mrecv, take);
     let other = Rank::new().send(to(0, 1)).send(to(0, 1)).send(to(0, 3));
     let run = program(vec![root, other]).on_one_clock();
-    let seen = placed(&run, &[(560, 555), (310, 410), (150, 220)]);
+    let arrivals = arrivals_of_rank_0(&run, &[(560, 555), (310, 410), (150, 220)]);
     let expected = [(220, 1), (410, 1), (500, 3)].map(|(at_ns, tag)| Arrival { at_ns, from: 1, tag });
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
 }

@@ -1,7 +1,7 @@
 //! Traffic of a trace, compared with the results of a replay.
 
 use crate::traces::{REAL, opened};
-use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
+use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
 
 const LIMITS: [u64; 2] = [100, 5000];
@@ -16,7 +16,7 @@ fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<Phase
         loggp: LogGp::default(),
         compare_arrivals: false,
     };
-    let classes = Classes { phases, size_limits: &LIMITS };
+    let classes = TrafficClasses { phases, size_limits: &LIMITS };
     let (measured, phases) = traffic(trace.as_ref(), &options, classes, &Progress::default()).unwrap();
     // The traffic does not change the measurements.
     let alone = replay(trace.as_ref(), &options, &Progress::default()).unwrap();
