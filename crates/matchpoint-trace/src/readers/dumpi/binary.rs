@@ -1,4 +1,4 @@
-//! The reader of the binary form.
+//! Reader of the binary form.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reader of folders, `.meta` files, and the `.bin` file of one rank.
+/// Reads folders, `.meta` files, and the `.bin` file of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", recognise, open };
 
 static FORM: Form = Form { suffix: "", rank: |path| numbered(path).map(|(_, rank)| rank), facts, stream };
@@ -22,7 +22,7 @@ static FORM: Form = Form { suffix: "", rank: |path| numbered(path).map(|(_, rank
 /// Reads the stream of one rank from the bytes of a `.bin` file.
 ///
 /// # Errors
-/// These are not the bytes of such a file.
+/// The bytes are not those of such a file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     Stream::new(Path::new("(bytes)").to_owned(), bytes)
 }
@@ -35,7 +35,7 @@ fn recognise(path: &Path) -> bool {
     }
 }
 
-/// Whether this is a file of such a trace, if only a damaged one, by its name.
+/// Recognizes a file of a trace, even a damaged one, by its name.
 fn is_part(path: &Path) -> bool {
     if has_extension(path, "meta") {
         return true;
@@ -67,6 +67,6 @@ fn stream(path: &Path, kept: &OnceLock<Map>) -> Result<Box<dyn RankReader>, Trac
         Some(map) => map.clone(),
         None => Map::open(path)?,
     };
-    // A second pass finds its pages mapped: the faults of one were 3 % of the time of both.
+    // Keeps the map: page faults of a second pass were 3 % of the time of both.
     Ok(Box::new(Stream::new(path.to_owned(), kept.get_or_init(|| map).clone())?))
 }

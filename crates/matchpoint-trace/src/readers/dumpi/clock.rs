@@ -1,39 +1,37 @@
-//! Seconds are written in 16 bits, from a bias: after 18 hours they begin again.
+//! Unwrapping of seconds, which have 16 bits and wrap after 18 hours.
 
-/// A difference in seconds that is almost a whole turn of the 16 bits is a step back instead. Threads write their
-/// calls when these have returned, so that one record may be a little older than the one before.
+/// A difference of almost a whole period is a step back. Threads write calls at their return, so a record may
+/// be a little older than the previous one.
 const BACK: i64 = 3600;
 
-/// Gives seconds without the turns.
+/// Unwraps seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
-    /// The second as it was last written, and what that is without turns, in nanoseconds: most calls are left in the
-    /// second in which the one before was.
+    /// The last second and its unwrapped value in nanoseconds. Most calls return in the same second as the
+    /// previous one.
     recent: (i64, i64),
 }
 
-/// No second that is written.
+/// No second.
 const NEVER: i64 = i64::MIN;
 
-/// The shortest way of at least `-BACK` that a difference of so many seconds, less whole turns, may stand for.
+/// The shortest step of at least `-BACK` that is equal to `difference` modulo the period.
 fn unturned(difference: i64) -> i64 {
     (difference + BACK).rem_euclid(1 << 16) - BACK
 }
 
 impl Clock {
-    /// That starts at this second.
     pub fn at(second: i64) -> Self {
         Clock { last: Some(second), recent: (NEVER, 0) }
     }
 
-    /// That starts at the second it sees first.
     pub fn unset() -> Self {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// When a call was entered and left, in nanoseconds, of what is written: seconds (but for turns) and
-    /// nanoseconds. Calls stand in the order in which they were left.
+    /// Entry and return in nanoseconds, from wrapped seconds and nanoseconds. Calls are in the order of their
+    /// return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {
@@ -52,7 +50,7 @@ impl Clock {
         self.recent = (second, nanoseconds(left));
     }
 
-    /// So many seconds, but for turns, before the last that was seen.
+    /// Difference to the last second, modulo the period.
     #[cold]
     fn before(&self, seconds: i64) -> i64 {
         nanoseconds(self.last.unwrap_or(0) - unturned(seconds))

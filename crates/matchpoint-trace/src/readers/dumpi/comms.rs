@@ -1,4 +1,4 @@
-//! What a call does, from its arguments: here those of collective calls, communicators and groups.
+//! Actions of collectives, and of communicator and group functions, from their arguments.
 
 use super::action::Arguments;
 use super::ids;
@@ -7,17 +7,16 @@ use crate::call::{Action, CommId, NewComm, NewGroup};
 use crate::function::Function;
 
 impl Arguments<'_> {
-    /// The value of an argument that is a communicator.
     pub(super) fn comm(&self, name: Name) -> CommId {
         ids::comm(self.get(name))
     }
 
-    /// The value of one that cannot be negative.
+    /// Value of a non-negative argument.
     pub(super) fn natural(&self, name: Name) -> u32 {
         u32::try_from(self.get(name)).unwrap_or(0)
     }
 
-    /// What a collective call does; `None` if the function is none.
+    /// Action of a collective, if it is one.
     pub(super) fn collective(&self, function: Function) -> Option<Action> {
         use Function as F;
         use Name::{count, datatype, recvcount, recvtype, sendcount, sendtype};
@@ -42,7 +41,7 @@ impl Arguments<'_> {
         Some(Action::Collective { comm: self.comm(Name::comm), root, bytes, request: None })
     }
 
-    /// How a communicator is made; `None` if the function makes none.
+    /// Action of a function that creates a communicator, if it does.
     pub(super) fn new_comm(&self, function: Function) -> Option<Action> {
         use Function as F;
         use Name::{comm, newcomm, oldcomm};
@@ -70,7 +69,7 @@ impl Arguments<'_> {
         Some(Action::CommCreate { parent: self.comm(old), how, comm: self.comm(new), request: None })
     }
 
-    /// A communicator that no other process of the world takes part in making.
+    /// A communicator without other processes of `MPI_COMM_WORLD`.
     fn alone(&self, new: Name) -> Action {
         let (parent, how) = (CommId::SELF, NewComm::Unknown);
         Action::CommCreate { parent, how, comm: self.comm(new), request: None }
@@ -85,7 +84,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// How a group is made; `None` if the function makes none.
+    /// Action of a function that creates a group, if it does.
     pub(super) fn new_group(&self, function: Function) -> Option<Action> {
         use Function as F;
         let group = |name| ids::group(self.get(name));

@@ -1,4 +1,4 @@
-//! Which files make up a trace.
+//! Files of a trace.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,32 +8,31 @@ use std::path::{Path, PathBuf};
 use super::meta::Meta;
 use crate::error::TraceError;
 
-/// The files of a trace.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// What the user named.
+    /// Path given by the user.
     pub path: PathBuf,
     /// By rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
-    /// What the `.meta` file says, if there is one.
+    /// Content of the `.meta` file, if any.
     pub meta: Option<Meta>,
-    /// How the name of a file begins, before its rank.
+    /// Prefix of the files before the rank.
     pub prefix: String,
 }
 
-/// What a path stands for.
+/// Files at a path.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// The ranks of a trace.
+    /// Ranks of a trace.
     Ranks(Files),
-    /// The stream of one rank, which its name need not tell.
+    /// One rank. Its name may not contain the rank.
     Alone(PathBuf),
 }
 
-/// Finds the files of the trace at a path: a folder, a `.meta` file, or the file of one rank.
+/// Finds the trace at a path: a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
-/// There is none, or more than one.
+/// There is no trace, or more than one.
 pub(super) fn find(path: &Path) -> Result<Found, TraceError> {
     if path.is_dir() {
         in_folder(path)
@@ -44,15 +43,14 @@ pub(super) fn find(path: &Path) -> Result<Found, TraceError> {
     }
 }
 
-/// Whether the name of a file ends so.
 pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// The files of a folder, by name.
+/// Files of a folder, sorted.
 ///
 /// # Errors
-/// It cannot be read.
+/// The folder cannot be read.
 pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
     let mut files: Vec<PathBuf> =
@@ -61,19 +59,18 @@ pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-/// The first bytes of a file; none if it cannot be read.
+/// First bytes of a file; none if it cannot be read.
 pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut bytes));
     read.map(|_| bytes).unwrap_or_default()
 }
 
-/// The name of a file, as far as it is text.
 pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a binary file's name says: `PREFIX-RANK.bin`.
+/// Prefix and rank of a binary file: `PREFIX-RANK.bin`.
 pub(super) fn numbered(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;
@@ -82,7 +79,7 @@ pub(super) fn numbered(path: &Path) -> Option<(String, u32)> {
     digits.then(|| rank.parse().ok()).flatten().map(|rank| (prefix.to_owned(), rank))
 }
 
-/// The `.meta` file of the trace that a binary file belongs to, if it is there, and the file's rank.
+/// The `.meta` file of a binary file, if any, and the rank.
 pub(super) fn meta_of(path: &Path) -> Option<(PathBuf, u32)> {
     let (prefix, rank) = numbered(path)?;
     let meta = path.with_file_name(format!("{prefix}.meta"));
@@ -99,7 +96,7 @@ fn in_folder(folder: &Path) -> Result<Found, TraceError> {
     }
 }
 
-/// The error that a folder holds more than one trace.
+/// Error for a folder with several traces.
 pub(super) fn several(folder: &Path, what: &str, names: impl ExactSizeIterator<Item = String>) -> TraceError {
     let count = names.len();
     let mut shown: Vec<String> = names.take(10).collect();

@@ -1,22 +1,22 @@
-//! Which rank a stream is of, where no file name tells: its own calls may.
+//! Rank of a stream, if no file name contains it.
 
 use super::meta::MOST_RANKS;
 use crate::call::{Action, Call, CommId, Peer};
 use crate::trace::RankReader;
 
-/// What a stream says about its process.
+/// Facts about the process in a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Identity {
-    /// Its rank in the world.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: Option<u32>,
-    /// How many processes the world has.
+    /// Size of `MPI_COMM_WORLD`.
     pub ranks: Option<u32>,
-    /// The highest rank that it names, of any communicator: none has more processes than the world.
+    /// Highest rank used in any communicator, a lower bound.
     pub highest: u32,
 }
 
 impl Identity {
-    /// Reads as much of a stream as it takes. Damage ends the search; whoever reads the stream will be told of it.
+    /// Reads the necessary part of a stream, up to damage. A later reader reports that.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
         while !identity.complete() && stream.read(&mut call).unwrap_or(false) {
@@ -51,7 +51,7 @@ impl Identity {
 }
 
 impl Identity {
-    /// The rank, the number of ranks, and what to note about them, given the rank in the name of the file.
+    /// Rank, number of ranks, and notes about them. `named` is the rank in the file name.
     pub fn settle(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);

@@ -1,4 +1,4 @@
-//! The `.meta` file of a trace: lines of `key=value` about all its ranks.
+//! The `.meta` file of a trace: lines `key=value`.
 
 use std::fs;
 use std::path::Path;
@@ -6,25 +6,25 @@ use std::path::Path;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// No trace has more ranks than this; a larger number is a damaged one.
+/// Limit of ranks; a larger number is damage.
 pub(super) const MOST_RANKS: u32 = 1 << 20;
 
-/// What a `.meta` file says, as far as it says it.
+/// Known keys of a `.meta` file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Meta {
-    /// How many processes there were.
+    /// Number of processes.
     pub ranks: Option<u32>,
-    /// How the names of their files begin.
+    /// Prefix of their files.
     pub prefix: Option<String>,
-    /// Which version wrote it.
+    /// Version of the writer.
     pub version: Option<Version>,
 }
 
 impl Meta {
-    /// Reads it.
+    /// Reads the file.
     ///
     /// # Errors
-    /// It cannot be read, or claims an impossible number of processes.
+    /// The file cannot be read, or the number of processes is impossible.
     pub fn read(path: &Path) -> Result<Meta, TraceError> {
         let bytes = fs::read(path).map_err(|error| TraceError::io(path, &error))?;
         Meta::parse(path, &String::from_utf8_lossy(&bytes))

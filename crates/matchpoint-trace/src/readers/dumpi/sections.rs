@@ -1,4 +1,4 @@
-//! The parts of a binary file, which its last bytes tell.
+//! Sections of a binary file, found by its last bytes.
 
 use std::path::Path;
 
@@ -8,38 +8,36 @@ use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// The first eight bytes of a file, and of its index.
+/// First eight bytes of a file, and of its index.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
-/// The first eight of its footer.
+/// First eight bytes of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
-/// What is found in a file before its stream is read.
+/// Data of a file apart from its stream.
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
-    /// Which version wrote it.
+    /// Version of the writer.
     pub version: Version,
-    /// Seconds to be added to the processor times of the stream.
+    /// Bias of processor times, in seconds.
     pub cpu_bias: i32,
-    /// Seconds to be added to its wall clock times.
+    /// Bias of wall clock times, in seconds.
     pub wall_bias: i32,
-    /// Where its first record is.
+    /// Offset of the first record.
     pub start: usize,
-    /// Where there is something else than its records, at the latest.
+    /// Upper bound of the end of the records.
     pub end: usize,
     /// Sizes of datatypes.
     pub sizes: Sizes,
     footer: Option<usize>,
 }
 
-/// Calls that were made and calls that the tracer did not write, by function.
+/// Calls, and calls not written, by function.
 pub(super) struct Counts {
-    /// Made.
     pub called: Vec<u32>,
-    /// Not written.
     pub ignored: Vec<u32>,
 }
 
-/// Places of the parts; 0 for those that there are not.
+/// Offsets of the sections; 0 if absent.
 #[derive(Default)]
 struct Index {
     sizes: u64,
@@ -50,8 +48,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index is the last thing in a file. Parts were added at its beginning over time: it is as long as the
-    /// distance of the magic number tells.
+    /// The index is at the end of the file. Versions added sections at its beginning, so the distance of the
+    /// magic number gives its length.
     fn find(bytes: &[u8]) -> Option<(usize, Index)> {
         (5..=8).rev().find_map(|words| {
             let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;
@@ -77,10 +75,10 @@ impl Index {
 }
 
 impl Sections {
-    /// Finds the parts of a file.
+    /// Finds the sections.
     ///
     /// # Errors
-    /// It is no such file, or has no index, or one that leads out of the file.
+    /// The file is not DUMPI, or its index is missing or invalid.
     pub fn find(path: &Path, bytes: &[u8]) -> Result<Sections, TraceError> {
         if Cursor::new(bytes, 0).u64() != Ok(MAGIC) {
             return Err(not_dumpi(path, bytes));
@@ -111,7 +109,7 @@ impl Sections {
         })
     }
 
-    /// How often each function was called, and how often that was not written.
+    /// Calls, and calls not written, by function.
     pub fn counts(&self, bytes: &[u8]) -> Option<Counts> {
         let mut cursor = Cursor::new(bytes, self.footer?);
         let magic = cursor.u64().ok()?;

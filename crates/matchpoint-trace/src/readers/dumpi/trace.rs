@@ -1,4 +1,4 @@
-//! A trace: a file for each rank, all of one form.
+//! A trace: files of one form, one per rank.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,7 +41,7 @@ impl Trace for Ranks {
 /// Opens the trace of these files.
 ///
 /// # Errors
-/// None of them can be read.
+/// No file can be read.
 pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let counted = files.by_rank.keys().next_back().map_or(0, |last| last.saturating_add(1));
     if counted > MOST_RANKS {
@@ -61,20 +61,20 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("there is no file of rank {rank} of {}", files.prefix))
 }
 
-/// Opens one file, of a rank that its stream or name may tell.
+/// Opens one file. Its name or stream may contain the rank.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub(super) fn alone(form: &'static Form, path: &Path, file: PathBuf) -> Result<Box<dyn Trace>, TraceError> {
     let identity = Identity::of(&mut *(form.stream)(&file, &OnceLock::new())?);
     let (rank, ranks, notes) = identity.settle((form.rank)(&file));
     single(form, path, file, (rank, ranks), notes)
 }
 
-/// Opens one file, of this rank of so many.
+/// Opens the file of this rank.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub(super) fn single(
     form: &'static Form,
     path: &Path,
@@ -88,7 +88,6 @@ pub(super) fn single(
     builder.finish(|_| format!("only the file of rank {rank} was given"))
 }
 
-/// Gathers what becomes a trace.
 struct Builder {
     form: &'static Form,
     path: PathBuf,
@@ -108,7 +107,7 @@ impl Builder {
         Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, damage: Vec::new() }
     }
 
-    /// Takes the number of processes that the `.meta` file tells.
+    /// Sets the number of processes of the `.meta` file.
     fn claim(&mut self, claimed: u32) {
         if claimed < self.ranks {
             self.notes.push(format!(
@@ -119,7 +118,7 @@ impl Builder {
         self.ranks = self.ranks.max(claimed);
     }
 
-    /// Takes the number of processes from a stream.
+    /// Counts the processes of a stream.
     fn count(&mut self, file: Option<&PathBuf>) {
         let stream = file.and_then(|file| (self.form.stream)(file, &OnceLock::new()).ok());
         let told = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
@@ -147,7 +146,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A trace with some damaged ranks is opened: reading those tells. One with no other ranks is not.
+    /// Some damaged ranks are accepted, because their readers report them. Damage of all is an error.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
             return Err(self.nothing());

@@ -1,4 +1,4 @@
-//! Reader of the file of a rank's arrivals.
+//! Reader of a rank's recorded arrivals.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::trace::Arrival;
 const ADVICE: &str =
     "copy it again, or remove it: the trace can be read without, under the other orders of arrivals";
 
-/// Reads one, block by block.
+/// Reads block by block.
 pub(super) struct Arrivals {
     path: PathBuf,
     map: Map,
@@ -24,7 +24,7 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Begins to read.
+    /// Opens the file.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -37,7 +37,7 @@ impl Arrivals {
         TraceError::new(&self.path, problem, ADVICE).at_offset(self.at as u64)
     }
 
-    /// The next block is read; false at the end.
+    /// Returns false at the end.
     fn next_block(&mut self) -> Result<bool, TraceError> {
         let header = self.map.get(self.at..self.at + HEADER).and_then(|bytes| bytes.try_into().ok());
         let Some(header) = header.and_then(Header::read) else {
@@ -64,7 +64,7 @@ impl Arrivals {
                 }
                 self.has_ended = true;
             }
-            // What a newer version writes.
+            // A newer version's block.
             _ => {}
         }
         self.at += HEADER + header.packed as usize;
@@ -130,7 +130,6 @@ mod tests {
         (0..50_000).map(arrival).collect()
     }
 
-    /// In a file of its own.
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<Arrival>, TraceError> {
         let path = std::env::temp_dir().join(format!("matchpoint-{name}-{}.mpa", std::process::id()));
         std::fs::write(&path, bytes).unwrap();

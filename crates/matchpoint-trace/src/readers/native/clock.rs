@@ -1,18 +1,18 @@
-//! From ticks to nanoseconds that all processes share.
+//! Conversion of ticks to nanoseconds common to all processes.
 
-/// Between a tick and the next: nanoseconds, with so many binary places.
+/// Fractional bits of nanoseconds per tick.
 const PLACES: u32 = 40;
 
-/// What a rate that was rounded down may lack: nothing that makes another nanosecond where it lacks nothing.
+/// Compensates for a rate that was rounded down, without effect on an exact rate.
 const SLACK: i128 = 1 << 32;
 
-/// No time is further from zero (73 years, and there are clocks that begin in 1970): sums of two are times as well.
+/// Limit of times: 73 years, because some clocks start in 1970. The sum of two times does not overflow.
 const FARTHEST_NS: i64 = 1 << 61;
 
-/// The possible error of an offset that was not measured.
+/// Error of an offset that was not measured.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
-/// From some tick on, time goes at this rate.
+/// Constant rate from a tick on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Piece {
     from: u64,
@@ -20,17 +20,17 @@ struct Piece {
     rate: i64,
 }
 
-/// What the blocks of a file say of time.
+/// Measurements of time in a file's blocks.
 #[derive(Default, Debug)]
 pub(super) struct Evidence {
-    /// Ticks, and the host's clock then.
+    /// Ticks, and the host's clock.
     pub pairs: Vec<(u64, i64)>,
-    /// Ticks, what to add to the host's clock, and by how much that may be wrong.
+    /// Ticks, offset of the host's clock, and its error.
     pub offsets: Vec<(u64, i64, u64)>,
 }
 
 impl Evidence {
-    /// Takes a pair; false if it is not after those before it.
+    /// Returns false if the pair is not after the previous ones.
     pub fn pair(&mut self, ticks: u64, ns: i64) -> bool {
         let ascends = self.pairs.last().is_none_or(|last| last.0 < ticks && last.1 <= ns);
         if ascends {
@@ -39,7 +39,7 @@ impl Evidence {
         ascends
     }
 
-    /// Takes an offset; false if it is not after those before it.
+    /// Returns false if the offset is not after the previous ones.
     pub fn offset(&mut self, ticks: u64, ns: i64, error_ns: u64) -> bool {
         let ascends = self.offsets.last().is_none_or(|last| last.0 < ticks);
         if ascends {
@@ -48,7 +48,7 @@ impl Evidence {
         ascends
     }
 
-    /// The offset at some tick.
+    /// Interpolated offset.
     fn offset_at(&self, ticks: u64) -> i64 {
         let after = self.offsets.partition_point(|offset| offset.0 <= ticks);
         match (after.checked_sub(1).map(|before| self.offsets[before]), self.offsets.get(after)) {
@@ -62,15 +62,15 @@ impl Evidence {
     }
 }
 
-/// A function from ticks to nanoseconds: pieces of straight lines.
+/// Piecewise linear function from ticks to nanoseconds.
 pub(super) struct Timeline {
     pieces: Vec<Piece>,
-    /// The piece that the last tick was on.
+    /// Piece of the last tick.
     at: usize,
 }
 
 impl Timeline {
-    /// By pairs, where there are two at least; else by ticks per second.
+    /// From two pairs or more, else from ticks per second.
     pub fn new(evidence: &Evidence, hz: f64) -> Self {
         let by_hz = 1e9 / if hz.is_finite() && hz >= 1.0 { hz } else { 1e9 };
         let overall = match (evidence.pairs.first(), evidence.pairs.last()) {
@@ -88,13 +88,13 @@ impl Timeline {
         let mut pieces = vec![Piece { from: 0, ns: before.at(0), rate: overall }];
         pieces.extend(host.iter().filter(|piece| piece.from > 0));
         if let [only] = &host[..] {
-            // One line: what stands before its point is on it as well, to the last bit.
+            // A single line also extends to times before its point, exactly.
             pieces = vec![*only];
         }
         Timeline { pieces: shifted(&pieces, evidence), at: 0 }
     }
 
-    /// Nanoseconds at a tick. Ticks that follow each other closely are fastest.
+    /// Fast for ascending ticks.
     #[inline]
     pub fn ns(&mut self, ticks: u64) -> i64 {
         let is_on = |at: usize| {
@@ -110,7 +110,7 @@ impl Timeline {
 }
 
 impl Piece {
-    /// Rounded down, so that time never goes backward within a piece, nor from one to the next.
+    /// Rounded down, so that time never decreases within a piece or at its end.
     #[inline]
     fn at(&self, ticks: u64) -> i64 {
         let passed = i128::from(ticks) - i128::from(self.from);
@@ -124,7 +124,7 @@ fn rate(from: (u64, i64), to: (u64, i64)) -> i64 {
     per_tick.clamp(0, i128::from(i64::MAX)) as i64
 }
 
-/// With the offsets added: a piece for each stretch between two knots of either.
+/// Adds the offsets: a piece between any two knots.
 fn shifted(pieces: &[Piece], evidence: &Evidence) -> Vec<Piece> {
     if evidence.offsets.len() < 2 {
         let ns = evidence.offset_at(0);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn time_is_linear_between_pairs() {
-        // 1 ns a tick, then 3: from first to last 2.
+        // 1 ns per tick, then 3: mean 2.
         let mut time = timeline(&[(100, 1000), (200, 1100), (300, 1400)], &[], 1.0);
         assert_eq!([150, 250, 200, 400, 50].map(|ticks| time.ns(ticks)), [1050, 1250, 1100, 1600, 900]);
     }

@@ -1,27 +1,26 @@
-//! Ids for communicators.
+//! Ids of communicators.
 
 use std::collections::HashMap;
 
 use crate::call::CommId;
 
-/// How the format writes `MPI_COMM_WORLD`.
+/// Handle of `MPI_COMM_WORLD`.
 const WORLD: u64 = 1;
 
-/// What a process knows communicators by.
+/// Communicators of a process.
 pub(super) struct Comms {
-    /// By handle: the id, and how often it was made and not freed since. With several threads, a call that gets a handle
-    /// may have begun before the call that frees the communicator which had it.
+    /// By handle: id, and count of creations without a free. With several threads, a call that gets a handle
+    /// may have begun before the call that frees its old communicator.
     known: HashMap<u64, (CommId, u32)>,
     free: Vec<CommId>,
     next: u32,
-    /// Those last used, each at a place that follows from its handle: codes alternate between a few, and the map took
-    /// half of the time that such a trace took.
+    /// Direct-mapped cache. Codes alternate between a few communicators, and the map took half of the time.
     recent: [(u64, CommId); RECENT],
 }
 
 const RECENT: usize = 16;
 
-/// Where a handle is among those last used.
+/// Cache index of a handle.
 #[inline]
 fn place(handle: u64) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
@@ -35,7 +34,7 @@ impl Default for Comms {
 }
 
 impl Comms {
-    /// The one with that handle; 0 is none. One that the trace did not show made gets an id as well.
+    /// 0 is null. A communicator whose creation is not in the trace gets an id as well.
     #[inline]
     pub fn named(&mut self, handle: u64) -> CommId {
         let at = place(handle);
@@ -53,7 +52,6 @@ impl Comms {
         }
     }
 
-    /// One with that handle is made.
     pub fn make(&mut self, handle: u64) -> CommId {
         if handle == 0 {
             return CommId::NULL;
@@ -70,7 +68,6 @@ impl Comms {
         comm
     }
 
-    /// One is freed: its id.
     pub fn free(&mut self, handle: u64) -> CommId {
         let comm = self.named(handle);
         if comm.0 <= CommId::SELF.0 {

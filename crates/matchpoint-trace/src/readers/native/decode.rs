@@ -1,4 +1,4 @@
-//! What the fields of a call say.
+//! Decoding of a call's fields.
 
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
@@ -11,7 +11,7 @@ use crate::call::{
 use crate::native::MOST_RANKS;
 use crate::native::layout::{HandleKind, Shape};
 
-/// The objects that a process has.
+/// Objects of a process.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -19,7 +19,7 @@ pub(super) struct Ids {
     messages: Table,
 }
 
-/// Reads the fields of one call.
+/// Reader of one call's fields.
 pub(super) struct Fields<'c, 'b> {
     pub cursor: &'c mut Cursor<'b>,
     pub last: &'c mut Last,
@@ -27,7 +27,7 @@ pub(super) struct Fields<'c, 'b> {
 }
 
 impl Fields<'_, '_> {
-    /// Reads all of them, and says what the call does.
+    /// Reads all fields, and sets the action.
     #[inline]
     pub fn read(&mut self, plan: &Plan, call: &mut Call) -> Result<(), Fault> {
         call.requests.clear();
@@ -42,7 +42,7 @@ impl Fields<'_, '_> {
 
     #[inline]
     fn act(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
-        // Each arm assigns: a value that all arms led to would be put together in memory first.
+        // Each arm assigns: a common value would be assembled in memory first.
         match shape {
             Shape::Isend(mode) => {
                 let args = self.send(mode)?;
@@ -76,7 +76,7 @@ impl Fields<'_, '_> {
         Ok(())
     }
 
-    /// Calls that no stream consists of.
+    /// Rare calls, out of line.
     fn seldom(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
             Shape::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
@@ -137,7 +137,7 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// Who belongs to the new communicator: what follows its creation.
+    /// Members of a new communicator, in the record after its creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();
@@ -148,7 +148,8 @@ impl Fields<'_, '_> {
             match how {
                 NewComm::Unknown | NewComm::Split { .. } => *how = NewComm::Listed { own, tag: None },
                 NewComm::Listed { own: members, .. } => *members = own,
-                // Duplicates have their parent's; the two sides of the others have to find each other anyway.
+                // Duplicates have the parent's members; the two sides of an inter-communicator are matched by
+                // the replay.
                 _ => call.integers.clear(),
             }
         }
@@ -193,7 +194,7 @@ impl Fields<'_, '_> {
         };
         let handle = self.raw(HandleKind::Communicator)?;
         let comm = self.ids.comms.make(handle);
-        // A null one has no members, and that is all that there is to know of it.
+        // A null communicator has no members.
         let how = match how {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,
@@ -270,7 +271,7 @@ impl Fields<'_, '_> {
         Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
-    /// The message that a matched probe took, which ends here.
+    /// Message of a matched probe, which ends here.
     fn message(&mut self) -> Result<HandleId, Fault> {
         let handle = self.raw(HandleKind::Message)?;
         self.ids.messages.next_call();
@@ -354,7 +355,6 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// What an `int` of MPI holds.
     #[inline]
     fn int(&mut self) -> Result<i32, Fault> {
         i32::try_from(self.cursor.signed()?).map_err(|_| Fault::Number)

@@ -1,7 +1,7 @@
-//! A rank's file while its process still writes it: what was added since it was last looked at.
+//! Incremental reader of a rank's file that its process still writes.
 //!
-//! A process writes whole blocks, each second or more often, so all that is kept between two looks is how far the file was
-//! read, and which objects the process has. A block that is not whole yet is waited for.
+//! A process writes whole blocks, at least each second. Between two reads, the follower keeps its position
+//! and the process's objects. It waits for incomplete blocks.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -19,28 +19,28 @@ use crate::native::block::{HEADER, Header};
 use crate::native::head::{End, Head, Module};
 use crate::trace::RankReader;
 
-/// How much is read at once, unless one block is more.
+/// Bytes read at once, unless a block is larger.
 const CHUNK: usize = 4 << 20;
 
-/// What a file has more of.
+/// New content of a file.
 #[derive(Debug)]
 pub enum Entry<'a> {
     /// A call.
     Call(&'a Call),
-    /// What the library said of its queues, after the call before.
+    /// Lengths of the library's queues after the previous call.
     Queues(Queues),
 }
 
-/// How long the library said its queues were (MPI-4.1 §15.3.7).
+/// Lengths of the library's queues (MPI-4.1 §15.3.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queues {
-    /// When, as calls have it.
+    /// Time in the clock of calls.
     pub at_ns: i64,
-    /// Receives posted and not matched; `None` if the library does not tell.
+    /// Posted receive queue; `None` if unknown.
     pub posted: Option<u64>,
-    /// Messages that no receive was there for; `None` if the library does not tell.
+    /// Unexpected message queue; `None` if unknown.
     pub unexpected: Option<u64>,
-    /// Receives from any source are not among `posted`.
+    /// `posted` does not include receives from any source.
     pub but_any_source: bool,
 }
 
@@ -52,14 +52,14 @@ impl Queues {
     }
 }
 
-/// Why a file cannot be followed any further.
+/// Reasons for the end of following.
 #[derive(Debug)]
 pub enum Lost {
-    /// It was there, and is not any more.
+    /// The file was removed.
     Gone,
-    /// It is another file by the same name, or shorter than it was.
+    /// The file was replaced or truncated.
     Replaced,
-    /// It cannot be read.
+    /// The file cannot be read.
     Bad(TraceError),
 }
 
@@ -76,9 +76,9 @@ impl Display for Lost {
 /// Follows one file.
 pub struct Follower {
     path: PathBuf,
-    /// Behind the last block that was read.
+    /// Position after the last block.
     at: u64,
-    /// Which file it is, once it was there.
+    /// Identity of the file, once it exists.
     file: Option<(u64, u64)>,
     facts: Option<Facts>,
     ids: Ids,
@@ -87,43 +87,43 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Of the file at a path, which need not be there yet.
+    /// The file need not exist yet.
     pub fn new(path: PathBuf) -> Follower {
         let ids = Ids::default();
         Follower { path, at: 0, file: None, facts: None, ids, until_ns: 0, call: Call::default() }
     }
 
-    /// Where the file is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Who writes it, once that is known.
+    /// Head, once written.
     pub fn head(&self) -> Option<&Head> {
         self.facts.as_ref().map(|facts| &facts.head)
     }
 
-    /// How it ended, once it has.
+    /// End, once written.
     pub fn end(&self) -> Option<&End> {
         self.facts.as_ref().and_then(|facts| facts.end.as_ref())
     }
 
-    /// Where the process's code lies, if it keeps call sites.
+    /// Code of the process, if it records call sites.
     pub fn modules(&self) -> &[Module] {
         self.facts.as_ref().map_or(&[], |facts| &facts.modules)
     }
 
-    /// The function of MPI that a thread has been within for a second or more, as far as was written.
+    /// The function in which a thread has been for a second or more, as last written.
     pub fn within(&self) -> Option<&str> {
         Some(self.facts.as_ref()?.within().next()?.0)
     }
 
-    /// Calls in what was read.
+    /// Calls read so far.
     pub fn calls(&self) -> u64 {
         self.facts.as_ref().map_or(0, |facts| facts.calls)
     }
 
-    /// Calls in a second, over the last times that the process wrote what it had.
+    /// Calls per second over the last writes.
     pub fn calls_per_s(&self) -> f64 {
         let reports = self.facts.as_ref().map(|facts| &facts.reports);
         let ends = reports.and_then(|reports| Some((reports.front()?, reports.back()?)));
@@ -135,22 +135,22 @@ impl Follower {
         }
     }
 
-    /// When the process last wrote what it had, on the clock of its calls.
+    /// Time of the last write, in the clock of calls.
     pub fn until_ns(&self) -> i64 {
         self.until_ns
     }
 
-    /// The same in nanoseconds since 1970, by the clock of its host.
+    /// Time of the last write in nanoseconds since 1970, by the host's clock.
     pub fn until_wall_ns(&self) -> i64 {
         let Some(facts) = &self.facts else { return 0 };
         let last_ns = facts.time.pairs.last().map_or(facts.head.clock.ns, |pair| pair.1);
         facts.head.started_ns.saturating_add(last_ns.saturating_sub(facts.head.clock.ns))
     }
 
-    /// Reads some of what was added, in the order of its threads' calls; whether there is more to read at once.
+    /// Reads some of the new content, in the order of calls. Returns true if more is available.
     ///
     /// # Errors
-    /// The file cannot be followed any further. What was read before is good.
+    /// The file cannot be followed any further. Earlier results remain valid.
     pub fn read(&mut self, each: &mut dyn FnMut(Entry<'_>)) -> Result<bool, Lost> {
         let Some((mut file, length)) = self.open()? else { return Ok(false) };
         if length <= self.at {
@@ -183,14 +183,14 @@ impl Follower {
         Ok(Some((file, known.len())))
     }
 
-    /// Takes what is whole; how much that was.
+    /// Processes whole blocks. Returns their bytes.
     fn take(&mut self, bytes: &[u8], each: &mut dyn FnMut(Entry<'_>)) -> Result<usize, TraceError> {
         let mut behind_head = 0;
         if self.facts.is_none() {
             match Facts::of_head(&self.path, bytes) {
                 Ok(facts) => (behind_head, self.facts) = (facts.good, Some(facts)),
                 Err(Bad::Short) => return Ok(0),
-                // As below: the bytes may come later than the size.
+                // The size may become visible before the bytes.
                 Err(Bad::Damaged(_)) if is_last(bytes) => return Ok(0),
                 Err(Bad::Damaged(error)) => return Err(error),
             }
@@ -219,7 +219,7 @@ impl Follower {
     ) -> Result<(), TraceError> {
         let ids = std::mem::take(&mut self.ids);
         let mut stream = Stream::after(self.path.clone(), bytes, facts.clone(), ids)?;
-        // A remark is met while the call after it is looked for.
+        // Reading the next call finds the record.
         while stream.read(&mut self.call)? {
             each(Entry::Call(&self.call));
             stream.queues().into_iter().for_each(|said| each(Entry::Queues(Queues::of(said))));
@@ -233,7 +233,7 @@ impl Follower {
     }
 }
 
-/// Whether nothing follows the first block.
+/// No block follows the first.
 fn is_last(bytes: &[u8]) -> bool {
     match next(bytes, 0) {
         Next::Block(header) => bytes[HEADER + header.packed as usize..].iter().all(|&byte| byte == 0),

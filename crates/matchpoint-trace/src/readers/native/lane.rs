@@ -9,49 +9,49 @@ use super::unpack::{self, Next, next};
 use crate::error::TraceError;
 use crate::native::block::{AHEAD, HEADER, Header, codec, kind};
 
-/// What stands before the fields of a call.
+/// Part before the fields of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ahead {
-    /// Which function: an index into the head's.
+    /// Index of the function in the head.
     pub function: u32,
     pub enter: u64,
     pub leave: u64,
 }
 
-/// What a remark said of the library's queues: its three fields.
+/// Fields of a record of queue lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
     pub said: [i64; 3],
 }
 
-/// A thread's calls, as far as they are read.
+/// Position in a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
-    /// Where to look for its next block.
+    /// Position where the search for the next block starts.
     next_block: usize,
-    /// The block that is read.
+    /// Position of the current block.
     pub block: usize,
-    /// Where its bytes are, if they are stored as they are.
+    /// Its bytes in the file, if stored unpacked.
     stored: Option<(usize, usize)>,
-    /// Else they are here.
+    /// Its unpacked bytes otherwise.
     buffer: Vec<u8>,
-    /// How far it is read.
+    /// Position in the block.
     pub at: usize,
-    /// Where its calls end.
+    /// End of the calls.
     until: usize,
-    /// How far their times are read, if those stand apart.
+    /// Position in the separate times, if any.
     times: Option<usize>,
-    /// When the last call was entered.
+    /// Entry of the last call.
     ticks: u64,
     pub last: Last,
-    /// The next call, if that was looked at.
+    /// The next call, if already read.
     pub ahead: Option<Ahead>,
-    /// Its bytes were let go.
+    /// Its bytes were released.
     asleep: bool,
 }
 
-/// The calls of one block.
+/// Calls of one block.
 #[inline]
 pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file: &'a [u8]) -> &'a [u8] {
     match stored {
@@ -60,7 +60,7 @@ pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file
     }
 }
 
-/// Where the times of a block are, if it has them apart.
+/// Position of the separate times of a block, if any.
 fn times(content: &[u8]) -> Option<usize> {
     let (_, behind) = content.first_chunk::<AHEAD>()?.split_last_chunk()?;
     let times = usize::try_from(u32::from_le_bytes(*behind)).ok()?;
@@ -85,13 +85,13 @@ impl Lane {
         }
     }
 
-    /// Its bytes, and what else reading them takes.
+    /// The bytes, and the other state of reading them.
     #[inline]
     pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut Last) {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Looks at the next call in this block, past remarks; false at the end of the block.
+    /// Reads the next call in this block, past records; false at the end of the block.
     #[inline]
     pub fn look(
         &mut self,
@@ -109,7 +109,7 @@ impl Lane {
         }
     }
 
-    /// Looks for a remark about the call that was just read, and stops at its fields; passes over others.
+    /// Finds a record of the last call, and stops at its fields. Skips others.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -155,7 +155,7 @@ impl Lane {
         Ok(Some((Ahead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Passes over a remark, and keeps what it says of queues.
+    /// Skips a record, and keeps queue lengths.
     #[cold]
     fn pass_remark(
         &mut self,
@@ -182,10 +182,10 @@ impl Lane {
         Ok(())
     }
 
-    /// Goes on to the thread's next block with calls; false if there is none before `good`.
+    /// Advances to the thread's next block with calls; false if there is none before `good`.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The block is damaged.
     pub fn next_block(&mut self, path: &Path, file: &[u8], good: usize) -> Result<bool, TraceError> {
         while self.next_block < good {
             let at = self.next_block;
@@ -223,15 +223,15 @@ impl Lane {
         Ok(())
     }
 
-    /// Lets the bytes of its block go, until it is [woken](Self::wake).
+    /// Releases the bytes of the block, until [`wake`](Self::wake).
     pub fn sleep(&mut self) {
         (self.buffer, self.asleep) = (Vec::new(), true);
     }
 
-    /// Has its bytes again.
+    /// Restores the bytes.
     ///
     /// # Errors
-    /// They are damaged.
+    /// The block is damaged.
     #[inline]
     pub fn wake(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
         if !self.asleep {
@@ -244,18 +244,18 @@ impl Lane {
         }
     }
 
-    /// Behind all that it has read.
+    /// Position after the read bytes.
     pub fn position(&self) -> usize {
         if self.asleep { 0 } else { self.next_block }
     }
 
-    /// Where in the file the next bytes are, as closely as can be said.
+    /// Approximate file offset of the next bytes.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
     }
 
-    /// When the first call of the next block was entered, and when the last of its calls to be left was.
+    /// Entry of the first call in the next block, and the latest return of its calls.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
         self.next_block(path, file, facts.good).ok().filter(|is_there| *is_there)?;
         let mut span: Option<(u64, u64)> = None;

@@ -1,8 +1,8 @@
-//! Reader of our own format: see `docs/trace-format.md`.
+//! Reader of Matchpoint's trace format (`docs/trace-format.md`).
 //!
-//! A file is mapped. When it is opened its blocks are hopped through by their headers: which threads there are, how
-//! ticks become nanoseconds, how it ended. Its calls are unpacked and checked block by block as they are read, several
-//! threads' in the order of their entry, and handles become small ids on the way.
+//! Opening maps a file and visits its blocks by their headers, for threads, clocks and the end. Reading
+//! unpacks and checks the calls block by block, merges threads in the order of entry, and maps handles to
+//! small ids.
 
 mod arrivals;
 mod clock;
@@ -37,14 +37,14 @@ use crate::trace::{RankReader, Trace};
 pub use follow::{Entry, Follower, Lost, Queues};
 pub use summary::{Summary, summaries};
 
-/// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
+/// Reads folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
     Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", recognise, open };
 
 /// Reads the stream of one rank from the bytes of its file.
 ///
 /// # Errors
-/// These are not the bytes of such a file.
+/// The bytes are not those of such a file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
@@ -69,7 +69,7 @@ fn recognise(path: &Path) -> bool {
     named.any(|file| looks(&file))
 }
 
-/// Whether a file begins as that of a rank does.
+/// Recognizes a rank's file by its first bytes.
 fn begins(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];

@@ -1,4 +1,4 @@
-//! What a user should know of a trace before trusting a result, in sentences.
+//! Notes about a trace's limitations, as sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,12 +10,11 @@ use super::rank_file::RankFile;
 use super::survey::Facts;
 use crate::native::manifest::{self, Manifest};
 
-/// How many ranks or functions a note names at most.
+/// Maximum of ranks or functions in a note.
 const NAMED: usize = 4;
 
 type Files = BTreeMap<u32, RankFile>;
 
-/// All notes.
 pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String> {
     let notes = [
         damaged(files),
@@ -33,11 +32,12 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// By how much two ranks' times may differ; `None` if some host's clock was not compared with that of rank 0's.
+/// Maximal difference between the clocks of two ranks; `None` if some host's clock was not compared with that
+/// of rank 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
-        // Without a name a host may be any.
+        // Hosts without names may be different.
         None => (hosts.len() == 1 && hosts.iter().all(|host| !host.0.is_empty())).then_some(0),
         Some(UNKNOWN_NS) => None,
         known => known,
@@ -79,7 +79,7 @@ fn damaged(files: &Files) -> Option<String> {
     Some(format!("The files of {} ranks are damaged, the first, {name}: {problem}.", bad.len()))
 }
 
-/// Files that were longer when the run had ended.
+/// Files that were longer at the end of the run.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     let cut = manifest.finished().into_iter().filter_map(|(rank, told)| {
         let file = files.get(&rank).filter(|file| is_cut(file, told))?;
@@ -101,7 +101,7 @@ fn is_cut(file: &RankFile, told: &manifest::RankFile) -> bool {
     (file.map.len() as u64) < told.bytes
 }
 
-/// Files without an end, which were never longer: their processes were killed, unless nobody knows how long they were.
+/// Files without an end that were never longer: their processes were killed, if the lengths are known.
 fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
     let was_cut = |rank, file| finished.get(&rank).is_some_and(|told| is_cut(file, told));
@@ -130,7 +130,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
 
-/// What a process had been within for long when its file was last written.
+/// Function in which a process had been for long at its last write.
 fn within(facts: &Facts) -> String {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let last_ns = facts.time.pairs.last().map_or(i64::MIN, |&(ticks, _)| time.ns(ticks));
@@ -141,7 +141,7 @@ fn within(facts: &Facts) -> String {
     within.collect()
 }
 
-/// When the last call of a file was left, in seconds since the first was entered.
+/// Return of the last call of a file, in seconds since the first entry.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();

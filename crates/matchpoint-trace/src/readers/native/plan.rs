@@ -1,17 +1,16 @@
-//! What the head says of the functions, made ready for reading: a call's index leads to what its fields mean without
-//! any name being compared.
+//! Plans for reading each function's calls, by its index in the head.
 
 use crate::function::Function;
 use crate::native::layout::{self, Field, HandleKind, Shape};
 
 use super::cursor::{Cursor, Fault};
 
-/// The last handle of each kind, from which the next one in the block is counted.
+/// Last handle of each kind, the base of the next one.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Last([u64; 4]);
 
 impl Last {
-    /// Reads a handle; 0 for none.
+    /// 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
         let written = cursor.unsigned()?;
@@ -29,29 +28,29 @@ impl Last {
 pub(super) struct Plan {
     pub function: Function,
     pub shape: Shape,
-    /// What is no call, but says something of the call before.
+    /// A record about the previous call.
     pub remark: Option<Remark>,
     /// All fields of its calls.
     fields: Box<[Field]>,
-    /// How many of them are those that the function should have.
+    /// Number of the function's standard fields.
     own: usize,
 }
 
-/// What a name with `+` before it is.
+/// Records with a name that starts with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
-    /// Who belongs to a new communicator.
+    /// Members of a new communicator.
     Members,
-    /// How long the library's queues are.
+    /// Lengths of the library's queues.
     Queues,
     Unknown,
 }
 
 impl Plan {
-    /// Of a name and its fields.
+    /// Creates a plan from a name and its fields.
     ///
     /// # Errors
-    /// A letter is not known, or a known function lacks fields. In words.
+    /// A letter is unknown, or a known function lacks fields.
     pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
         let remark = match name {
             layout::MEMBERS => Some(Remark::Members),
@@ -60,7 +59,7 @@ impl Plan {
         };
         let failed = name.strip_suffix(layout::FAILED);
         let function = Function::named(failed.unwrap_or(name)).unwrap_or(Function::Unknown);
-        // What failed was called, and did nothing.
+        // A failed call has no effect.
         let shape = if failed.is_some() { Shape::Other } else { Shape::of(function) };
         let own = match remark {
             Some(Remark::Members) => layout::MEMBERS_FIELDS,
@@ -80,12 +79,12 @@ impl Plan {
         Ok(Plan { function, shape, remark, fields, own: own.len() })
     }
 
-    /// Passes over all fields of a call.
+    /// Skips all fields of a call.
     pub fn pass(&self, cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
         pass(&self.fields, cursor, last)
     }
 
-    /// Passes over fields behind those that the function should have; gives the call site, if that is among them.
+    /// Skips additional fields, and returns the call site, if present.
     #[inline]
     pub fn pass_more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
@@ -103,7 +102,7 @@ impl Plan {
     }
 }
 
-/// Passes over fields that nobody asks for. Handles among them count for those that follow.
+/// Skips fields. Handles among them are bases of later ones.
 fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
     for field in fields {
         match field {

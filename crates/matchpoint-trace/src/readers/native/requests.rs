@@ -1,16 +1,16 @@
-//! Ids for handles: small, recycled, and one for each object, where a library has one handle for several.
+//! Small, reused ids for objects. A library may have several objects with one handle.
 
-/// Where the list of objects with one handle is.
+/// List of objects with one handle.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     handle: u64,
-    /// The id of the oldest; 0: the slot is free.
+    /// Oldest object; 0 for a free slot.
     oldest: u32,
     newest: u32,
-    /// Of a call that names the handle several times: the last id given, and which call it was.
+    /// For a call with the handle several times: the last id returned, and the call.
     given: u32,
     call: u32,
-    /// That call has named all that its own thread began.
+    /// The call has named all objects of its thread.
     own_over: bool,
 }
 
@@ -20,29 +20,29 @@ struct Node {
     handle: u64,
     older: u32,
     newer: u32,
-    /// Who began it.
+    /// Thread that started it.
     thread: u16,
     persistent: bool,
-    /// The call that named it last.
+    /// The last call that named it.
     named: u32,
 }
 
-/// The objects of one kind that a process has.
+/// Objects of one kind in a process.
 ///
-/// 1. A table of places in a row, half of them free at least: a handle is looked up at every call that begins or ends
-///    one, and the standard map took a third of the time of reading.
+/// 1. Open addressing, at most half full. Every call that starts or ends an object looks up a handle, and the
+/// standard map took a third of the time.
 pub(super) struct Table {
     slots: Vec<Slot>,
     used: usize,
-    /// By id; the first is nobody's.
+    /// By id; the first is unused.
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
-    /// Whose calls are read.
+    /// Thread of the current calls.
     pub thread: u16,
 }
 
-/// Bits of a table that is new.
+/// Initial slots.
 const FIRST_SLOTS: usize = 64;
 
 impl Default for Table {
@@ -53,7 +53,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Begins an object; its id.
+    /// Adds an object and returns its id.
     #[inline]
     pub fn begin(&mut self, handle: u64, persistent: bool) -> u32 {
         if self.used * 2 >= self.slots.len() {
@@ -77,17 +77,16 @@ impl Table {
         id
     }
 
-    /// A call that names handles begins.
+    /// Starts a call.
     #[inline]
     pub fn next_call(&mut self) {
         self.call = self.call.wrapping_add(1).max(1);
     }
 
-    /// The oldest object of that handle that this call has not named yet, one that its own thread began if there is;
-    /// `None` if there is none at all.
+    /// Returns the oldest object of a handle that this call has not named yet, preferably one of its thread.
     ///
-    /// Threads are told apart because their calls are read in the order of entry, and a library may give a handle of
-    /// which one thread has just been freed to another whose call was entered before.
+    /// Calls are read in the order of entry. A library may give a handle freed by one thread to another one,
+    /// whose call was entered earlier.
     #[inline]
     pub fn name(&mut self, handle: u64) -> Option<u32> {
         let at = self.place(handle);
@@ -130,7 +129,7 @@ impl Table {
         Some(id)
     }
 
-    /// An object is complete: it is gone, unless it is persistent.
+    /// Removes an object, unless it is persistent.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         if self.nodes.get(id as usize).is_some_and(|node| !node.persistent) {
@@ -138,7 +137,7 @@ impl Table {
         }
     }
 
-    /// An object is gone. Nothing happens if it was already.
+    /// Removes an object. Repeated calls have no effect.
     #[inline]
     pub fn end(&mut self, id: u32) {
         let Some(&Node { handle, older, newer, .. }) = self.nodes.get(id as usize).filter(|_| id != 0) else {
@@ -149,7 +148,7 @@ impl Table {
         if oldest == id && newest == id {
             self.empty(at);
         } else {
-            // Also where it is gone already: then nobody's list begins with it, ends with it or leads to it.
+            // False after the removal: no list contains the object.
             let is_in = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
             if !is_in || oldest == 0 {
                 return;
@@ -162,7 +161,7 @@ impl Table {
                 0 => self.slots[at].newest = older,
                 _ => self.nodes[newer as usize].older = older,
             }
-            // What this call names next follows the one before.
+            // The next name of this call follows the previous object.
             if self.slots[at].given == id {
                 self.slots[at].call = 0;
             }
@@ -171,7 +170,7 @@ impl Table {
         self.free.push(id);
     }
 
-    /// Where a handle is, or could be put.
+    /// Slot of a handle, or a free slot for it.
     #[inline]
     fn place(&self, handle: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -182,7 +181,7 @@ impl Table {
         at
     }
 
-    /// Frees a slot, and moves up those behind it that would not be found any more.
+    /// Frees a slot, and moves later entries that would not be found otherwise.
     fn empty(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);
@@ -210,8 +209,8 @@ impl Table {
     }
 }
 
-/// Handles are addresses, or small numbers with bits of the library's own above: the product's upper half depends on
-/// all of them.
+/// Handles are addresses, or small numbers with high bits of the library: the product's upper half depends on
+/// all bits.
 #[inline]
 fn home(handle: u64, mask: usize) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
@@ -255,14 +254,14 @@ mod tests {
         assert_eq!(ids, [1, 2, 3, 4]);
         table.thread = 2;
         table.next_call();
-        // Its own first, then those of others, each once.
+        // Objects of the thread first, then those of others, each once.
         let named = [(); 5].map(|()| table.name(7));
         assert_eq!(named, [Some(2), Some(4), Some(1), Some(3), None]);
         table.thread = 0;
         table.begin(7, false);
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
-        // A thread that began none takes the oldest.
+        // A thread without objects takes the oldest.
         table.thread = 3;
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(1), Some(2)]);
@@ -286,7 +285,7 @@ mod tests {
         let mut state = 1u64;
         for round in 0..200_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Some phases have many handles, some few; addresses differ in their middle bits only.
+            // Many and few handles in turn; addresses differ in their middle bits only.
             let handle = 0x7f00_0000_0000 + ((state >> 40) % (1 << (1 + (round / 20_000) % 10))) * 64;
             let queue = model.entry(handle).or_default();
             table.next_call();

@@ -1,4 +1,4 @@
-//! The stream of one rank: its threads' calls, in the order in which they were entered.
+//! Stream of one rank: calls of its threads in the order of entry.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use crate::call::{Action, Call, CommId, NewComm};
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// A process of more threads has not all of them at once: the first block of a thread is let go until it is its turn.
+/// With more threads, the first block of a thread is released until its turn.
 const AWAKE: usize = 16;
 
-/// Reads the calls of one file. `B` holds its bytes: a slice, or a map of the file.
+/// Reader of one file. `B` holds its bytes: a slice, or a map of the file.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -26,11 +26,10 @@ pub(super) struct Stream<B> {
     lanes: Vec<Lane>,
     ids: Ids,
     position: usize,
-    /// What was said last of the library's queues.
+    /// Last queue lengths of the library.
     queues: Option<TickedQueues>,
 }
 
-/// What keeps a stream from going on.
 enum Stop {
     Fault(usize, Fault),
     Error(TraceError),
@@ -43,7 +42,7 @@ impl From<TraceError> for Stop {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// Begins to read.
+    /// Opens the stream.
     ///
     /// # Errors
     /// A first block is damaged.
@@ -51,7 +50,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// Begins to read a part of a file, when the process has these objects already.
+    /// Opens a part of a file, with existing objects.
     ///
     /// # Errors
     /// A first block is damaged.
@@ -71,7 +70,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(stream)
     }
 
-    /// Finds out what the next call of a lane is; false if it has none.
+    /// Reads the next call of a lane; false if there is none.
     #[inline]
     fn look(&mut self, lane: usize) -> Result<bool, Stop> {
         let Stream { bytes, path, facts, lanes, queues, .. } = self;
@@ -113,29 +112,28 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(true)
     }
 
-    /// What was said of the library's queues since this was asked last, and when.
+    /// Queue lengths since the last call of this function, and their time.
     pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
         self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.said))
     }
 
-    /// The time of a tick, as calls have it.
+    /// Converts a tick to the time of calls.
     pub fn ns(&mut self, ticks: u64) -> i64 {
         self.time.ns(ticks)
     }
 
-    /// The objects that the process has.
     pub fn into_ids(self) -> Ids {
         self.ids
     }
 
-    /// The lane whose call was entered first.
+    /// The lane with the earliest entry.
     fn first(&self) -> usize {
         let entered = |lane: &Lane| lane.ahead.map_or(u64::MAX, |ahead| ahead.enter);
         let first = self.lanes.iter().enumerate().min_by_key(|(at, lane)| (entered(lane), *at));
         first.map_or(0, |(at, _)| at)
     }
 
-    /// Reads who belongs to the communicator that a call made, if that follows.
+    /// Reads the members of a new communicator, if they follow.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), Stop> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;
@@ -180,7 +178,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 }
 
-/// Whether a call may be followed by a remark.
+/// A record may follow the call.
 #[inline]
 fn is_remarked(call: &Call) -> bool {
     matches!(call.action, Action::CommCreate { how, comm, .. } if how != NewComm::Dup && comm != CommId::NULL)

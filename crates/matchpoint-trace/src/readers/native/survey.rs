@@ -1,4 +1,4 @@
-//! What a file says before its calls are read: its blocks are hopped through by their headers.
+//! Facts about a file before its calls are read, from the headers of its blocks.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,46 +13,45 @@ use crate::native::head::{End, Head, Module};
 use crate::native::{MOST_RANKS, VERSION};
 use crate::search::SearchCost;
 
-/// What a file says.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub head: Head,
     pub plans: Vec<Plan>,
     pub time: Evidence,
-    /// Where the first and the last calls of each thread are.
+    /// First and last block with calls of each thread.
     pub threads: BTreeMap<u16, (usize, usize)>,
-    /// The call that a thread was last seen within, if none of its calls follow: its function, and the ticks since when.
+    /// The last long call of each thread, if no later call follows: function, and ticks of its entry.
     pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
-    /// Where its code lies, as the last of such blocks says.
+    /// Code of the process, from the last such block.
     pub modules: Vec<Module>,
-    /// What this rank measured of its library.
+    /// Costs of the library that this rank measured.
     pub searches: Vec<SearchCost>,
-    /// Behind the last block that is whole.
+    /// Position after the last whole block.
     pub good: usize,
-    /// What stands there is no block: neither one that was cut short, nor the zeros that a crashed host leaves.
+    /// The file continues with damage: no truncated block, and no zeros of a crashed host.
     pub damage: bool,
     /// Calls in its blocks.
     pub calls: u64,
-    /// Pairs and offsets that were not in order.
+    /// Some pairs or offsets were out of order.
     pub disorder: bool,
-    /// Of a file that is followed: the host's clock, and calls until then, where that was written last.
+    /// Of a followed file: the host's clock, and the calls until then.
     pub reports: VecDeque<(i64, u64)>,
 }
 
-/// Why a file has no facts.
+/// Reasons for a file without facts.
 pub(super) enum Bad {
-    /// It ends before its head does: the process was killed before it called anything.
+    /// The file ends within its head: the process was killed before its first call.
     Short,
-    /// It is no such file, or one that cannot be read.
+    /// The file is not a trace, or cannot be read.
     Damaged(TraceError),
 }
 
 impl Facts {
-    /// Hops through a file.
+    /// Visits all blocks.
     ///
     /// # Errors
-    /// It has no head.
+    /// The file has no head.
     pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
         let (head, plans, behind) = head(path, bytes)?;
         let mut facts = Facts {
@@ -70,7 +69,7 @@ impl Facts {
             head,
             plans,
         };
-        // As if it stood in a block.
+        // The head has the first pair.
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
         while facts.hop(path, bytes)? {}
         let rest = &bytes[facts.good..];
@@ -78,19 +77,19 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What the beginning of a file says that is being written: its head alone.
+    /// Reads only the head of a file in progress.
     ///
     /// # Errors
-    /// It is no such file, or the head is not whole yet.
+    /// The file is not a trace, or its head is incomplete.
     pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
         let (_, _, behind) = head(path, bytes)?;
         Facts::of(path, &bytes[..behind])
     }
 
-    /// Goes on with what was written behind the blocks that it knows: `bytes` begin there.
+    /// Continues with the blocks in `bytes` after the known ones.
     ///
     /// # Errors
-    /// They are damaged, so that waiting for more of them would not help.
+    /// The blocks are damaged, so waiting would not help.
     pub fn go_on(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
         self.threads.clear();
         self.good = 0;
@@ -100,13 +99,13 @@ impl Facts {
                     let behind = self.good + HEADER + header.packed as usize;
                     let whole = unpack::packed(path, bytes, self.good, &header);
                     match whole {
-                        // Its size may be seen before its bytes are, by another host.
+                        // Another host may see the size before the bytes.
                         Err(_) if bytes[behind..].iter().all(|&byte| byte == 0) => return Ok(()),
                         Err(error) => return Err(error),
                         Ok(_) => {}
                     }
                 }
-                // So may that of a header, of which the beginning is there.
+                // The same applies to an incomplete header.
                 Next::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "what stands here is no block", advice);
@@ -122,7 +121,7 @@ impl Facts {
         }
     }
 
-    /// Notes how far the process was when it last told the time.
+    /// Stores the last time and number of calls.
     fn report(&mut self) {
         const KEPT: usize = 4;
         let Some(&(_, ns)) = self.time.pairs.last() else { return };
@@ -134,7 +133,7 @@ impl Facts {
         }
     }
 
-    /// Forgets pairs in the middle, of which a process that runs for days has many.
+    /// Removes pairs in the middle: a process that runs for days has many.
     pub fn keep_recent_time(&mut self) {
         const RECENT: usize = 8;
         let pairs = &mut self.time.pairs;
@@ -143,24 +142,24 @@ impl Facts {
         }
     }
 
-    /// The functions of MPI that threads were within when the file was last written, and since when, in ticks.
+    /// Functions in which threads were at the last write, with the ticks of their entries.
     pub fn within(&self) -> impl Iterator<Item = (&str, u64)> {
         let ended = self.end.is_some();
         let within = self.within.values().filter(move |_| !ended);
         within.map(|&(function, since)| (self.head.functions[function].0.as_str(), since))
     }
 
-    /// What tells hosts apart.
+    /// Identity of the host.
     pub fn host(&self) -> (&str, &str) {
         (&self.head.host, &self.head.boot)
     }
 
-    /// How far the host's clock is from others' is known from its wall clock alone.
+    /// The offset to other hosts' clocks is known only from the wall clock.
     pub fn by_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
-    /// Takes the next block; false if there is none.
+    /// Processes the next block; false if there is none.
     fn hop(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, Bad> {
         let Next::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
@@ -190,7 +189,7 @@ impl Facts {
             kind::CLOCK => {
                 for pair in content.chunks_exact(16) {
                     let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
-                    // The first may repeat that of the head.
+                    // The first pair may repeat that of the head.
                     let again = self.time.pairs.last() == Some(&(ticks, ns));
                     self.disorder |= !again && !self.time.pair(ticks, ns);
                 }
@@ -207,14 +206,14 @@ impl Facts {
     }
 }
 
-/// The function, one of so many, and the ticks.
+/// The function, and the ticks.
 fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
     let (since, rest) = content.split_first_chunk()?;
     let function = usize::try_from(u64::from_le_bytes(*rest.first_chunk()?)).ok()?;
     (function < functions).then_some((function, u64::from_le_bytes(*since)))
 }
 
-/// Paths are bytes, and recorders have written them as they were.
+/// Paths are bytes, and recorders write them unchanged.
 fn lenient(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
@@ -248,7 +247,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// The version, if it is too new: what else a head says may have changed then.
+/// Returns a version that is too new. Other fields of such a head may have changed.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&lenient(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());

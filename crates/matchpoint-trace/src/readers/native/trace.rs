@@ -1,4 +1,4 @@
-//! A trace: a file for each rank.
+//! A trace: one file per rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -53,7 +53,7 @@ impl Trace for Ranks {
         let RankFile { path, map, facts } = self.file(rank);
         let facts = match facts {
             Ok(facts) => facts.clone(),
-            // Finds the error again.
+            // Reproduces the error.
             Err(problem) => match Facts::of(path, map) {
                 Err(Bad::Damaged(error)) => return Err(error),
                 _ => return Err(TraceError::new(path, problem, "leave this rank out")),
@@ -87,7 +87,7 @@ impl Ranks {
 /// Opens the trace of these files.
 ///
 /// # Errors
-/// None of them can be read, or they are of different runs.
+/// No file can be read, or they belong to different runs.
 pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let mut found = Found::default();
     for (rank, file) in &files.by_rank {
@@ -107,11 +107,11 @@ pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
     Ok(Box::new(found.finish(files)))
 }
 
-/// What the files are.
+/// Files by state.
 #[derive(Default)]
 struct Found {
     present: BTreeMap<u32, RankFile>,
-    /// Why others are not.
+    /// Reasons for ranks without a file.
     empty: BTreeMap<u32, String>,
     bytes: u64,
 }
@@ -138,7 +138,7 @@ impl Found {
         Ok(())
     }
 
-    /// A file alone is of the rank that its head says.
+    /// A single file has the rank of its head.
     fn rename(&mut self, rank: u32) {
         if let Some(file) = self.present.remove(&rank) {
             let rank = file.facts.as_ref().map_or(rank, |facts| facts.head.rank);
@@ -150,7 +150,7 @@ impl Found {
         self.present.iter().filter_map(|(rank, file)| Some((*rank, &**file.facts.as_ref().ok()?)))
     }
 
-    /// Files of two runs would make up a run that there never was.
+    /// Refuses files of different runs.
     fn one_run(&self, path: &Path) -> Result<(), TraceError> {
         let sizes: BTreeSet<u32> = self.facts().map(|(_, facts)| facts.head.size).collect();
         if sizes.len() > 1 {
@@ -170,13 +170,13 @@ impl Found {
         }
     }
 
-    /// Where hosts' clocks were not compared: clocks of hosts differ by days, and wall clocks by little.
+    /// For hosts with clocks that were not compared: monotonic clocks differ by days, wall clocks by little.
     fn use_wall_clocks(&mut self) {
         let mut ahead: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut root = None;
         let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
         for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
-            // Of all processes of a host the one that was interrupted least between the two readings.
+            // The process of a host with the shortest interruption between the two readings.
             let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
             let known = ahead.entry(key(facts)).or_insert(difference);
             *known = (*known).max(difference);
@@ -193,7 +193,7 @@ impl Found {
         }
     }
 
-    /// Calls that files had when their run had ended, and have no more.
+    /// Calls at the end of the run that are no longer in the files.
     fn calls_cut_off(&self, finished: &BTreeMap<u32, &manifest::RankFile>) -> u64 {
         let there = |rank: &u32| match (self.present.get(rank), self.empty.get(rank)) {
             (Some(file), _) => Some(file.facts.as_ref().map_or(u64::MAX, |facts| facts.calls)),
@@ -213,7 +213,7 @@ impl Found {
         }
     }
 
-    /// Takes the files without calls from those that are read; `told` is what a manifest says of them.
+    /// Moves files without calls to the missing ranks. `told` is the manifest's list.
     fn set_silent_apart(&mut self, told: &BTreeMap<u32, &manifest::RankFile>) {
         let (silent, present): (BTreeMap<_, _>, _) =
             std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());
@@ -274,7 +274,7 @@ impl Found {
     }
 }
 
-/// Why a file has no calls, as far as it tells itself.
+/// Reason for a file without calls.
 fn silence(file: &RankFile) -> String {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
@@ -285,7 +285,7 @@ fn silence(file: &RankFile) -> String {
     }
 }
 
-/// Of a file without calls and without an end.
+/// For a file without calls and without an end.
 const DIED: &str = "its process died before any was written, or the file is not whole";
 
 fn missing(found: &Found, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {

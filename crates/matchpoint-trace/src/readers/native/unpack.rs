@@ -1,4 +1,4 @@
-//! What is in a block.
+//! Access to the content of blocks.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,20 +12,19 @@ use crate::native::block::{HEADER, Header, MAGIC, codec};
 pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
 
 thread_local! {
-    // It takes 100 KiB: one for each rank would be most of what a trace of thousands of ranks takes.
+    // 100 KiB. One for each rank would be most of the memory for traces of thousands of ranks.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// What stands somewhere.
+/// Content at a position.
 #[derive(PartialEq, Debug)]
 pub(super) enum Next {
     Block(Header),
-    /// The beginning of one, as far as it goes.
+    /// A truncated block.
     Cut,
     NoBlock,
 }
 
-/// What stands there.
 #[inline]
 pub(super) fn next(bytes: &[u8], at: usize) -> Next {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -41,10 +40,10 @@ pub(super) fn next(bytes: &[u8], at: usize) -> Next {
     }
 }
 
-/// Where what follows the header of the block at `at` is, checked.
+/// Position of the checked content of the block at `at`.
 ///
 /// # Errors
-/// It is not what was written.
+/// The checksum does not match.
 pub(super) fn packed<'b>(
     path: &Path,
     bytes: &'b [u8],
@@ -64,7 +63,7 @@ pub(super) fn packed<'b>(
 /// Unpacks a zstd frame.
 ///
 /// # Errors
-/// It is none, or of another length than the header says.
+/// The frame is invalid, or has another length than in the header.
 pub(super) fn into(
     buffer: &mut Vec<u8>,
     path: &Path,
@@ -96,10 +95,10 @@ pub(super) fn into(
     }
 }
 
-/// All of the block at `at`.
+/// Content of the block at `at`.
 ///
 /// # Errors
-/// It is damaged.
+/// The block is damaged.
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
     let Next::Block(header) = next(bytes, at) else {
         return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));

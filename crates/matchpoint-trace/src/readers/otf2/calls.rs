@@ -1,7 +1,7 @@
-//! Calls, from what happened in them: *inferred* where OTF2 says less than was called.
+//! Calls rebuilt from events. Calls are *inferred* where OTF2 has less than the arguments.
 //!
-//! A receive's envelope is told when it completes. A call that begins one waits in a queue until that has been seen, as
-//! far ahead as [`AHEAD`]; one that never completes is left out, for nothing is known of it.
+//! OTF2 has a receive's envelope at its completion. A call that starts a receive waits in a queue for that,
+//! up to [`AHEAD`] calls; it is omitted if the receive never completes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,25 +14,25 @@ use crate::call::{
 };
 use crate::function::{Class, Function};
 
-/// Calls that are looked ahead at most.
+/// Maximum of calls in the queue.
 const AHEAD: usize = 1 << 20;
 
-/// `OTF2_COLLECTIVE_ROOT_…` and what else is no rank.
+/// Values from `OTF2_COLLECTIVE_ROOT_…` on are no rank.
 const NO_ROOT: u32 = 1 << 31;
 
-/// What is put into calls of one rank.
+/// Rebuilt calls of one rank.
 #[derive(Default)]
 pub(super) struct Rebuilt {
     waiting: VecDeque<Span>,
-    /// Receives that completed, and whose call has not been given yet.
+    /// Completed receives whose call is still in the queue.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
-    /// Those that exist for the reader.
+    /// Communicators already passed to the reader's user.
     comms: HashSet<CommId>,
     ready: VecDeque<Call>,
 }
 
-/// Ids for requests: small, recycled.
+/// Small, reused ids of requests.
 #[derive(Default)]
 struct Requests {
     known: HashMap<u64, u32>,
@@ -58,7 +58,7 @@ impl Requests {
 }
 
 impl Rebuilt {
-    /// Takes a call, in the order of entries.
+    /// Adds a call, in the order of entries.
     pub fn take(&mut self, span: Span, definitions: &Definitions) {
         for event in &span.events {
             if let Event::Received { from, comm, tag, bytes, request: Some(request) } = *event {
@@ -69,7 +69,7 @@ impl Rebuilt {
         self.waiting.push_back(span);
     }
 
-    /// Whether what is to be given next is known already.
+    /// The next call is complete.
     pub fn is_ready(&self) -> bool {
         let Some(first) = self.waiting.front() else { return !self.ready.is_empty() };
         let is_known = |event: &Event| match event {
@@ -79,7 +79,7 @@ impl Rebuilt {
         !self.ready.is_empty() || self.waiting.len() >= AHEAD || first.events.iter().all(is_known)
     }
 
-    /// The next call; `None` if none is there.
+    /// The next call; `None` if there is none.
     pub fn next(&mut self, definitions: &Definitions) -> Option<Call> {
         loop {
             if let Some(call) = self.ready.pop_front() {
@@ -110,12 +110,13 @@ impl Rebuilt {
         }
     }
 
-    /// A call that began nothing but receives that never complete.
+    /// A call that only started receives that never complete.
     fn is_unseen(&self, span: &Span) -> bool {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// A communicator that is named for the first time: the archive says who is in it, not which call made it.
+    /// Returns the creation of a communicator at its first use. The archive has its members, but not the
+    /// creating call.
     fn introduce(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
@@ -147,7 +148,7 @@ impl Rebuilt {
         self.ready.push_back(Call { function, action, integers, leave_ns: call.enter_ns, ..call.clone() });
     }
 
-    /// `MPI_Sendrecv` and its like.
+    /// `MPI_Sendrecv` and similar functions.
     fn both(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
         if !matches!(span.function, Function::Sendrecv | Function::Sendrecv_replace) {
             return false;
@@ -166,7 +167,7 @@ impl Rebuilt {
         let Some(of) = sent.map(|sent| sent.comm).or(received.map(|received| received.comm)) else {
             return false;
         };
-        // The half that there is nothing of is with no process.
+        // A missing half has `MPI_PROC_NULL`.
         let none = SendArgs { mode: SendMode::Standard, dest: Peer::Null, tag: 0, comm: of, bytes: Some(0) };
         let nothing = ReceiveArgs { source: Peer::Null, tag: TagArg::Any, comm: of, bytes: Some(0) };
         let status = received.map(|args| status_of(&args));
@@ -180,7 +181,7 @@ impl Rebuilt {
         true
     }
 
-    /// Sends, receives and collectives: a call each, since `MPI_Startall` begins any number.
+    /// Sends, receives and collectives: one call each, because `MPI_Startall` starts any number.
     fn begun(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
@@ -272,8 +273,8 @@ fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
 }
 
-/// The function of a call that does this: its own if its calls do, or else one that is alike (`MPI_Startall` begins what
-/// `MPI_Isend` does). Of calls that make communicators, that they are collective is all that is told, and of no use.
+/// Function of a call with this action: its own if possible, else a similar one (`MPI_Startall` starts what
+/// `MPI_Isend` does). OTF2 has only the synchronization of calls that create communicators.
 fn with(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {
@@ -288,7 +289,7 @@ fn with(function: Function, action: &Action) -> Option<Function> {
     })
 }
 
-/// What a call does of which nothing is told.
+/// Action of a call without events.
 fn plain(function: Function) -> Action {
     use Function as F;
     match function {

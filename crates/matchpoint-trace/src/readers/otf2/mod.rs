@@ -1,7 +1,7 @@
-//! OTF2, the format of Score-P and other tools: read through its own library, loaded at run time.
+//! OTF2, the format of Score-P and other tools, read through its library.
 //!
-//! It records what completed, not what was posted: no wildcards, no receives that nothing matched, no probes. What is
-//! rebuilt is labelled *inferred* in the notes of the trace.
+//! OTF2 records completions, not posts: it has no wildcards, no unmatched receives and no probes. The notes
+//! of the trace label rebuilt calls as *inferred*.
 
 mod archive;
 mod calls;
@@ -23,10 +23,10 @@ use crate::error::TraceError;
 use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
-/// Reader of anchor files (`traces.otf2`), and of folders with one.
+/// Reads anchor files (`traces.otf2`), and folders with one.
 pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", recognise, open };
 
-/// What OTF2 does not tell, and what stands for it.
+/// Limitations of OTF2, and their substitutes.
 const NOTES: [&str; 3] = [
     "Calls are inferred from an OTF2 trace, which tells what completed and not what was asked for: receives are shown \
      with the sender, tag and length of the message that they got. Whether they had wildcards is not known.",
@@ -69,7 +69,7 @@ struct Archived {
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
-    /// By rank, bytes of its files.
+    /// Bytes of the files, by rank.
     bytes: Vec<u64>,
 }
 
@@ -122,7 +122,7 @@ impl Trace for Archived {
         assert!(self.present.binary_search(&rank).is_ok(), "rank {rank} is not present");
         let threads = &self.definitions.ranks[rank as usize];
         let mut archive = Archive::open(&self.anchor)?;
-        // Reading events takes what the definitions say of their numbers.
+        // The library needs the definitions before events.
         archive.definitions(&self.anchor)?;
         archive.select(&self.anchor, threads)?;
         let lanes = (0..threads.len()).map(|at| Lane::new(self.definitions.clone(), at));
@@ -141,12 +141,12 @@ impl Trace for Archived {
     }
 }
 
-/// The calls of one rank.
+/// Calls of one rank.
 struct Stream<'t> {
     archive: Archive,
     path: &'t Path,
     lanes: Vec<Lane>,
-    /// Of each lane the next call, or nothing once it has ended.
+    /// The next calls of each lane; empty at its end.
     heads: Vec<VecDeque<Span>>,
     rebuilt: Rebuilt,
     definitions: Arc<Definitions>,
@@ -156,7 +156,7 @@ struct Stream<'t> {
 }
 
 impl Stream<'_> {
-    /// The call that was entered first of those that no lane has given yet.
+    /// The earliest call of all lanes.
     fn first(&mut self) -> Result<Option<Span>, TraceError> {
         for (lane, head) in self.lanes.iter_mut().zip(&mut self.heads) {
             if head.is_empty() {

@@ -1,6 +1,5 @@
-//! The text that `dumpi2ascii` prints from a binary file: with any of its options, as long as it holds the calls
-//! (`-S`). Sizes in bytes are known if it holds the sizes of datatypes (`-X`), and calls that the tracer left out if
-//! it holds the footer (`-F`).
+//! Text that `dumpi2ascii` prints from a binary file. It must contain the calls (`-S`). Sizes of messages
+//! need the sizes of datatypes (`-X`), and left-out calls need the footer (`-F`).
 
 pub(super) mod line;
 mod names;
@@ -24,12 +23,12 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reader of folders of such text, and of the text of one rank.
+/// Reads folders of text files, and the text of one rank.
 pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", recognise, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
-/// Reads the stream of one rank from text. Sizes of messages are not known: they follow the calls.
+/// Reads the stream of one rank without sizes of messages, which follow the calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
@@ -63,7 +62,7 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     }
 }
 
-/// The number in a file's name that can only be a rank, and what comes before it: after `rank`, or else the last.
+/// Rank in a file name, and the part before it: the number after `rank`, else the last one.
 fn numbered(path: &Path) -> Option<(String, u32)> {
     let name = name(path).replace("dumpi2ascii", "");
     let digits =

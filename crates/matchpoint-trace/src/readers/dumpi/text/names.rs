@@ -1,4 +1,4 @@
-//! Functions by the names that the text gives them.
+//! Functions by their names in the text form.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,7 +10,7 @@ static NUMBERS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
     LAYOUTS.iter().enumerate().map(|(number, layout)| (name(layout), number)).collect()
 });
 
-/// As the text has it: the calls of MPI-IO that had requests of their own are `MPIO_Test`, ….
+/// MPI-IO calls with separate requests are named `MPIO_Test`, ….
 fn printed(name: &str) -> String {
     match name.strip_prefix("MPI_Io_") {
         Some(rest) => format!("MPIO_{}{}", rest[..1].to_ascii_uppercase(), &rest[1..]),
@@ -18,12 +18,11 @@ fn printed(name: &str) -> String {
     }
 }
 
-/// The number of a function in the format.
+/// Function number.
 pub(super) fn number(name: &[u8]) -> Option<usize> {
     NUMBERS.get(std::str::from_utf8(name).ok()?).copied()
 }
 
-/// The layout of a function.
 pub(super) fn layout(name: &[u8]) -> Option<&'static Layout> {
     number(name).map(|number| &LAYOUTS[number])
 }

@@ -1,4 +1,4 @@
-//! The stream of one rank, from text.
+//! Stream of one rank in the text form.
 
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
@@ -14,12 +14,11 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// A line with the requests of a million messages is shorter; memory is bounded by this.
+/// Limits memory. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
 const DAMAGED: &str = "print the text again with dumpi2ascii, or leave this rank out";
 
-/// Reads calls line by line.
 pub(super) struct Stream<R> {
     lines: Lines<R>,
     sizes: Sizes,
@@ -39,7 +38,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line; false at the end.
+    /// Returns false at the end.
     fn next(&mut self) -> Result<bool, TraceError> {
         self.line.clear();
         let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
@@ -64,7 +63,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What is known of a call once its first line has been read.
+/// First line of a call.
 struct Begun {
     layout: Option<&'static Layout>,
     name: Vec<u8>,
@@ -73,7 +72,6 @@ struct Begun {
 }
 
 impl<R: BufRead> Stream<R> {
-    /// Begins to read.
     pub fn new(path: PathBuf, input: R, sizes: Sizes) -> Self {
         Stream {
             lines: Lines { path, input, line: Vec::new(), number: 0, start: 0, end: 0 },
@@ -85,7 +83,7 @@ impl<R: BufRead> Stream<R> {
         }
     }
 
-    /// Finds the first line of a call; `None` if there are no more.
+    /// Finds the first line of a call; `None` at the end.
     fn begin(&mut self, call: &mut Call) -> Result<Option<Begun>, TraceError> {
         while self.lines.next()? {
             if let Some(Edge { name, wall, cpu, thread }) = Entering::parse(&self.lines.line) {
@@ -105,7 +103,7 @@ impl<R: BufRead> Stream<R> {
         Ok(None)
     }
 
-    /// Reads the arguments of a call, and its last line.
+    /// Reads the arguments and the last line of a call.
     fn arguments(&mut self, begun: &Begun, call: &mut Call) -> Result<(), TraceError> {
         self.record.clear();
         call.requests.clear();
@@ -125,7 +123,7 @@ impl<R: BufRead> Stream<R> {
         Err(self.lines.wrong(format!("the text ends within a call of {name}")))
     }
 
-    /// Processor times stand in for wall clock times that were not recorded, which are printed as 0.
+    /// Uses processor times if wall clock times are 0, which means not recorded.
     fn times(&mut self, begun: &Begun, wall: Time, cpu: Time) -> (i64, i64) {
         if (begun.wall, wall) == ((0, 0), (0, 0)) {
             return self.cpu.nanoseconds(begun.cpu, cpu);
@@ -133,8 +131,8 @@ impl<R: BufRead> Stream<R> {
         self.wall.nanoseconds(begun.wall, wall)
     }
 
-    /// Takes the argument of a line, if the function has a use for it. Lists of lists are printed over several
-    /// lines, of which the last also holds the next argument: gives the field of which there may be more.
+    /// Stores an argument that the function uses. A list of lists has several lines, of which the last also
+    /// contains the next argument. Returns the field of an incomplete list.
     fn argument(
         &mut self,
         layout: Option<&'static Layout>,
@@ -162,7 +160,7 @@ impl<R: BufRead> Stream<R> {
     }
 
     fn scalar(&mut self, Field { kind, name }: Field, value: i32) {
-        // Two bytes are read as unsigned, but printed as signed.
+        // The value is unsigned, but printed as signed.
         let value = if kind == Kind::Half { i32::from(value as u16) } else { value };
         self.record.set(name, value);
         self.numbers.clear();

@@ -1,4 +1,4 @@
-//! The tables that follow the calls: sizes of datatypes, and how often each function was called.
+//! Tables after the calls: sizes of datatypes, and counts of calls.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,23 +11,20 @@ use super::line::{number, split};
 use super::names;
 use crate::error::TraceError;
 
-/// All tables are shorter: of datatypes there are 32767 at most, and a line has some 50 bytes.
+/// Upper bound: at most 32,767 datatypes, and about 50 bytes per line.
 const LONGEST: u64 = 4 << 20;
 const MOST_TYPES: usize = 1 << 15;
 
-/// What the tables tell.
 #[derive(Default)]
 pub(super) struct Tail {
-    /// Sizes of datatypes.
     pub sizes: Sizes,
-    /// Counts of calls.
     pub counts: Option<Counts>,
 }
 
 /// Reads the tables at the end of a file.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub(super) fn read(path: &Path) -> Result<Tail, TraceError> {
     let bytes = last(path).map_err(|error| TraceError::io(path, &error))?;
     let mut sizes = Vec::new();

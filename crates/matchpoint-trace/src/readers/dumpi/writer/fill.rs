@@ -1,4 +1,4 @@
-//! The arguments of a call, by the names that the format gives them: what [`action`](super::super::action) reads.
+//! Arguments of a call by their names in the format, as [`action`](super::super::action) reads them.
 
 use super::super::layout::Name;
 use super::lengths::Lengths;
@@ -12,10 +12,10 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Rank of the process in a communicator: not known, and so written that it is never the root's.
+/// Unknown rank in a communicator, which never equals the root's.
 const NOT_KNOWN: i32 = -2;
 
-/// What is needed to say what a call names.
+/// Context of the arguments.
 pub(super) struct Fill<'w> {
     pub values: &'w mut Values,
     pub comms: &'w mut Numbers,
@@ -27,10 +27,10 @@ pub(super) struct Fill<'w> {
 }
 
 impl Fill<'_> {
-    /// All arguments of a call that becomes a record of that function.
+    /// Sets all arguments of a record.
     ///
     /// # Errors
-    /// It names more objects than there are numbers for.
+    /// There are more objects than numbers.
     pub fn call(&mut self, function: Function, call: &Call) -> Result<(), TooMany> {
         match call.action {
             Action::Send { args, request } => {
@@ -142,7 +142,7 @@ impl Fill<'_> {
         self.values.set(Name::dest, peer(send.dest));
         self.comm(Name::comm, send.comm)?;
         self.length(send.bytes, Name::sendcount, Name::sendtype);
-        // Of those that replace what they send.
+        // Calls that replace the sent data.
         self.values.copy(Name::sendcount, Name::count);
         self.values.copy(Name::sendtype, Name::datatype);
         self.values.set(Name::sendtag, send.tag);
@@ -153,8 +153,8 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// The status of a receive or probe: one that names no sender would make a receive from any process look like one
-    /// from none.
+    /// Status of a receive or probe. Without a source, a receive from any source would look like one from
+    /// `MPI_PROC_NULL`.
     fn reported(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
@@ -210,7 +210,7 @@ impl Fill<'_> {
         for name in [Name::datatype, Name::sendtype, Name::recvtype] {
             self.values.set(name, of);
         }
-        // What each process gets is not known, only how much all do.
+        // Only the sum over all processes is known.
         self.values.counts.push(number);
         self.comm(Name::comm, comm)
     }
@@ -271,7 +271,7 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// Dimensions: of a grid that the trace gives the members of, one with all of them.
+    /// Dimensions. A grid with listed members has one dimension of all members.
     fn integers(&mut self, call: &Call, how: NewComm) {
         match how {
             NewComm::Listed { own, .. } => self.values.integers.push(own as i32),
@@ -310,7 +310,7 @@ impl Fill<'_> {
     }
 }
 
-/// As the file has it; what is not known, or has more than 31 bits, is negative.
+/// Unknown values, and those of more than 31 bits, are negative.
 fn raw_status(status: Option<Status>) -> RawStatus {
     let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
     let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);

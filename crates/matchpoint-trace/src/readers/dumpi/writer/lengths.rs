@@ -1,15 +1,15 @@
-//! Lengths, as a count of elements of some datatype: the file's table gives the sizes of datatypes.
+//! Message lengths, as counts of elements. A table in the file has the sizes of datatypes.
 
-/// `MPI_DATATYPE_NULL`, whose size is 0: a reader cannot tell what is a count of these.
+/// `MPI_DATATYPE_NULL`, whose size is 0: a length of unknown size.
 const NONE: u16 = 1;
 /// `MPI_BYTE`.
 const BYTE: u16 = 5;
-/// The application's own datatypes are numbered from here.
+/// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
-/// How many sizes are tried for a length that powers of two do not divide.
+/// Sizes tried for a length that no power of two divides.
 const TRIED: u64 = 4096;
 
-/// The datatypes of a file.
+/// Datatypes of a file.
 pub(super) struct Lengths(Vec<i32>);
 
 impl Default for Lengths {
@@ -21,7 +21,7 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// Count and datatype of so many bytes. `Err` with those of a length that is not known, if there are none.
+    /// Count and datatype of a length. `Err` has those of an unknown length, if there is no product.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
         match i32::try_from(bytes) {
@@ -30,7 +30,7 @@ impl Lengths {
         }
     }
 
-    /// The sizes of datatypes.
+    /// Sizes of datatypes.
     pub fn table(&self) -> &[i32] {
         &self.0
     }

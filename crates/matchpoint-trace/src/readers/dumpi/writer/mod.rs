@@ -1,6 +1,6 @@
-//! Writes the binary form: the file of one rank from its calls, and the `.meta` file of a trace.
+//! Writer of the binary form: the file of one rank, and the `.meta` file of a trace.
 //!
-//! What the format has no record of is left out, or written as other calls that do the same, and [`Told`].
+//! Calls without a record are omitted, or written as equivalent calls, and counted in [`Told`].
 
 mod fill;
 mod lengths;
@@ -28,13 +28,13 @@ use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// The version that is written: what the tracer wrote last.
+/// Version of the files, the tracer's last.
 const VERSION: Version = Version(13, 0, 0);
 
-/// Where the stream begins.
+/// Offset of the stream.
 const BODY: u64 = 8;
 
-/// The number of each function in the format, for those that it has.
+/// Function numbers of the format.
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
     let number = |function: &Function| LAYOUTS.iter().position(|layout| layout.function == *function);
     Function::ALL
@@ -43,20 +43,20 @@ static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whose calls are written.
+/// Properties of a rank's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Where the process ran.
+    /// Host name.
     pub host: String,
-    /// Seconds since 1970; 0 if that is not known.
+    /// Seconds since 1970; 0 if unknown.
     pub started_s: u64,
 }
 
-/// The `.meta` file of a trace of so many ranks, whose files are named `PREFIX-0000.bin` and so on.
+/// The `.meta` file of `ranks` files `PREFIX-0000.bin`, ….
 pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     let Version(version, subversion, subsubversion) = VERSION;
     format!(
@@ -65,12 +65,12 @@ pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     )
 }
 
-/// The name of a rank's file.
+/// Name of a rank's file.
 pub fn file_name(prefix: &str, rank: u32) -> String {
     format!("{prefix}-{rank:04}.bin")
 }
 
-/// Writes the file of one rank.
+/// Writer of one rank's file.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,
@@ -89,10 +89,10 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
         out.write_all(&MAGIC.to_be_bytes())?;
         Ok(Writer {
@@ -113,11 +113,10 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes a call. Calls of several threads may come in any order that differs from that of their ends by an hour at
-    /// most.
+    /// Writes a call. Calls of several threads may be out of order by up to an hour.
     ///
     /// # Errors
-    /// The file cannot be written, or more communicators live at once than the format can number.
+    /// The file cannot be written, or more communicators are alive at once than the format has numbers.
     pub fn call(&mut self, call: &Call) -> io::Result<()> {
         if self.times.is_none() {
             self.begin(call.enter_ns)?;
@@ -135,7 +134,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes what comes after the calls, and tells what could not be held of them.
+    /// Writes the tables, and returns the deviations.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -163,7 +162,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(bytes)
     }
 
-    /// The function whose record a call becomes; `None` if there is none.
+    /// Function of the record of a call, if there is one.
     fn function(&self, call: &Call) -> Option<Function> {
         let function = match call.action {
             Action::CommCreate { parent, how, .. } => {
@@ -185,7 +184,7 @@ impl<W: Write> Writer<W> {
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
-                // What is freed at once has no id of the application's.
+                // A request freed at once has no id of the application.
                 Action::RequestFree => self.write_freed(&call)?,
                 _ => self.write(call.function, &call)?,
             }
@@ -193,7 +192,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Says `MPI_Request_free` of the request of the send before it.
+    /// Writes `MPI_Request_free` for the previous send's request.
     fn write_freed(&mut self, call: &Call) -> io::Result<()> {
         let raw = self.requests.extra();
         self.values.clear();
@@ -252,7 +251,7 @@ impl<W: Write> Writer<W> {
         put
     }
 
-    /// The end of the stream, the tables, and the index of where they are.
+    /// End of the stream, tables and index.
     fn after(&self) -> Vec<u8> {
         let mut bytes = label::END.to_be_bytes().to_vec();
         let place = |bytes: &[u8]| self.at + bytes.len() as u64;
@@ -264,7 +263,7 @@ impl<W: Write> Writer<W> {
             bytes.extend((text.len() as u16).to_be_bytes());
             bytes.extend(text);
         }
-        // No dimensions of a mesh of hosts, and no place in it.
+        // No dimensions of a mesh of hosts, and no position in it.
         ints(&mut bytes, &[]);
         ints(&mut bytes, &[]);
         let footer = place(&bytes);
@@ -284,7 +283,6 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Whether records of the function make a communicator.
 fn makes(function: Function) -> bool {
     let fields = number(function).map_or(&[][..], |number| LAYOUTS[usize::from(number)].fields);
     fields.iter().any(|field| field.name == Name::newcomm)

@@ -1,4 +1,4 @@
-//! The format's numbers for what a call names: the other direction of [`ids`](super::super::ids).
+//! Numbers of objects, the inverse of [`ids`](super::super::ids).
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
 /// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 const ANY: i32 = -1;
-/// `MPI_PROC_NULL`, as Open MPI has it: MPICH's cannot be told from any source.
+/// `MPI_PROC_NULL` of Open MPI. MPICH's is equal to any source.
 const NO_PROCESS: i32 = -2;
-/// `MPI_UNDEFINED`, as Open MPI has it.
+/// `MPI_UNDEFINED` of Open MPI.
 pub(super) const UNDEFINED: i32 = -32_766;
 
-/// Communicators or groups begin here.
+/// First number of communicators and groups.
 const FIRST_OWN: u16 = 4;
-/// Requests are numbered by their ids and so much more: 0 is none, 1 is null.
+/// Offset of request numbers from ids: 0 is none, 1 is null.
 const REQUESTS_FROM: u32 = 4;
-/// Ids above are not followed: they are taken to be in the file.
+/// Higher ids are not tracked, and assumed to be in the file.
 const FOLLOWED: u32 = 1 << 24;
 
 pub(super) fn peer(peer: Peer) -> i32 {
@@ -33,15 +33,15 @@ pub(super) fn tag(tag: TagArg) -> i32 {
     }
 }
 
-/// The numbers of communicators, or of groups: 16 bits, given again when they are free.
+/// 16-bit numbers of communicators or groups, reused when free.
 pub(super) struct Numbers {
-    /// And how often each was made and not freed since.
+    /// Number, and count of creations without a free.
     known: HashMap<u32, (u16, u32)>,
     free: Vec<u16>,
     next: u16,
 }
 
-/// There are more objects at once than the format can number.
+/// More objects at once than the format has numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TooMany;
 
@@ -57,7 +57,7 @@ impl Numbers {
         Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
     }
 
-    /// Of one that lives, or whose beginning is not in the trace.
+    /// Number of an existing object, or of one whose creation is not in the trace.
     pub fn named(&mut self, id: u32) -> Result<u16, TooMany> {
         match self.known.get(&id) {
             Some((raw, _)) => Ok(*raw),
@@ -65,7 +65,7 @@ impl Numbers {
         }
     }
 
-    /// Of one that is made.
+    /// Number of a new object.
     pub fn made(&mut self, id: u32) -> Result<u16, TooMany> {
         if let Some((raw, made)) = self.known.get_mut(&id) {
             *made += 1;
@@ -82,7 +82,7 @@ impl Numbers {
         Ok(raw)
     }
 
-    /// Of one that is freed.
+    /// Number of a freed object.
     pub fn freed(&mut self, id: u32) -> Result<u16, TooMany> {
         let raw = self.named(id)?;
         if raw >= FIRST_OWN {
@@ -98,7 +98,7 @@ impl Numbers {
     }
 }
 
-/// What became of a request's beginning.
+/// Start of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Begun {
     #[default]
@@ -107,7 +107,7 @@ enum Begun {
     Persistent,
 }
 
-/// Which requests the file shows the beginning of: others are null in it.
+/// Requests whose start is in the file. Others are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
     begun: Vec<Begun>,
@@ -115,7 +115,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// One begins; [`RequestId::UNKNOWN`] if the application did not have it.
+    /// Starts a request; [`RequestId::UNKNOWN`] if the application has none.
     pub fn begin(&mut self, request: RequestId, persistent: bool) -> i32 {
         if request == RequestId::UNKNOWN {
             self.extra += 1;
@@ -125,12 +125,12 @@ impl Requests {
         raw(request)
     }
 
-    /// The beginning is one that the file does not show.
+    /// The file does not contain the start of this request.
     pub fn lose(&mut self, request: RequestId) {
         self.set(request, Begun::Not);
     }
 
-    /// The last that the application did not have.
+    /// Number of the last request that the application does not have.
     pub fn extra(&self) -> i32 {
         i32::MAX - (self.extra % (1 << 20)) as i32
     }
