@@ -1,4 +1,4 @@
-//! Damaged files are errors that say where, and never anything worse.
+//! Damaged files give errors with a position, never worse.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::records::all;
 use crate::traces::REAL;
 use crate::writer::{Bytes, Writer};
 
-/// Reads as far as it goes; whatever is read cannot be more than the bytes could hold.
+/// Reads until the end or an error. The calls must fit into the bytes.
 fn read(bytes: &[u8]) {
     let Ok(mut stream) = read_bytes(bytes) else { return };
     let mut call = Call::default();

@@ -1,4 +1,4 @@
-//! Which files make up a trace, and what is said when they do not.
+//! Files of a trace, and errors without one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use matchpoint_trace::{Call, Trace, TraceError, open};
 use crate::traces::{calls, opened};
 use crate::writer::{Bytes, Writer};
 
-/// A new folder with these files.
+/// Creates a folder with these files.
 fn folder(name: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opening").join(name);
     let _ = fs::remove_dir_all(&folder);

@@ -1,4 +1,4 @@
-//! What calls mean, from records made here.
+//! Meaning of generated records.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, GroupId, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs,
@@ -17,7 +17,7 @@ pub fn all(file: &[u8]) -> Result<Vec<Call>, TraceError> {
     Ok(calls)
 }
 
-/// The only call of a file with one record.
+/// Reads the only call of a file with one record.
 fn one(function: u16, arguments: Bytes) -> Call {
     let calls = all(&Writer::new([13, 0, 0]).call(function, arguments).file()).unwrap();
     assert_eq!(calls.len(), 1);
@@ -28,7 +28,7 @@ fn bytes() -> Bytes {
     Bytes::default()
 }
 
-/// Three integers to rank 1 with tag 7 in the world.
+/// Three integers to rank 1 with tag 7 in `MPI_COMM_WORLD`.
 fn message(peer: i32, tag: i32) -> Bytes {
     bytes().int(3).half(9).int(peer).int(tag).half(2)
 }

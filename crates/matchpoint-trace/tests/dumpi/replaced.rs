@@ -1,4 +1,4 @@
-//! Calls that the format has no record of: written as others, or left out, and always told.
+//! Calls without a record: replaced or omitted, and always reported.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,

@@ -1,4 +1,4 @@
-//! The text of `dumpi2ascii`, from small pieces of it.
+//! Small pieces of `dumpi2ascii` text.
 
 use matchpoint_trace::call::{Action, Await, CommId, GroupId, NewGroup, Peer, TagArg};
 use matchpoint_trace::readers::dumpi::text;

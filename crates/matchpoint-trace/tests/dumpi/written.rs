@@ -1,4 +1,4 @@
-//! What our writer writes, read again: real traces, and calls at random.
+//! Files of the writer, read again: real traces, and random calls.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::traces::{REAL, calls, opened};
 
 const RANK: u32 = 3;
 
-/// The calls of a file that is written of these, and what the writer told.
+/// Writes calls and reads them again, with the writer's deviations.
 pub fn written(calls: &[Call]) -> (Vec<Call>, Told) {
     let settings = Settings { rank: RANK, size: 8, host: "host".to_owned(), started_s: 7 };
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
@@ -28,7 +28,7 @@ pub fn written(calls: &[Call]) -> (Vec<Call>, Told) {
     (found, told)
 }
 
-/// Objects by number: whatever ids they have.
+/// Numbers objects independently of their ids.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, u32>,
@@ -45,13 +45,13 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// One that lives; one that was not seen to begin does so now.
+    /// An existing object, or a new one if its creation was not seen.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
 }
 
-/// Renames what calls name.
+/// Renames the objects of calls.
 #[derive(Default)]
 struct Canonical {
     comms: Numbers,
@@ -106,7 +106,7 @@ impl Canonical {
                     NewComm::Group(group) => self.group(group),
                     _ => {}
                 }
-                // The format may show the same id made again while it lives.
+                // The format may contain another creation of the same id.
                 let again = self.made.get(&comm.0).copied().unwrap_or(0);
                 if again == 0 && comm.0 != 0 {
                     self.comms.begin(comm.0);
@@ -217,7 +217,7 @@ fn real_traces_are_the_same_again() {
     }
 }
 
-/// The functions that the format has records of: those of a file with all of them.
+/// Functions with records, from a file that has all of them.
 fn functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
     let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
@@ -230,7 +230,7 @@ fn functions() -> Vec<Function> {
     found
 }
 
-/// Makes a call one that a process could have made.
+/// Changes a call so that a process could make it.
 fn possible(random: &mut Random, call: &mut Call) {
     let single = !call.function.name().contains("all")
         && !call.function.name().contains("any")
@@ -313,7 +313,7 @@ fn names_requests(action: &Action) -> bool {
     matches!(action, Complete { .. } | Start | Cancel | RequestFree | RequestStatus)
 }
 
-/// What a call is, read from a format that has no lists of members.
+/// Result of reading a call from a format without lists of members.
 fn expected(call: &Call) -> Call {
     let mut call = call.clone();
     let split = call.function == Function::Comm_split;
@@ -332,7 +332,7 @@ fn expected(call: &Call) -> Call {
     call
 }
 
-/// What records that nothing is known of say is left out.
+/// Removes unknown fields of records.
 fn known(mut found: Call, expected: &Call) -> Call {
     match (&mut found.action, &expected.action) {
         (action, Action::Other) => {
@@ -352,7 +352,7 @@ fn known(mut found: Call, expected: &Call) -> Call {
 #[test]
 fn what_is_written_is_read() {
     let mut functions = functions();
-    // These are written as others where members are listed: `replaced.rs` is about them.
+    // Listed members change these functions: see `replaced.rs`.
     functions.retain(|function| {
         use Function::{Cart_create, Cart_sub, Comm_create, Graph_create};
         !matches!(function, Comm_create | Cart_create | Cart_sub | Graph_create)
@@ -376,7 +376,7 @@ fn what_is_written_is_read() {
                 possible(&mut random, &mut call);
                 call
             })
-            // Nothing is a call after the last.
+            // No call follows the last one.
             .filter(|call| call.function != Function::Finalize)
             .collect();
         let (found, told) = written(&made);

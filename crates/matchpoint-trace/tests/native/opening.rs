@@ -1,4 +1,4 @@
-//! What a path stands for, and what is said of a trace before it is read.
+//! Traces at a path, and their descriptions.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn folder_manifest_or_file_opens_trace() {
     let alone = opened(&folder.join(file_name(2)));
     assert_eq!((alone.present(), alone.description().ranks), (&[2][..], 4));
     assert_eq!(alone.description().missing.len(), 3);
-    // Its name need not tell.
+    // The name need not contain the rank.
     let renamed = folder.join("copy.mpt");
     fs::copy(folder.join(file_name(3)), &renamed).unwrap();
     assert_eq!(opened(&renamed).present(), [3]);
@@ -94,7 +94,7 @@ fn missing_ranks_are_named_with_reason() {
     );
 }
 
-/// A rank whose file has a head, and no more.
+/// The file has only a head.
 #[test]
 fn rank_without_calls_is_missing() {
     let headed = |rank: u32, end: Option<&str>| {
@@ -132,7 +132,7 @@ fn rank_without_calls_is_missing() {
     assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
 }
 
-/// What the manifest says of its length tells a file that was cut from that of a process that died.
+/// The length in the manifest distinguishes a truncated file from that of a process that died.
 #[test]
 fn cut_file_is_no_dead_process() {
     let whole = four();

@@ -1,5 +1,5 @@
-//! The reader of OTF2 against an archive that OTF2's own library writes here. Without that library, or a compiler for
-//! `write.c`, the tests are left out.
+//! Reader of OTF2, with an archive written by OTF2's own library. Without that library, or a compiler for
+//! `write.c`, the tests are skipped.
 #![cfg(feature = "otf2")]
 
 #[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]
@@ -17,7 +17,7 @@ use matchpoint_trace::{Call, Function, Trace, open};
 
 use left_out::leave_out;
 
-/// The archive that `write.c` writes.
+/// The archive of `write.c`.
 static WRITTEN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otf2");
     let _ = std::fs::remove_dir_all(&folder);
@@ -123,7 +123,7 @@ fn receives_have_the_envelope_of_their_message() {
     let done = |index, status| Completion { index, status };
     assert_eq!(calls[5].completions, [done(0, status(1, 7, 40)), done(1, status(1, 6, 30)), done(2, None)]);
     assert_eq!(calls[10].completions, [done(0, None), done(1, status(1, 9, 8))]);
-    // Ticks are of 10 ns, and the clock begins at 1000.
+    // A tick is 10 ns, and the clock starts at 1000.
     assert_eq!((calls[0].enter_ns, calls[0].leave_ns), (10, 20));
     assert!(calls.windows(2).all(|pair| pair[0].enter_ns <= pair[1].enter_ns));
 }
