@@ -27,7 +27,7 @@ pub struct Sum {
 }
 
 /// Size of a block, in bytes.
-const ENOUGH: usize = 60 << 10;
+const BLOCK_BYTES: usize = 60 << 10;
 const LEVEL: i32 = 3;
 
 /// Writes ascending arrivals.
@@ -35,7 +35,7 @@ const LEVEL: i32 = 3;
 /// # Errors
 /// The file cannot be written.
 pub fn write(to: &mut impl Write, arrivals: &[Arrival], unknown: u64) -> io::Result<()> {
-    let mut content = Vec::with_capacity(ENOUGH + 64);
+    let mut content = Vec::with_capacity(BLOCK_BYTES + 64);
     let mut last_ns = 0;
     for (at, &Arrival { at_ns, from, tag }) in arrivals.iter().enumerate() {
         if content.is_empty() {
@@ -46,7 +46,7 @@ pub fn write(to: &mut impl Write, arrivals: &[Arrival], unknown: u64) -> io::Res
         put(&mut content, u64::from(from));
         put(&mut content, zigzag(i64::from(tag)));
         last_ns = at_ns;
-        if content.len() >= ENOUGH || at + 1 == arrivals.len() {
+        if content.len() >= BLOCK_BYTES || at + 1 == arrivals.len() {
             to.write_all(&block(kind::ARRIVALS, 0, 0, &content, LEVEL)?)?;
             content.clear();
         }

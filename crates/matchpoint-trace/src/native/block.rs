@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_says_what_is_in_it() {
+    fn block_header_survives_round_trip() {
         let content = [7; 1000];
         for level in [0, 3] {
             let bytes = block(kind::CALLS, 3, 20, &content, level).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_are_seen() {
+    fn impossible_sizes_are_refused() {
         let bytes = block(kind::CALLS, 0, 1, &[0; 64], 0).unwrap();
         let fine = Header::read(bytes[..HEADER].try_into().unwrap()).unwrap();
         for wrong in [

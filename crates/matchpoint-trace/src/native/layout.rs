@@ -227,13 +227,13 @@ pub fn fields(function: Function) -> &'static str {
     Shape::of(function).fields()
 }
 
-/// Name of the record with the members of a new communicator.
+/// Name of the remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
 /// Its fields.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
-/// Name of the record with the lengths of the library's queues.
+/// Name of the remark with the lengths of the library's queues.
 pub const QUEUES: &str = "+queues";
 
 /// Its fields.

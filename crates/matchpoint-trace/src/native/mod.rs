@@ -15,7 +15,7 @@ use std::path::Path;
 
 pub use writer::{Settings, Writer};
 
-pub use crate::readers::native::{Entry, Follower, Lost, Queues, Summary, summaries};
+pub use crate::readers::native::{Entry, FollowError, Follower, Queues, Summary, summaries};
 
 /// Version that the writer writes. The reader also reads older ones.
 pub const VERSION: u32 = 2;

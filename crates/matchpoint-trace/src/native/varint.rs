@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_none() {
+    fn unterminated_number_is_none() {
         for length in 0..20 {
             assert_eq!(get(&vec![0x80; length], 0), None);
         }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn zigzag_turns_back() {
+    fn zigzag_has_inverse() {
         for value in numbers().map(|value| value as i64) {
             assert_eq!(unzigzag(zigzag(value)), value);
         }

@@ -29,10 +29,10 @@ const READERS: &[Reader] = &[
 /// There is no trace, more than one, or a damaged one.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     std::fs::metadata(path).map_err(|error| TraceError::io(path, &error))?;
-    match READERS.iter().find(|reader| (reader.recognise)(path)) {
+    match READERS.iter().find(|reader| (reader.is_trace)(path)) {
         Some(reader) => (reader.open)(path),
         None => {
-            let is_known = |path: &Path| READERS.iter().any(|reader| (reader.recognise)(path));
+            let is_known = |path: &Path| READERS.iter().any(|reader| (reader.is_trace)(path));
             Err(unknown::explain(path, READERS.iter().map(|reader| reader.name), &is_known))
         }
     }

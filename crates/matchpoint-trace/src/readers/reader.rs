@@ -10,6 +10,6 @@ pub(super) struct Reader {
     /// Name in the list of formats.
     pub name: &'static str,
     /// Quick check of a path. Accepts a damaged trace, so that opening it reports the damage.
-    pub recognise: fn(&Path) -> bool,
+    pub is_trace: fn(&Path) -> bool,
     pub open: fn(&Path) -> Result<Box<dyn Trace>, TraceError>,
 }

@@ -33,7 +33,7 @@ fn small() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_cut_is_worse_than_an_error() {
+fn truncation_causes_at_most_error() {
     for bytes in small() {
         for length in (0..bytes.len()).step_by(7) {
             read(&bytes[..length]);
@@ -78,7 +78,7 @@ fn short_record_error_has_place() {
 }
 
 #[test]
-fn an_absurd_count_is_an_error() {
+fn absurd_count_is_error() {
     for count in [i32::MAX, i32::MIN, -1, 200] {
         let file = Writer::new([13, 0, 0]).call(18, Bytes::default().int(2).int(count)).file();
         let problem =
@@ -88,7 +88,7 @@ fn an_absurd_count_is_an_error() {
 }
 
 #[test]
-fn an_unknown_function_is_an_error() {
+fn unknown_function_is_error() {
     let file = Writer::new([13, 0, 0]).call(999, Bytes::default()).file();
     let error = all(&file).unwrap_err();
     assert_eq!(

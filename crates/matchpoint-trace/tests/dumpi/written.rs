@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, GroupId, NewComm, NewGroup, Peer, RequestId, Status, TagArg,
 };
-use matchpoint_trace::dumpi::{Settings, Told, Writer};
+use matchpoint_trace::dumpi::{Deviations, Settings, Writer};
 use matchpoint_trace::readers::dumpi::read_bytes;
 use matchpoint_trace::{Call, Class, Function, RankReader};
 
@@ -16,16 +16,16 @@ use crate::traces::{REAL, calls, opened};
 const RANK: u32 = 3;
 
 /// Writes calls and reads them again, with the writer's deviations.
-pub fn written(calls: &[Call]) -> (Vec<Call>, Told) {
+pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     let settings = Settings { rank: RANK, size: 8, host: "host".to_owned(), started_s: 7 };
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     calls.iter().for_each(|call| writer.call(call).unwrap());
-    let (bytes, told) = writer.finish().unwrap();
+    let (bytes, deviations) = writer.finish().unwrap();
     let (mut stream, mut call, mut found) = (read_bytes(&bytes).unwrap(), Call::default(), Vec::new());
     while stream.read(&mut call).unwrap() {
         found.push(call.clone());
     }
-    (found, told)
+    (found, deviations)
 }
 
 /// Numbers objects independently of their ids.
@@ -205,13 +205,13 @@ fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
 }
 
 #[test]
-fn real_traces_are_the_same_again() {
+fn real_traces_survive_round_trip() {
     for (name, real) in REAL.iter() {
         let trace = opened(&real.folder);
         for &rank in trace.present() {
             let theirs = calls(&*trace, rank);
-            let (ours, told) = written(&theirs);
-            assert_eq!(told.notes(), [""; 0], "{name}, rank {rank}");
+            let (ours, deviations) = written(&theirs);
+            assert_eq!(deviations.notes(), [""; 0], "{name}, rank {rank}");
             compare(&format!("{name}, rank {rank}"), &Canonical::all(&ours), &Canonical::all(&theirs));
         }
     }
@@ -350,7 +350,7 @@ fn known(mut found: Call, expected: &Call) -> Call {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn random_calls_survive_round_trip() {
     let mut functions = functions();
     // Listed members change these functions: see `replaced.rs`.
     functions.retain(|function| {
@@ -379,9 +379,17 @@ fn what_is_written_is_read() {
             // No call follows the last one.
             .filter(|call| call.function != Function::Finalize)
             .collect();
-        let (found, told) = written(&made);
-        assert_eq!((&told.left_out, &told.stand_ins), (&BTreeMap::new(), &BTreeMap::new()), "seed {seed}");
-        assert_eq!((told.lengths, told.statuses, told.partial, told.times), (0, 0, 0, 0), "seed {seed}");
+        let (found, deviations) = written(&made);
+        assert_eq!(
+            (&deviations.left_out, &deviations.stand_ins),
+            (&BTreeMap::new(), &BTreeMap::new()),
+            "seed {seed}"
+        );
+        assert_eq!(
+            (deviations.lengths, deviations.statuses, deviations.partial, deviations.times),
+            (0, 0, 0, 0),
+            "seed {seed}"
+        );
         let expected: Vec<Call> = made.iter().map(expected).collect();
         let found: Vec<Call> =
             found.into_iter().zip(&expected).map(|(found, expected)| known(found, expected)).collect();

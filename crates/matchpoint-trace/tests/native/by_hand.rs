@@ -41,7 +41,7 @@ fn file_is_read_as_documented() {
 }
 
 #[test]
-fn times_may_stand_behind_all_calls() {
+fn separate_times_are_read() {
     let send = [handle(0, 1), signed(2), signed(5), varint(9), handle(0, 7), handle(0, 9)].concat();
     let fields = [[0], [7]].map(Vec::from).to_vec();
     let fields = [fields[0].clone(), [varint(1), send].concat(), fields[1].clone()].concat();
@@ -95,8 +95,8 @@ fn thread_may_end_within_call() {
 }
 
 #[test]
-fn what_is_not_known_is_passed_over() {
-    // A function, a record and a block of a newer version. Handles among them are bases of later ones.
+fn unknown_content_is_skipped() {
+    // A function, a remark and a block of a newer version. Handles among them are bases of later ones.
     let novelty = [
         handle(0, 1),
         handle(0, 500),

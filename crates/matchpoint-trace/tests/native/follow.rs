@@ -6,7 +6,7 @@ use std::path::Path;
 
 use matchpoint_trace::native::block::{HEADER, block, kind};
 use matchpoint_trace::native::head::Head;
-use matchpoint_trace::native::{Entry, Follower, Lost, Queues, Settings};
+use matchpoint_trace::native::{Entry, FollowError, Follower, Queues, Settings};
 use matchpoint_trace::{Call, Function};
 use tempfile::tempdir;
 
@@ -15,7 +15,7 @@ use crate::random::{self, Random};
 use crate::streams;
 
 /// Reads all new content.
-fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), Lost> {
+fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), FollowError> {
     let (mut calls, mut queues) = (Vec::new(), Vec::new());
     while follower.read(&mut |entry| match entry {
         Entry::Call(call) => calls.push(call.clone()),
@@ -99,7 +99,9 @@ fn calls_before_damage_are_read() {
     append(&path, &bytes);
     bytes[blocks[0].len() + HEADER + 9] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let Err(Lost::Bad(error)) = more(&mut Follower::new(path.clone())) else { panic!("nothing was found") };
+    let Err(FollowError::Unreadable(error)) = more(&mut Follower::new(path.clone())) else {
+        panic!("nothing was found")
+    };
     assert!(error.problem.contains("checksum"), "{error}");
     assert_eq!(error.offset, Some(blocks[0].len() as u64));
     // Other bytes replace a block.
@@ -109,12 +111,12 @@ fn calls_before_damage_are_read() {
     fs::write(&path, &bytes).unwrap();
     let (mut count, mut follower) = (0, Follower::new(path));
     let lost = follower.read(&mut |_| count += 1);
-    let Err(Lost::Bad(error)) = lost else { panic!("{lost:?}") };
+    let Err(FollowError::Unreadable(error)) = lost else { panic!("{lost:?}") };
     assert_eq!((count, error.offset), (6, Some(last as u64)), "{error}");
 }
 
 #[test]
-fn a_file_that_goes_away_is_told() {
+fn removed_file_is_reported() {
     let folder = tempdir().unwrap();
     let (path, bytes) = (folder.path().join("file"), small().concat());
     let followed = || {
@@ -125,15 +127,15 @@ fn a_file_that_goes_away_is_told() {
     };
     let mut follower = followed();
     fs::remove_file(&path).unwrap();
-    assert!(matches!(more(&mut follower), Err(Lost::Gone)));
+    assert!(matches!(more(&mut follower), Err(FollowError::Removed)));
     // Another file replaces it, as with `--replace`.
     let mut follower = followed();
     fs::write(folder.path().join("other"), &bytes).unwrap();
     fs::rename(folder.path().join("other"), &path).unwrap();
-    assert!(matches!(more(&mut follower), Err(Lost::Replaced)));
+    assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
     let mut follower = followed();
     OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
-    assert!(matches!(more(&mut follower), Err(Lost::Replaced)));
+    assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
 }
 
 /// Three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
@@ -155,13 +157,13 @@ fn queue_reports_of_library_are_given() {
     let mut follower = Follower::new(path.clone());
     let (calls, queues) = more(&mut follower).unwrap();
     assert_eq!(calls.len(), 2);
-    // The last record before a call counts. The clock gains a quarter.
+    // The last remark before a call counts. The clock gains a quarter.
     let lengths: Vec<_> =
-        queues.iter().map(|said| (said.posted, said.unexpected, said.but_any_source)).collect();
+        queues.iter().map(|said| (said.posted, said.unexpected, said.excludes_any_source)).collect();
     assert_eq!(lengths, [(Some(12), None, true), (Some(0), Some(3), false)]);
     assert_eq!(queues[0].at_ns, 1000 + (2008 - 1000) * 2500 / 2000);
     assert_eq!(follower.until_ns(), 3500);
-    // A record alone, as at the start of a block.
+    // A remark alone, as at the start of a block.
     append(
         &path,
         &block(kind::CALLS, 0, 0, &[3000u64.to_le_bytes().to_vec(), said(0, [1, 1, 0])].concat(), 0).unwrap(),

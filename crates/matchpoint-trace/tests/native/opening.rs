@@ -45,7 +45,7 @@ fn folder_manifest_or_file_opens_trace() {
 }
 
 #[test]
-fn the_library_is_told_on_one_line() {
+fn library_version_is_one_line() {
     let by = |library: &str| {
         let head = matchpoint_trace::native::head::Head { library: library.into(), ..head() };
         let file = [head_block(&head), small()[1..].concat()].concat();
@@ -67,7 +67,7 @@ fn recorded_transport_is_in_description() {
 }
 
 #[test]
-fn without_a_manifest_the_files_tell() {
+fn trace_needs_no_manifest() {
     let trace = opened(&folder("no-manifest", &four(), None));
     assert_eq!((trace.present().len(), trace.description().ranks), (4, 4));
 }
@@ -173,7 +173,7 @@ fn cut_file_is_no_dead_process() {
 }
 
 #[test]
-fn nothing_but_empty_files_is_an_error() {
+fn only_empty_files_is_error() {
     let error = open(&folder("all-empty", &[(0, Vec::new()), (1, vec![0; 64])], None)).err().unwrap();
     assert!(error.problem.contains("no file of any rank holds calls"), "{error}");
     let error = open(&folder("only-manifest", &[], Some(MANIFEST))).err().unwrap();
@@ -181,7 +181,7 @@ fn nothing_but_empty_files_is_an_error() {
 }
 
 #[test]
-fn a_manifest_that_lies_is_found_out() {
+fn contradicting_manifest_is_reported() {
     let tells =
         |text: &str| open(&folder("lying", &four(), Some(text))).map(|trace| trace.description().clone());
     for (text, says) in [

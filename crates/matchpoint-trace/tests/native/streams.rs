@@ -42,7 +42,7 @@ fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn random_calls_survive_round_trip() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let count = 1 + random.below(400) as usize;
@@ -60,7 +60,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn every_function_is_read_again() {
+fn every_function_survives_round_trip() {
     let mut random = Random::new(1);
     for &function in Function::ALL {
         let written: Vec<Call> = (0..20).map(|at| call(&mut random, function, at)).collect();

@@ -69,7 +69,7 @@ fn created() -> Action {
 const WAITALL: Action = Action::Complete { awaits: Await::All, blocking: true };
 
 #[test]
-fn an_archive_is_what_was_written() {
+fn archive_has_written_description() {
     let Some(archive) = archive() else { return };
     let trace = open(archive).unwrap();
     let description = trace.description();
@@ -81,7 +81,7 @@ fn an_archive_is_what_was_written() {
 }
 
 #[test]
-fn receives_have_the_envelope_of_their_message() {
+fn receives_have_envelope_of_message() {
     let Some(archive) = archive() else { return };
     let calls = calls(&*open(archive).unwrap(), 0);
     let begun = |args, request| Action::Receive { args, request: Some(RequestId(request)), status: None };
@@ -129,7 +129,7 @@ fn receives_have_the_envelope_of_their_message() {
 }
 
 #[test]
-fn the_other_process_has_its_own_ranks() {
+fn other_process_has_own_ranks() {
     let Some(archive) = archive() else { return };
     let calls = calls(&*open(archive).unwrap(), 1);
     let functions: Vec<Function> = calls.iter().map(|call| call.function).collect();
@@ -143,7 +143,7 @@ fn the_other_process_has_its_own_ranks() {
 }
 
 #[test]
-fn a_damaged_archive_is_an_error() {
+fn damaged_archive_is_error() {
     let Some(archive) = archive() else { return };
     let copy = archive.with_file_name("damaged");
     std::fs::create_dir_all(copy.join("traces")).unwrap();

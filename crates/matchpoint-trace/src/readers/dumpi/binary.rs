@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::files::{Found, find, first_bytes, has_extension, listed, meta_of, numbered};
+use super::files::{TraceFiles, find, first_bytes, has_extension, listed, meta_of, rank_in_name};
 use super::form::{Facts, Form};
 use super::meta::{MOST_RANKS, Meta};
 use super::sections::MAGIC;
@@ -15,9 +15,9 @@ use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
 /// Reads folders, `.meta` files, and the `.bin` file of one rank.
-pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", recognise, open };
+pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", is_trace, open };
 
-static FORM: Form = Form { suffix: "", rank: |path| numbered(path).map(|(_, rank)| rank), facts, stream };
+static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };
 
 /// Reads the stream of one rank from the bytes of a `.bin` file.
 ///
@@ -27,7 +27,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     Stream::new(Path::new("(bytes)").to_owned(), bytes)
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     if path.is_dir() {
         listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
     } else {
@@ -46,13 +46,13 @@ fn is_part(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     match find(path)? {
-        Found::Ranks(files) => trace::of_ranks(&FORM, files),
-        Found::Alone(file) => match meta_of(&file) {
+        TraceFiles::Ranks(files) => trace::of_ranks(&FORM, files),
+        TraceFiles::SingleRank(file) => match meta_of(&file) {
             Some((meta, rank)) => {
                 let ranks = Meta::read(&meta)?.ranks.unwrap_or(0).max(rank.saturating_add(1)).min(MOST_RANKS);
                 trace::single(&FORM, path, file, (rank, ranks), Vec::new())
             }
-            None => trace::alone(&FORM, path, file),
+            None => trace::open_single(&FORM, path, file),
         },
     }
 }

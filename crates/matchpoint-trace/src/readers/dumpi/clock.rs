@@ -17,7 +17,7 @@ pub(super) struct Clock {
 const NEVER: i64 = i64::MIN;
 
 /// The shortest step of at least `-BACK` that is equal to `difference` modulo the period.
-fn unturned(difference: i64) -> i64 {
+fn unwrap_difference(difference: i64) -> i64 {
     (difference + BACK).rem_euclid(1 << 16) - BACK
 }
 
@@ -45,7 +45,7 @@ impl Clock {
     #[cold]
     fn advance(&mut self, second: i64) {
         let last = self.last.unwrap_or(second);
-        let left = last + unturned(second - last);
+        let left = last + unwrap_difference(second - last);
         self.last = Some(left);
         self.recent = (second, nanoseconds(left));
     }
@@ -53,7 +53,7 @@ impl Clock {
     /// Difference to the last second, modulo the period.
     #[cold]
     fn before(&self, seconds: i64) -> i64 {
-        nanoseconds(self.last.unwrap_or(0) - unturned(seconds))
+        nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))
     }
 }
 
@@ -66,21 +66,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_undone() {
+    fn wrapped_seconds_are_unwrapped() {
         let mut clock = Clock::at(100);
         assert_eq!(clock.nanoseconds((100, 1), (60_100, 2)), (100_000_000_001, 60_100_000_000_002));
         assert_eq!(clock.nanoseconds((100 + 65_535, 5), (103, 7)), (65_635_000_000_005, 65_639_000_000_007));
     }
 
     #[test]
-    fn a_small_step_back_is_one() {
+    fn small_step_back_is_preserved() {
         let mut clock = Clock::at(100);
         clock.nanoseconds((200, 0), (200, 0));
         assert_eq!(clock.nanoseconds((150, 0), (190, 0)), (150_000_000_000, 190_000_000_000));
     }
 
     #[test]
-    fn a_long_wait_is_one() {
+    fn long_wait_is_preserved() {
         let mut clock = Clock::unset();
         clock.nanoseconds((10, 0), (10, 0));
         assert_eq!(clock.nanoseconds((11, 0), (40_000, 0)), (11_000_000_000, 40_000_000_000_000));

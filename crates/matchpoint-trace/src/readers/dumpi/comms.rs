@@ -62,15 +62,15 @@ impl Arguments<'_> {
             F::Intercomm_merge => (comm, NewComm::Merge { high: self.get(Name::high) != 0 }, newcomm),
             F::Comm_accept | F::Comm_connect => (oldcomm, NewComm::Unknown, newcomm),
             F::Comm_spawn | F::Comm_spawn_multiple => (oldcomm, NewComm::Unknown, newcomm),
-            F::Comm_join => return Some(self.alone(comm)),
-            F::Comm_get_parent => return Some(self.alone(Name::parent)),
+            F::Comm_join => return Some(self.create_local_comm(comm)),
+            F::Comm_get_parent => return Some(self.create_local_comm(Name::parent)),
             _ => return None,
         };
         Some(Action::CommCreate { parent: self.comm(old), how, comm: self.comm(new), request: None })
     }
 
     /// A communicator without other processes of `MPI_COMM_WORLD`.
-    fn alone(&self, new: Name) -> Action {
+    fn create_local_comm(&self, new: Name) -> Action {
         let (parent, how) = (CommId::SELF, NewComm::Unknown);
         Action::CommCreate { parent, how, comm: self.comm(new), request: None }
     }

@@ -5,11 +5,11 @@
 pub(super) struct Fault {
     /// Byte offset in the file.
     pub at: usize,
-    pub what: What,
+    pub violation: Violation,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum What {
+pub(super) enum Violation {
     /// The bytes end within the value.
     Short,
     /// A count of elements is negative or too large.
@@ -41,8 +41,8 @@ impl<'a> Cursor<'a> {
     }
 
     /// Violation at the current position.
-    pub fn fault(&self, what: What) -> Fault {
-        Fault { at: self.at, what }
+    pub fn fault(&self, violation: Violation) -> Fault {
+        Fault { at: self.at, violation }
     }
 
     /// Reads the next `N` bytes.
@@ -53,7 +53,7 @@ impl<'a> Cursor<'a> {
                 self.at += N;
                 Ok(bytes)
             }
-            None => Err(self.fault(What::Short)),
+            None => Err(self.fault(Violation::Short)),
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Fault> {
         let found = self.bytes.get(self.at..).and_then(|rest| rest.get(..count));
-        let found = found.ok_or(self.fault(What::Short))?;
+        let found = found.ok_or(self.fault(Violation::Short))?;
         self.at += count;
         Ok(found)
     }
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
     pub fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let here = *self;
         let count = self.i32()?;
-        let wrong = here.fault(What::Count(count));
+        let wrong = here.fault(Violation::Count(count));
         let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(width));
         self.bytes(length.ok_or(wrong)?).map_err(|_| wrong)
     }

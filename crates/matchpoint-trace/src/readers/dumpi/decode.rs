@@ -1,6 +1,6 @@
 //! One record of the binary form: head and fields.
 
-use super::cursor::{Cursor, Fault, What, integers};
+use super::cursor::{Cursor, Fault, Violation, integers};
 use super::ids;
 use super::layout::{Field, Kind, LAYOUTS, Layout, Name, label};
 use super::record::Record;
@@ -8,7 +8,7 @@ use super::version::Version;
 use crate::call::{Call, Peer, Status, TagArg};
 
 /// Bits of a record's mask: optional parts.
-mod has {
+mod mask_bits {
     pub const STATUSES: u8 = 0b11;
     pub const CPU_TIMES: u8 = 1 << 2;
     pub const WALL_TIMES: u8 = 1 << 3;
@@ -57,10 +57,10 @@ impl Head {
     /// Reads the head after the label.
     pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
         let mask = cursor.u8()?;
-        let thread = if mask & has::THREAD != 0 { cursor.u16()? } else { 0 };
-        let cpu = times(cursor, mask & has::CPU_TIMES != 0)?;
-        let wall = times(cursor, mask & has::WALL_TIMES != 0)?;
-        if mask & has::COUNTERS != 0 {
+        let thread = if mask & mask_bits::THREAD != 0 { cursor.u16()? } else { 0 };
+        let cpu = times(cursor, mask & mask_bits::CPU_TIMES != 0)?;
+        let wall = times(cursor, mask & mask_bits::WALL_TIMES != 0)?;
+        if mask & mask_bits::COUNTERS != 0 {
             let counters = cursor.u8()?;
             cursor.bytes(usize::from(counters) * 16)?;
         }
@@ -72,11 +72,11 @@ impl Head {
 /// Returns `None` for other records, without advancing. Skips processor times, because wall clock times are
 /// present.
 #[inline]
-pub(super) fn usual(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
+pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
     let bytes: &[u8; 29] = cursor.peek()?;
     let [a, b, mask, c, d, times @ ..] = bytes;
     let layout = LAYOUTS.get(usize::from(u16::from_be_bytes([*a, *b])))?;
-    if mask & !has::STATUSES != has::USUAL {
+    if mask & !mask_bits::STATUSES != mask_bits::USUAL {
         return None;
     }
     let wall = times.last_chunk().map(times_of);
@@ -101,7 +101,7 @@ impl Statuses {
 
     #[inline]
     pub fn new(width: usize, head: &Head) -> Self {
-        Statuses { present: head.mask & has::STATUSES != 0, width }
+        Statuses { present: head.mask & mask_bits::STATUSES != 0, width }
     }
 
     #[inline]
@@ -136,7 +136,7 @@ pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
     match number {
         label::ENTER | label::EXIT => Ok(Entry::Mark),
         label::END | label::TOTALS => Ok(Entry::End),
-        _ => Err(here.fault(What::Label(number))),
+        _ => Err(here.fault(Violation::Label(number))),
     }
 }
 

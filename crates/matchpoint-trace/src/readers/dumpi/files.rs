@@ -22,24 +22,24 @@ pub(super) struct Files {
 
 /// Files at a path.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum TraceFiles {
     /// Ranks of a trace.
     Ranks(Files),
     /// One rank. Its name may not contain the rank.
-    Alone(PathBuf),
+    SingleRank(PathBuf),
 }
 
 /// Finds the trace at a path: a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, or more than one.
-pub(super) fn find(path: &Path) -> Result<Found, TraceError> {
+pub(super) fn find(path: &Path) -> Result<TraceFiles, TraceError> {
     if path.is_dir() {
         in_folder(path)
     } else if has_extension(path, "meta") {
-        beside(path, path).map(Found::Ranks)
+        files_of_meta(path, path).map(TraceFiles::Ranks)
     } else {
-        Ok(Found::Alone(path.to_owned()))
+        Ok(TraceFiles::SingleRank(path.to_owned()))
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 /// Prefix and rank of a binary file: `PREFIX-RANK.bin`.
-pub(super) fn numbered(path: &Path) -> Option<(String, u32)> {
+pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;
     let (prefix, rank) = stem.rsplit_once('-')?;
@@ -81,29 +81,33 @@ pub(super) fn numbered(path: &Path) -> Option<(String, u32)> {
 
 /// The `.meta` file of a binary file, if any, and the rank.
 pub(super) fn meta_of(path: &Path) -> Option<(PathBuf, u32)> {
-    let (prefix, rank) = numbered(path)?;
+    let (prefix, rank) = rank_in_name(path)?;
     let meta = path.with_file_name(format!("{prefix}.meta"));
     meta.is_file().then_some((meta, rank))
 }
 
-fn in_folder(folder: &Path) -> Result<Found, TraceError> {
+fn in_folder(folder: &Path) -> Result<TraceFiles, TraceError> {
     let files = listed(folder)?;
     let metas: Vec<&PathBuf> = files.iter().filter(|file| has_extension(file, "meta")).collect();
     match metas[..] {
         [] => without_meta(folder, &files),
-        [meta] => beside(folder, meta).map(Found::Ranks),
-        _ => Err(several(folder, "traces", metas.iter().map(|meta| name(meta)))),
+        [meta] => files_of_meta(folder, meta).map(TraceFiles::Ranks),
+        _ => Err(several_traces(folder, "traces", metas.iter().map(|meta| name(meta)))),
     }
 }
 
 /// Error for a folder with several traces.
-pub(super) fn several(folder: &Path, what: &str, names: impl ExactSizeIterator<Item = String>) -> TraceError {
+pub(super) fn several_traces(
+    folder: &Path,
+    kind: &str,
+    names: impl ExactSizeIterator<Item = String>,
+) -> TraceError {
     let count = names.len();
     let mut shown: Vec<String> = names.take(10).collect();
     if count > shown.len() {
         shown.push("…".to_owned());
     }
-    let problem = format!("the folder holds {count} {what}: {}", shown.join(", "));
+    let problem = format!("the folder holds {count} {kind}: {}", shown.join(", "));
     TraceError::new(
         folder,
         problem,
@@ -111,10 +115,10 @@ pub(super) fn several(folder: &Path, what: &str, names: impl ExactSizeIterator<I
     )
 }
 
-fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<Found, TraceError> {
+fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<TraceFiles, TraceError> {
     let binaries: Vec<&PathBuf> = files.iter().filter(|file| has_extension(file, "bin")).collect();
     let mut by_prefix: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
-    for (file, (prefix, rank)) in binaries.iter().filter_map(|file| Some((file, numbered(file)?))) {
+    for (file, (prefix, rank)) in binaries.iter().filter_map(|file| Some((file, rank_in_name(file)?))) {
         by_prefix.entry(prefix).or_default().insert(rank, (*file).clone());
     }
     let unnumbered = binaries.len() - by_prefix.values().map(BTreeMap::len).sum::<usize>();
@@ -123,20 +127,22 @@ fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<Found, TraceError> {
             let advice = "give the folder, .meta or .bin file that sst-dumpi wrote";
             Err(TraceError::new(folder, "the folder holds no trace", advice))
         }
-        (0, 1) => Ok(Found::Alone(binaries[0].clone())),
+        (0, 1) => Ok(TraceFiles::SingleRank(binaries[0].clone())),
         (1, 0) => {
             let (prefix, by_rank) = by_prefix.pop_first().unwrap_or_default();
-            Ok(Found::Ranks(Files { path: folder.to_owned(), by_rank, meta: None, prefix }))
+            Ok(TraceFiles::Ranks(Files { path: folder.to_owned(), by_rank, meta: None, prefix }))
         }
-        _ => Err(several(folder, "traces without a .meta file", binaries.iter().map(|file| name(file)))),
+        _ => {
+            Err(several_traces(folder, "traces without a .meta file", binaries.iter().map(|file| name(file))))
+        }
     }
 }
 
-fn beside(path: &Path, meta_path: &Path) -> Result<Files, TraceError> {
+fn files_of_meta(path: &Path, meta_path: &Path) -> Result<Files, TraceError> {
     let meta = Meta::read(meta_path)?;
     let folder = meta_path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let numbered: Vec<_> =
-        listed(folder)?.into_iter().filter_map(|file| Some((numbered(&file)?, file))).collect();
+        listed(folder)?.into_iter().filter_map(|file| Some((rank_in_name(&file)?, file))).collect();
     let own = meta_path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let prefixes = [meta.prefix.clone().unwrap_or(own.clone()), own];
     for prefix in &prefixes {

@@ -21,7 +21,7 @@ pub(super) struct Facts {
 }
 
 /// Stream of a file.
-pub(super) type Begun = Result<Box<dyn RankReader>, TraceError>;
+pub(super) type OpenedStream = Result<Box<dyn RankReader>, TraceError>;
 
 /// Form of a trace.
 pub(super) struct Form {
@@ -32,5 +32,5 @@ pub(super) struct Form {
     /// Reads the facts of a file.
     pub facts: fn(&Path) -> Result<Facts, TraceError>,
     /// Opens the stream of a file. The map is kept for the next pass.
-    pub stream: fn(&Path, &OnceLock<Map>) -> Begun,
+    pub stream: fn(&Path, &OnceLock<Map>) -> OpenedStream,
 }

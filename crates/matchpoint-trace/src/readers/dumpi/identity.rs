@@ -52,7 +52,7 @@ impl Identity {
 
 impl Identity {
     /// Rank, number of ranks, and notes about them. `named` is the rank in the file name.
-    pub fn settle(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
+    pub fn resolve(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);
         if self.rank.is_none() {

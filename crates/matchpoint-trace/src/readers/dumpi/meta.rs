@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read() {
+    fn known_keys_are_read() {
         let text =
             "hostname=vm\nnumprocs=8\nfileprefix=out/dumpi-1\nversion=13\nsubversion=0\nsubsubversion=0\n";
         let meta = Meta { ranks: Some(8), prefix: Some("dumpi-1".into()), version: Some(Version(13, 0, 0)) };
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_not_known() {
+    fn missing_keys_are_none() {
         assert_eq!(parse("hostname=vm\n").unwrap(), Meta::default());
     }
 

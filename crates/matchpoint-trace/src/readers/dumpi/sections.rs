@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::cursor::{Cursor, Fault, What};
+use super::cursor::{Cursor, Fault, Violation};
 use super::layout::{LAYOUTS, label};
 use super::sizes::Sizes;
 use super::version::Version;
@@ -88,8 +88,8 @@ impl Sections {
             return Err(no_stream(path, end));
         }
         match index.places().into_iter().find(|place| *place > end as u64) {
-            Some(place) => Err(bad_place(path, end, place)),
-            None => Sections::at(bytes, end, &index).map_err(|fault| bad_part(path, fault)),
+            Some(place) => Err(invalid_offset(path, end, place)),
+            None => Sections::at(bytes, end, &index).map_err(|fault| invalid_section(path, fault)),
         }
     }
 
@@ -170,15 +170,15 @@ fn no_stream(path: &Path, index: usize) -> TraceError {
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 
-fn bad_place(path: &Path, index: usize, place: u64) -> TraceError {
+fn invalid_offset(path: &Path, index: usize, place: u64) -> TraceError {
     let problem = format!("the index says that a part begins at byte {place}, behind the index itself");
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 
-fn bad_part(path: &Path, fault: Fault) -> TraceError {
-    let problem = match fault.what {
-        What::Count(count) => format!("the table of datatypes claims {count} entries"),
-        What::Short | What::Label(_) => "a part that the index names is cut short".to_owned(),
+fn invalid_section(path: &Path, fault: Fault) -> TraceError {
+    let problem = match fault.violation {
+        Violation::Count(count) => format!("the table of datatypes claims {count} entries"),
+        Violation::Short | Violation::Label(_) => "a part that the index names is cut short".to_owned(),
     };
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(fault.at as u64)
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::action::interpret;
 use super::clock::Clock;
-use super::cursor::{Cursor, Fault, What};
-use super::decode::{Entry, Fields, Head, Statuses, Times, entry, skip_mark, usual};
+use super::cursor::{Cursor, Fault, Violation};
+use super::decode::{Entry, Fields, Head, Statuses, Times, entry, read_usual_head, skip_mark};
 use super::frequent;
 use super::layout::Layout;
 use super::record::Record;
@@ -75,7 +75,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     fn advance<const OUTLINE: bool>(&mut self, call: &mut Call) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;
         let mut cursor = Cursor::new(&bytes[..sections.end], self.at);
-        let (layout, head) = match usual(&mut cursor) {
+        let (layout, head) = match read_usual_head(&mut cursor) {
             Some(usual) if !self.finalized => usual,
             _ => {
                 cursor = Cursor::new(&bytes[..sections.end], self.at);
@@ -115,15 +115,15 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             Ok(Entry::Call(layout)) => layout.function.name(),
             _ => "a function",
         };
-        let problem = match fault.what {
-            What::Short => format!("the record of {name} at byte {} is cut short", self.at),
-            What::Count(count) => {
+        let problem = match fault.violation {
+            Violation::Short => format!("the record of {name} at byte {} is cut short", self.at),
+            Violation::Count(count) => {
                 format!(
                     "the record of {name} at byte {} claims {count} elements, which are not there",
                     self.at
                 )
             }
-            What::Label(label) => format!("{label} is the number of no MPI function that DUMPI knows"),
+            Violation::Label(label) => format!("{label} is the number of no MPI function that DUMPI knows"),
         };
         let advice = "the stream is damaged from here on: copy the file again, or leave this rank out";
         TraceError::new(&self.path, problem, advice).at_offset(fault.at as u64)

@@ -65,9 +65,13 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
 ///
 /// # Errors
 /// The file cannot be read.
-pub(super) fn alone(form: &'static Form, path: &Path, file: PathBuf) -> Result<Box<dyn Trace>, TraceError> {
+pub(super) fn open_single(
+    form: &'static Form,
+    path: &Path,
+    file: PathBuf,
+) -> Result<Box<dyn Trace>, TraceError> {
     let identity = Identity::of(&mut *(form.stream)(&file, &OnceLock::new())?);
-    let (rank, ranks, notes) = identity.settle((form.rank)(&file));
+    let (rank, ranks, notes) = identity.resolve((form.rank)(&file));
     single(form, path, file, (rank, ranks), notes)
 }
 
@@ -121,9 +125,9 @@ impl Builder {
     /// Counts the processes of a stream.
     fn count(&mut self, file: Option<&PathBuf>) {
         let stream = file.and_then(|file| (self.form.stream)(file, &OnceLock::new()).ok());
-        let told = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
-        match told.filter(|told| (self.ranks..=MOST_RANKS).contains(told)) {
-            Some(told) => self.ranks = told,
+        let counted = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
+        match counted.filter(|counted| (self.ranks..=MOST_RANKS).contains(counted)) {
+            Some(counted) => self.ranks = counted,
             None => self.notes.push(format!(
                 "Nothing tells the number of processes: the names of the files give {} at least.",
                 self.ranks
@@ -149,7 +153,7 @@ impl Builder {
     /// Some damaged ranks are accepted, because their readers report them. Damage of all is an error.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
-            return Err(self.nothing());
+            return Err(self.no_readable_file());
         }
         if self.survey.is_empty() && !self.damage.is_empty() {
             return Err(self.damage.swap_remove(0));
@@ -183,7 +187,7 @@ impl Builder {
         Ok(Box::new(Ranks { description, present, files, form }))
     }
 
-    fn nothing(&self) -> TraceError {
+    fn no_readable_file(&self) -> TraceError {
         let advice = "trace the run again: it was killed before it wrote its calls";
         TraceError::new(&self.path, "the file of every rank is empty", advice)
     }

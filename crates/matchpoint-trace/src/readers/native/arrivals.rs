@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn arrivals_survive_round_trip() {
         for count in [0, 1, 2, 50_000] {
             let (mut bytes, arrivals) = (Vec::new(), &many()[..count]);
             write(&mut bytes, arrivals, 3).unwrap();

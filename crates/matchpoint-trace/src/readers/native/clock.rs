@@ -22,14 +22,14 @@ struct Piece {
 
 /// Measurements of time in a file's blocks.
 #[derive(Default, Debug)]
-pub(super) struct Evidence {
+pub(super) struct ClockSamples {
     /// Ticks, and the host's clock.
     pub pairs: Vec<(u64, i64)>,
     /// Ticks, offset of the host's clock, and its error.
     pub offsets: Vec<(u64, i64, u64)>,
 }
 
-impl Evidence {
+impl ClockSamples {
     /// Returns false if the pair is not after the previous ones.
     pub fn pair(&mut self, ticks: u64, ns: i64) -> bool {
         let ascends = self.pairs.last().is_none_or(|last| last.0 < ticks && last.1 <= ns);
@@ -71,18 +71,18 @@ pub(super) struct Timeline {
 
 impl Timeline {
     /// From two pairs or more, else from ticks per second.
-    pub fn new(evidence: &Evidence, hz: f64) -> Self {
+    pub fn new(samples: &ClockSamples, hz: f64) -> Self {
         let by_hz = 1e9 / if hz.is_finite() && hz >= 1.0 { hz } else { 1e9 };
-        let overall = match (evidence.pairs.first(), evidence.pairs.last()) {
+        let overall = match (samples.pairs.first(), samples.pairs.last()) {
             (Some(first), Some(last)) if first.0 < last.0 => rate(*first, *last),
             _ => (by_hz * (1u64 << PLACES) as f64) as i64,
         };
-        let mut host: Vec<Piece> = evidence
+        let mut host: Vec<Piece> = samples
             .pairs
             .windows(2)
             .map(|pair| Piece { from: pair[0].0, ns: pair[0].1, rate: rate(pair[0], pair[1]) })
             .collect();
-        let last = evidence.pairs.last().copied().unwrap_or((0, 0));
+        let last = samples.pairs.last().copied().unwrap_or((0, 0));
         host.push(Piece { from: last.0, ns: last.1, rate: overall });
         let before = Piece { rate: overall, ..host[0] };
         let mut pieces = vec![Piece { from: 0, ns: before.at(0), rate: overall }];
@@ -91,7 +91,7 @@ impl Timeline {
             // A single line also extends to times before its point, exactly.
             pieces = vec![*only];
         }
-        Timeline { pieces: shifted(&pieces, evidence), at: 0 }
+        Timeline { pieces: shifted(&pieces, samples), at: 0 }
     }
 
     /// Fast for ascending ticks.
@@ -125,18 +125,18 @@ fn rate(from: (u64, i64), to: (u64, i64)) -> i64 {
 }
 
 /// Adds the offsets: a piece between any two knots.
-fn shifted(pieces: &[Piece], evidence: &Evidence) -> Vec<Piece> {
-    if evidence.offsets.len() < 2 {
-        let ns = evidence.offset_at(0);
+fn shifted(pieces: &[Piece], samples: &ClockSamples) -> Vec<Piece> {
+    if samples.offsets.len() < 2 {
+        let ns = samples.offset_at(0);
         return pieces.iter().map(|piece| Piece { ns: piece.ns.saturating_add(ns), ..*piece }).collect();
     }
     let mut knots: Vec<u64> = pieces.iter().map(|piece| piece.from).collect();
-    knots.extend(evidence.offsets.iter().map(|offset| offset.0));
+    knots.extend(samples.offsets.iter().map(|offset| offset.0));
     knots.sort_unstable();
     knots.dedup();
     let value = |knot: u64| {
         let on = pieces.partition_point(|piece| piece.from <= knot).saturating_sub(1);
-        (pieces[on].at(knot).saturating_add(evidence.offset_at(knot)), pieces[on].rate)
+        (pieces[on].at(knot).saturating_add(samples.offset_at(knot)), pieces[on].rate)
     };
     let mut found = Vec::with_capacity(knots.len());
     for (at, &from) in knots.iter().enumerate() {
@@ -152,10 +152,10 @@ mod tests {
     use super::*;
 
     fn timeline(pairs: &[(u64, i64)], offsets: &[(u64, i64)], hz: f64) -> Timeline {
-        let mut evidence = Evidence::default();
-        assert!(pairs.iter().all(|&(ticks, ns)| evidence.pair(ticks, ns)));
-        assert!(offsets.iter().all(|&(ticks, ns)| evidence.offset(ticks, ns, 0)));
-        Timeline::new(&evidence, hz)
+        let mut samples = ClockSamples::default();
+        assert!(pairs.iter().all(|&(ticks, ns)| samples.pair(ticks, ns)));
+        assert!(offsets.iter().all(|&(ticks, ns)| samples.offset(ticks, ns, 0)));
+        Timeline::new(&samples, hz)
     }
 
     #[test]
@@ -208,10 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_ascend_is_refused() {
-        let mut evidence = Evidence::default();
-        assert!(evidence.pair(10, 10));
-        assert!(!evidence.pair(10, 11) && !evidence.pair(11, 9) && evidence.pair(11, 10));
-        assert!(evidence.offset(1, 0, 0) && !evidence.offset(1, 0, 0));
+    fn unordered_samples_are_refused() {
+        let mut samples = ClockSamples::default();
+        assert!(samples.pair(10, 10));
+        assert!(!samples.pair(10, 11) && !samples.pair(11, 9) && samples.pair(11, 10));
+        assert!(samples.offset(1, 0, 0) && !samples.offset(1, 0, 0));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
-use super::plan::{Last, Plan};
+use super::plan::{LastHandles, Plan};
 use super::requests::Table;
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -22,7 +22,7 @@ pub(super) struct Ids {
 /// Reader of one call's fields.
 pub(super) struct Fields<'c, 'b> {
     pub cursor: &'c mut Cursor<'b>,
-    pub last: &'c mut Last,
+    pub last: &'c mut LastHandles,
     pub ids: &'c mut Ids,
 }
 
@@ -35,13 +35,13 @@ impl Fields<'_, '_> {
         call.integers.clear();
         call.function = plan.function;
         self.ids.requests.thread = call.thread;
-        self.act(plan.shape, call)?;
-        call.site = plan.pass_more(self.cursor, self.last)?;
+        self.read_action(plan.shape, call)?;
+        call.site = plan.skip_extra_fields(self.cursor, self.last)?;
         Ok(())
     }
 
     #[inline]
-    fn act(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
+    fn read_action(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
         // Each arm assigns: a common value would be assembled in memory first.
         match shape {
             Shape::Isend(mode) => {
@@ -71,13 +71,13 @@ impl Fields<'_, '_> {
                 call.action = Action::Collective { comm, root, bytes, request: None };
             }
             Shape::Other => call.action = Action::Other,
-            _ => call.action = self.seldom(shape, call)?,
+            _ => call.action = self.read_rare(shape, call)?,
         }
         Ok(())
     }
 
     /// Rare calls, out of line.
-    fn seldom(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
+    fn read_rare(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
             Shape::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
             Shape::RecvInit => Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? },
@@ -137,7 +137,7 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// Members of a new communicator, in the record after its creation.
+    /// Members of a new communicator, in the remark after its creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();

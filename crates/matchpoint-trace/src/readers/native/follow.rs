@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::decode::Ids;
 use super::stream::Stream;
-use super::survey::{Bad, Facts};
-use super::unpack::{Next, next};
+use super::survey::{Facts, SurveyError};
+use super::unpack::{NextBlock, next};
 use crate::call::Call;
 use crate::error::TraceError;
 use crate::native::block::{HEADER, Header};
@@ -41,34 +41,34 @@ pub struct Queues {
     /// Unexpected message queue; `None` if unknown.
     pub unexpected: Option<u64>,
     /// `posted` does not include receives from any source.
-    pub but_any_source: bool,
+    pub excludes_any_source: bool,
 }
 
 impl Queues {
     fn of((at_ns, [posted, unexpected, without]): (i64, [i64; 3])) -> Queues {
         let length = |said: i64| u64::try_from(said).ok();
-        let but_any_source = without & 1 != 0;
-        Queues { at_ns, posted: length(posted), unexpected: length(unexpected), but_any_source }
+        let excludes_any_source = without & 1 != 0;
+        Queues { at_ns, posted: length(posted), unexpected: length(unexpected), excludes_any_source }
     }
 }
 
 /// Reasons for the end of following.
 #[derive(Debug)]
-pub enum Lost {
+pub enum FollowError {
     /// The file was removed.
-    Gone,
+    Removed,
     /// The file was replaced or truncated.
     Replaced,
     /// The file cannot be read.
-    Bad(TraceError),
+    Unreadable(TraceError),
 }
 
-impl Display for Lost {
+impl Display for FollowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lost::Gone => f.write_str("its file is gone"),
-            Lost::Replaced => f.write_str("its file was replaced or cut short"),
-            Lost::Bad(error) => error.fmt(f),
+            FollowError::Removed => f.write_str("its file is gone"),
+            FollowError::Replaced => f.write_str("its file was replaced or cut short"),
+            FollowError::Unreadable(error) => error.fmt(f),
         }
     }
 }
@@ -151,33 +151,33 @@ impl Follower {
     ///
     /// # Errors
     /// The file cannot be followed any further. Earlier results remain valid.
-    pub fn read(&mut self, each: &mut dyn FnMut(Entry<'_>)) -> Result<bool, Lost> {
+    pub fn read(&mut self, each: &mut dyn FnMut(Entry<'_>)) -> Result<bool, FollowError> {
         let Some((mut file, length)) = self.open()? else { return Ok(false) };
         if length <= self.at {
             return Ok(false);
         }
-        let bad = |error: io::Error| Lost::Bad(TraceError::io(&self.path, &error));
+        let bad = |error: io::Error| FollowError::Unreadable(TraceError::io(&self.path, &error));
         let bytes = chunk(&mut file, self.at, length).map_err(bad)?;
         let read = self.take(&bytes, each).map_err(|mut error| {
             error.offset = error.offset.map(|offset| offset + self.at);
-            Lost::Bad(error)
+            FollowError::Unreadable(error)
         })?;
         self.at += read as u64;
         Ok(read > 0 && self.at < length)
     }
 
-    fn open(&mut self) -> Result<Option<(File, u64)>, Lost> {
-        let bad = |error: &io::Error| Lost::Bad(TraceError::io(&self.path, error));
+    fn open(&mut self) -> Result<Option<(File, u64)>, FollowError> {
+        let bad = |error: &io::Error| FollowError::Unreadable(TraceError::io(&self.path, error));
         let file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(bad(&error)),
-            Err(_) if self.file.is_some() => return Err(Lost::Gone),
+            Err(_) if self.file.is_some() => return Err(FollowError::Removed),
             Err(_) => return Ok(None),
         };
         let known = file.metadata().map_err(|error| bad(&error))?;
         let identity = identity(&known);
         if self.file.is_some_and(|before| before != identity) || known.len() < self.at {
-            return Err(Lost::Replaced);
+            return Err(FollowError::Replaced);
         }
         self.file = Some(identity);
         Ok(Some((file, known.len())))
@@ -189,14 +189,14 @@ impl Follower {
         if self.facts.is_none() {
             match Facts::of_head(&self.path, bytes) {
                 Ok(facts) => (behind_head, self.facts) = (facts.good, Some(facts)),
-                Err(Bad::Short) => return Ok(0),
+                Err(SurveyError::Truncated) => return Ok(0),
                 // The size may become visible before the bytes.
-                Err(Bad::Damaged(_)) if is_last(bytes) => return Ok(0),
-                Err(Bad::Damaged(error)) => return Err(error),
+                Err(SurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
+                Err(SurveyError::Damaged(error)) => return Err(error),
             }
         }
         let Some(mut facts) = self.facts.take() else { return Ok(0) };
-        let result = facts.go_on(&self.path, &bytes[behind_head..]);
+        let result = facts.extend(&self.path, &bytes[behind_head..]);
         let read = facts.good;
         let facts = Arc::new(facts);
         let called = self.calls_of(&bytes[behind_head..behind_head + read], &facts, each);
@@ -219,7 +219,7 @@ impl Follower {
     ) -> Result<(), TraceError> {
         let ids = std::mem::take(&mut self.ids);
         let mut stream = Stream::after(self.path.clone(), bytes, facts.clone(), ids)?;
-        // Reading the next call finds the record.
+        // Reading the next call finds the remark.
         while stream.read(&mut self.call)? {
             each(Entry::Call(&self.call));
             stream.queues().into_iter().for_each(|said| each(Entry::Queues(Queues::of(said))));
@@ -236,7 +236,7 @@ impl Follower {
 /// No block follows the first.
 fn is_last(bytes: &[u8]) -> bool {
     match next(bytes, 0) {
-        Next::Block(header) => bytes[HEADER + header.packed as usize..].iter().all(|&byte| byte == 0),
+        NextBlock::Block(header) => bytes[HEADER + header.packed as usize..].iter().all(|&byte| byte == 0),
         _ => false,
     }
 }

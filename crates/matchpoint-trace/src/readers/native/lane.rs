@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
-use super::plan::{Last, Plan, Remark};
+use super::plan::{LastHandles, Plan, Remark};
 use super::survey::Facts;
-use super::unpack::{self, Next, next};
+use super::unpack::{self, NextBlock, next};
 use crate::error::TraceError;
 use crate::native::block::{AHEAD, HEADER, Header, codec, kind};
 
 /// Part before the fields of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
+pub(super) struct CallHead {
     /// Index of the function in the head.
     pub function: u32,
     pub enter: u64,
     pub leave: u64,
 }
 
-/// Fields of a record of queue lengths.
+/// Fields of a remark with queue lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
@@ -44,11 +44,11 @@ pub(super) struct Lane {
     times: Option<usize>,
     /// Entry of the last call.
     ticks: u64,
-    pub last: Last,
+    pub last: LastHandles,
     /// The next call, if already read.
-    pub ahead: Option<Ahead>,
+    pub next_call: Option<CallHead>,
     /// Its bytes were released.
-    asleep: bool,
+    is_released: bool,
 }
 
 /// Calls of one block.
@@ -79,37 +79,37 @@ impl Lane {
             until: 0,
             times: None,
             ticks: 0,
-            last: Last::default(),
-            ahead: None,
-            asleep: false,
+            last: LastHandles::default(),
+            next_call: None,
+            is_released: false,
         }
     }
 
     /// The bytes, and the other state of reading them.
     #[inline]
-    pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut Last) {
+    pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut LastHandles) {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Reads the next call in this block, past records; false at the end of the block.
+    /// Reads the next call in this block, past remarks; false at the end of the block.
     #[inline]
-    pub fn look(
+    pub fn read_next(
         &mut self,
         file: &[u8],
         plans: &[Plan],
         queues: &mut Option<TickedQueues>,
     ) -> Result<bool, Fault> {
         loop {
-            let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(false) };
+            let Some((next_call, plan)) = self.entry(file, plans)? else { return Ok(false) };
             if plan.remark.is_none() {
-                self.ahead = Some(ahead);
+                self.next_call = Some(next_call);
                 return Ok(true);
             }
-            self.pass_remark(file, ahead, plan, queues)?;
+            self.skip_remark(file, next_call, plan, queues)?;
         }
     }
 
-    /// Finds a record of the last call, and stops at its fields. Skips others.
+    /// Finds a remark on the last call, and stops at its fields. Skips others.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -118,20 +118,20 @@ impl Lane {
         queues: &mut Option<TickedQueues>,
     ) -> Result<Option<&'p Plan>, Fault> {
         loop {
-            let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(None) };
+            let Some((next_call, plan)) = self.entry(file, plans)? else { return Ok(None) };
             match plan.remark {
                 None => {
-                    self.ahead = Some(ahead);
+                    self.next_call = Some(next_call);
                     return Ok(None);
                 }
                 Some(found) if found == wanted => return Ok(Some(plan)),
-                Some(_) => self.pass_remark(file, ahead, plan, queues)?,
+                Some(_) => self.skip_remark(file, next_call, plan, queues)?,
             }
         }
     }
 
     #[inline]
-    fn entry<'p>(&mut self, file: &[u8], plans: &'p [Plan]) -> Result<Option<(Ahead, &'p Plan)>, Fault> {
+    fn entry<'p>(&mut self, file: &[u8], plans: &'p [Plan]) -> Result<Option<(CallHead, &'p Plan)>, Fault> {
         let content = content(self.stored, &self.buffer, file);
         let mut cursor = Cursor::new(&content[..self.until], self.at);
         if cursor.ended() {
@@ -152,32 +152,32 @@ impl Lane {
         self.ticks = self.ticks.wrapping_add(after);
         let leave = self.ticks.saturating_add(took);
         self.at = cursor.at;
-        Ok(Some((Ahead { function: function as u32, enter: self.ticks, leave }, plan)))
+        Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Skips a record, and keeps queue lengths.
+    /// Skips a remark, and keeps queue lengths.
     #[cold]
-    fn pass_remark(
+    fn skip_remark(
         &mut self,
         file: &[u8],
-        ahead: Ahead,
+        next_call: CallHead,
         plan: &Plan,
         queues: &mut Option<TickedQueues>,
     ) -> Result<(), Fault> {
         if plan.remark != Some(Remark::Queues) {
-            return self.pass(file, plan);
+            return self.skip_fields(file, plan);
         }
         let (mut cursor, last) = self.parts(file);
         let said = [cursor.signed()?, cursor.signed()?, cursor.signed()?];
-        plan.pass_more(&mut cursor, last)?;
+        plan.skip_extra_fields(&mut cursor, last)?;
         self.at = cursor.at;
-        *queues = Some(TickedQueues { ticks: ahead.enter, said });
+        *queues = Some(TickedQueues { ticks: next_call.enter, said });
         Ok(())
     }
 
-    fn pass(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {
+    fn skip_fields(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {
         let (mut cursor, last) = self.parts(file);
-        plan.pass(&mut cursor, last)?;
+        plan.skip_fields(&mut cursor, last)?;
         self.at = cursor.at;
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Lane {
     pub fn next_block(&mut self, path: &Path, file: &[u8], good: usize) -> Result<bool, TraceError> {
         while self.next_block < good {
             let at = self.next_block;
-            let Next::Block(header) = next(file, at) else { return Ok(false) };
+            let NextBlock::Block(header) = next(file, at) else { return Ok(false) };
             self.next_block = at + HEADER + header.packed as usize;
             let apart = header.kind == kind::CALLS_THEN_TIMES;
             if header.thread != self.thread || !(apart || header.kind == kind::CALLS) {
@@ -199,7 +199,7 @@ impl Lane {
             self.load(path, file, &header)?;
             let content = content(self.stored, &self.buffer, file);
             let Some(first) = content.first_chunk() else { continue };
-            (self.ticks, self.last) = (u64::from_le_bytes(*first), Last::default());
+            (self.ticks, self.last) = (u64::from_le_bytes(*first), LastHandles::default());
             (self.at, self.until, self.times) = (8, content.len(), None);
             if apart {
                 let times = times(content).ok_or_else(|| {
@@ -224,8 +224,8 @@ impl Lane {
     }
 
     /// Releases the bytes of the block, until [`wake`](Self::wake).
-    pub fn sleep(&mut self) {
-        (self.buffer, self.asleep) = (Vec::new(), true);
+    pub fn release_block(&mut self) {
+        (self.buffer, self.is_released) = (Vec::new(), true);
     }
 
     /// Restores the bytes.
@@ -233,20 +233,20 @@ impl Lane {
     /// # Errors
     /// The block is damaged.
     #[inline]
-    pub fn wake(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
-        if !self.asleep {
+    pub fn restore_block(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
+        if !self.is_released {
             return Ok(());
         }
-        self.asleep = false;
+        self.is_released = false;
         match next(file, self.block) {
-            Next::Block(header) => self.load(path, file, &header),
+            NextBlock::Block(header) => self.load(path, file, &header),
             _ => Ok(()),
         }
     }
 
     /// Position after the read bytes.
     pub fn position(&self) -> usize {
-        if self.asleep { 0 } else { self.next_block }
+        if self.is_released { 0 } else { self.next_block }
     }
 
     /// Approximate file offset of the next bytes.
@@ -259,10 +259,10 @@ impl Lane {
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
         self.next_block(path, file, facts.good).ok().filter(|is_there| *is_there)?;
         let mut span: Option<(u64, u64)> = None;
-        while let Some((ahead, plan)) = self.entry(file, &facts.plans).ok()? {
-            self.pass(file, plan).ok()?;
-            let (enter, leave) = span.unwrap_or((ahead.enter, ahead.leave));
-            span = Some((enter, leave.max(ahead.leave)));
+        while let Some((next_call, plan)) = self.entry(file, &facts.plans).ok()? {
+            self.skip_fields(file, plan).ok()?;
+            let (enter, leave) = span.unwrap_or((next_call.enter, next_call.leave));
+            span = Some((enter, leave.max(next_call.leave)));
         }
         span
     }

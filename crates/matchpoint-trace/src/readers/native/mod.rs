@@ -27,19 +27,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::stream::Stream;
-use self::survey::{Bad, Facts};
+use self::survey::{Facts, SurveyError};
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::native::is_rank_file;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-pub use follow::{Entry, Follower, Lost, Queues};
+pub use follow::{Entry, FollowError, Follower, Queues};
 pub use summary::{Summary, summaries};
 
 /// Reads folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
-    Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", recognise, open };
+    Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", is_trace, open };
 
 /// Reads the stream of one rank from the bytes of its file.
 ///
@@ -48,18 +48,18 @@ pub(super) const READER: Reader =
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
-        Bad::Damaged(error) => error,
-        Bad::Short => TraceError::new(path, "there is no whole head", "record the run again"),
+        SurveyError::Damaged(error) => error,
+        SurveyError::Truncated => TraceError::new(path, "there is no whole head", "record the run again"),
     })?;
     Stream::new(path.to_owned(), bytes, Arc::new(facts))
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     let looks = |file: &Path| match () {
         () if files::is_manifest(file) => {
             fs::read(file).is_ok_and(|text| text.windows(16).any(|part| part == b"matchpoint trace"))
         }
-        () => is_rank_file(file) || begins(file),
+        () => is_rank_file(file) || has_magic(file),
     };
     if !path.is_dir() {
         return looks(path);
@@ -70,7 +70,7 @@ fn recognise(path: &Path) -> bool {
 }
 
 /// Recognizes a rank's file by its first bytes.
-fn begins(path: &Path) -> bool {
+fn has_magic(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == MAGIC

@@ -25,7 +25,7 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
         unseen(files),
         waited(files),
         clocks(files),
-        lies(files, manifest, ranks),
+        manifest_contradictions(files, manifest, ranks),
         running(manifest),
         spawned(manifest),
     ];
@@ -81,10 +81,13 @@ fn damaged(files: &Files) -> Option<String> {
 
 /// Files that were longer at the end of the run.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
-    let cut = manifest.finished().into_iter().filter_map(|(rank, told)| {
-        let file = files.get(&rank).filter(|file| is_cut(file, told))?;
+    let cut = manifest.finished().into_iter().filter_map(|(rank, listed)| {
+        let file = files.get(&rank).filter(|file| is_cut(file, listed))?;
         let (bytes, calls) = (file.map.len(), file.facts.as_ref().map_or(0, |facts| facts.calls));
-        Some(format!("{} has {bytes} of {} bytes and {calls} of {} calls", told.file, told.bytes, told.calls))
+        Some(format!(
+            "{} has {bytes} of {} bytes and {calls} of {} calls",
+            listed.file, listed.bytes, listed.calls
+        ))
     });
     let cut: Vec<String> = cut.collect();
     (!cut.is_empty()).then(|| {
@@ -97,14 +100,14 @@ fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     })
 }
 
-fn is_cut(file: &RankFile, told: &manifest::RankFile) -> bool {
-    (file.map.len() as u64) < told.bytes
+fn is_cut(file: &RankFile, listed: &manifest::RankFile) -> bool {
+    (file.map.len() as u64) < listed.bytes
 }
 
 /// Files without an end that were never longer: their processes were killed, if the lengths are known.
 fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
-    let was_cut = |rank, file| finished.get(&rank).is_some_and(|told| is_cut(file, told));
+    let was_cut = |rank, file| finished.get(&rank).is_some_and(|listed| is_cut(file, listed));
     let early: Vec<String> = facts(files)
         .filter(|(_, _, facts)| facts.end.is_none() && !facts.damage)
         .filter(|&(rank, file, _)| !was_cut(rank, file))
@@ -225,7 +228,7 @@ fn clocks(files: &Files) -> Option<String> {
         sentences.push(format!(
             "The clocks of {} hosts were not compared with each other while the run was recorded.{}",
             hosts.len(),
-            if facts(files).any(|(_, _, facts)| facts.by_wall_clock()) {
+            if facts(files).any(|(_, _, facts)| facts.uses_wall_clock()) {
                 " What their wall clocks said is used, which may be wrong by milliseconds and more."
             } else {
                 ""
@@ -235,17 +238,18 @@ fn clocks(files: &Files) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-fn lies(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
+fn manifest_contradictions(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
     let mut sentences = Vec::new();
-    if let Some(told) = manifest.ranks.filter(|told| *told < ranks) {
+    if let Some(listed) = manifest.ranks.filter(|listed| *listed < ranks) {
         sentences
-            .push(format!("The manifest tells of {told} processes, the files of {ranks}, which is used."));
+            .push(format!("The manifest tells of {listed} processes, the files of {ranks}, which is used."));
     }
-    let longer =
-        manifest.finished().into_iter().filter(|(_, told)| told.bytes > 0).filter_map(|(rank, told)| {
+    let longer = manifest.finished().into_iter().filter(|(_, listed)| listed.bytes > 0).filter_map(
+        |(rank, listed)| {
             let there = files.get(&rank)?.map.len() as u64;
-            (there > told.bytes).then(|| format!("{} has {there}, not {}", told.file, told.bytes))
-        });
+            (there > listed.bytes).then(|| format!("{} has {there}, not {}", listed.file, listed.bytes))
+        },
+    );
     let longer: Vec<String> = longer.collect();
     if !longer.is_empty() {
         sentences.push(format!("Files are longer than the manifest says: {} bytes.", list(longer)));

@@ -7,9 +7,9 @@ use super::cursor::{Cursor, Fault};
 
 /// Last handle of each kind, the base of the next one.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Last([u64; 4]);
+pub(super) struct LastHandles([u64; 4]);
 
-impl Last {
+impl LastHandles {
     /// 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
@@ -28,7 +28,7 @@ impl Last {
 pub(super) struct Plan {
     pub function: Function,
     pub shape: Shape,
-    /// A record about the previous call.
+    /// A remark on the previous call.
     pub remark: Option<Remark>,
     /// All fields of its calls.
     fields: Box<[Field]>,
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     own: usize,
 }
 
-/// Records with a name that starts with `+`.
+/// Remarks, whose names start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
     /// Members of a new communicator.
@@ -80,35 +80,35 @@ impl Plan {
     }
 
     /// Skips all fields of a call.
-    pub fn pass(&self, cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
-        pass(&self.fields, cursor, last)
+    pub fn skip_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
+        skip_fields(&self.fields, cursor, last)
     }
 
     /// Skips additional fields, and returns the call site, if present.
     #[inline]
-    pub fn pass_more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
+    pub fn skip_extra_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
     }
 
-    fn more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
+    fn more(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         match &self.fields[self.own..] {
             [Field::Handle(HandleKind::Address), rest @ ..] => {
                 let site = last.handle(HandleKind::Address, cursor)?;
-                pass(rest, cursor, last)?;
+                skip_fields(rest, cursor, last)?;
                 Ok(site)
             }
-            more => pass(more, cursor, last).map(|()| 0),
+            more => skip_fields(more, cursor, last).map(|()| 0),
         }
     }
 }
 
 /// Skips fields. Handles among them are bases of later ones.
-fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
+fn skip_fields(fields: &[Field], cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
     for field in fields {
         match field {
             Field::Handle(kind) => drop(last.handle(*kind, cursor)?),
             Field::Signed | Field::Unsigned => drop(cursor.unsigned()?),
-            Field::Status => pass_status(cursor)?,
+            Field::Status => skip_status(cursor)?,
             Field::Requests => {
                 for _ in 0..cursor.count()? {
                     last.handle(HandleKind::Request, cursor)?;
@@ -117,7 +117,7 @@ fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fa
             Field::Completions => {
                 for _ in 0..cursor.count()? {
                     cursor.unsigned()?;
-                    pass_status(cursor)?;
+                    skip_status(cursor)?;
                 }
             }
             Field::Integers => {
@@ -135,7 +135,7 @@ fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fa
     Ok(())
 }
 
-fn pass_status(cursor: &mut Cursor) -> Result<(), Fault> {
+fn skip_status(cursor: &mut Cursor) -> Result<(), Fault> {
     if cursor.unsigned()? == 1 {
         for _ in 0..3 {
             cursor.unsigned()?;

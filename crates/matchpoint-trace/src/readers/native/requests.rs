@@ -11,7 +11,7 @@ struct Slot {
     given: u32,
     call: u32,
     /// The call has named all objects of its thread.
-    own_over: bool,
+    is_own_done: bool,
 }
 
 /// One object.
@@ -93,15 +93,15 @@ impl Table {
         let slot = &self.slots[at];
         let again = slot.call == self.call;
         let next = if again { self.nodes[slot.given as usize].newer } else { slot.oldest };
-        if next != 0 && self.nodes[next as usize].thread == self.thread && !(again && slot.own_over) {
-            return self.give(at, next, false);
+        if next != 0 && self.nodes[next as usize].thread == self.thread && !(again && slot.is_own_done) {
+            return self.return_id(at, next, false);
         }
         self.name_among_threads(at, next, again)
     }
 
     #[cold]
     fn name_among_threads(&mut self, at: usize, next: u32, again: bool) -> Option<u32> {
-        let Slot { oldest, own_over, .. } = self.slots[at];
+        let Slot { oldest, is_own_done, .. } = self.slots[at];
         let find = |from: u32, wanted: &dyn Fn(&Node) -> bool| {
             let mut id = from;
             while id != 0 && !wanted(&self.nodes[id as usize]) {
@@ -109,22 +109,22 @@ impl Table {
             }
             id
         };
-        let own = if again && own_over { 0 } else { find(next, &|node| node.thread == self.thread) };
+        let own = if again && is_own_done { 0 } else { find(next, &|node| node.thread == self.thread) };
         if own != 0 {
-            return self.give(at, own, false);
+            return self.return_id(at, own, false);
         }
-        let from = if again && own_over { next } else { oldest };
+        let from = if again && is_own_done { next } else { oldest };
         let other = find(from, &|node| node.named != self.call);
-        self.give(at, other, true)
+        self.return_id(at, other, true)
     }
 
     #[inline]
-    fn give(&mut self, at: usize, id: u32, own_over: bool) -> Option<u32> {
+    fn return_id(&mut self, at: usize, id: u32, is_own_done: bool) -> Option<u32> {
         if id == 0 {
             return None;
         }
         let slot = &mut self.slots[at];
-        (slot.given, slot.call, slot.own_over) = (id, self.call, own_over);
+        (slot.given, slot.call, slot.is_own_done) = (id, self.call, is_own_done);
         self.nodes[id as usize].named = self.call;
         Some(id)
     }
@@ -146,11 +146,11 @@ impl Table {
         let at = self.place(handle);
         let Slot { oldest, newest, .. } = self.slots[at];
         if oldest == id && newest == id {
-            self.empty(at);
+            self.free_slot(at);
         } else {
             // False after the removal: no list contains the object.
-            let is_in = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
-            if !is_in || oldest == 0 {
+            let is_listed = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
+            if !is_listed || oldest == 0 {
                 return;
             }
             match older {
@@ -174,7 +174,7 @@ impl Table {
     #[inline]
     fn place(&self, handle: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = home(handle, mask);
+        let mut at = hash_slot(handle, mask);
         while self.slots[at].oldest != 0 && self.slots[at].handle != handle {
             at = (at + 1) & mask;
         }
@@ -182,11 +182,11 @@ impl Table {
     }
 
     /// Frees a slot, and moves later entries that would not be found otherwise.
-    fn empty(&mut self, at: usize) {
+    fn free_slot(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);
         while self.slots[next].oldest != 0 {
-            let distance = next.wrapping_sub(home(self.slots[next].handle, mask)) & mask;
+            let distance = next.wrapping_sub(hash_slot(self.slots[next].handle, mask)) & mask;
             if distance >= (next.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[next];
                 hole = next;
@@ -212,7 +212,7 @@ impl Table {
 /// Handles are addresses, or small numbers with high bits of the library: the product's upper half depends on
 /// all bits.
 #[inline]
-fn home(handle: u64, mask: usize) -> usize {
+fn hash_slot(handle: u64, mask: usize) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
 }
 
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn persistent_ones_stay_until_they_are_freed() {
+    fn persistent_requests_stay_until_freed() {
         let mut table = Table::default();
         let id = table.begin(9, true);
         table.complete(id);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_map_of_queues() {
+    fn table_agrees_with_map_of_queues() {
         let (mut table, mut model) = (Table::default(), BTreeMap::<u64, VecDeque<u32>>::new());
         let mut state = 1u64;
         for round in 0..200_000 {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::clock::Timeline;
 use super::cursor::Fault;
 use super::decode::{Fields, Ids};
-use super::lane::{Ahead, Lane, TickedQueues};
+use super::lane::{CallHead, Lane, TickedQueues};
 use super::plan::Remark;
 use super::survey::Facts;
 use crate::call::{Action, Call, CommId, NewComm};
@@ -15,7 +15,7 @@ use crate::error::TraceError;
 use crate::trace::RankReader;
 
 /// With more threads, the first block of a thread is released until its turn.
-const AWAKE: usize = 16;
+const LOADED_MAX: usize = 16;
 
 /// Reader of one file. `B` holds its bytes: a slice, or a map of the file.
 pub(super) struct Stream<B> {
@@ -30,14 +30,14 @@ pub(super) struct Stream<B> {
     queues: Option<TickedQueues>,
 }
 
-enum Stop {
+enum StopReason {
     Fault(usize, Fault),
     Error(TraceError),
 }
 
-impl From<TraceError> for Stop {
+impl From<TraceError> for StopReason {
     fn from(error: TraceError) -> Self {
-        Stop::Error(error)
+        StopReason::Error(error)
     }
 }
 
@@ -58,13 +58,13 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         let time = Timeline::new(&facts.time, facts.head.clock.hz);
         let lanes = facts.threads.iter().map(|(&thread, &(first, _))| Lane::new(thread, first)).collect();
         let mut stream = Stream { bytes, path, facts, time, lanes, ids, position: 0, queues: None };
-        let many = stream.lanes.len() > AWAKE;
+        let many = stream.lanes.len() > LOADED_MAX;
         for lane in (0..stream.lanes.len()).rev() {
-            let is_there = stream.look(lane).map_err(|stop| stream.explain(stop))?;
+            let is_there = stream.read_next(lane).map_err(|stop| stream.explain(stop))?;
             if !is_there {
                 stream.lanes.remove(lane);
             } else if many {
-                stream.lanes[lane].sleep();
+                stream.lanes[lane].release_block();
             }
         }
         Ok(stream)
@@ -72,11 +72,11 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
 
     /// Reads the next call of a lane; false if there is none.
     #[inline]
-    fn look(&mut self, lane: usize) -> Result<bool, Stop> {
+    fn read_next(&mut self, lane: usize) -> Result<bool, StopReason> {
         let Stream { bytes, path, facts, lanes, queues, .. } = self;
         let of = &mut lanes[lane];
-        let fault = |fault| Stop::Fault(lane, fault);
-        while of.ahead.is_none() && !of.look(bytes, &facts.plans, queues).map_err(fault)? {
+        let fault = |fault| StopReason::Fault(lane, fault);
+        while of.next_call.is_none() && !of.read_next(bytes, &facts.plans, queues).map_err(fault)? {
             if !of.next_block(path, bytes, facts.good)? {
                 return Ok(false);
             }
@@ -86,16 +86,16 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 
     #[inline]
-    fn advance(&mut self, call: &mut Call) -> Result<bool, Stop> {
+    fn advance(&mut self, call: &mut Call) -> Result<bool, StopReason> {
         if self.lanes.is_empty() {
             return self.ended();
         }
         let lane = if self.lanes.len() == 1 { 0 } else { self.first() };
         let Stream { bytes, path, facts, time, lanes, ids, .. } = self;
         let of = &mut lanes[lane];
-        let fault = |fault| Stop::Fault(lane, fault);
-        let Some(Ahead { function, enter, leave }) = of.ahead.take() else { return Ok(false) };
-        of.wake(path, bytes)?;
+        let fault = |fault| StopReason::Fault(lane, fault);
+        let Some(CallHead { function, enter, leave }) = of.next_call.take() else { return Ok(false) };
+        of.restore_block(path, bytes)?;
         call.thread = of.thread;
         (call.enter_ns, call.leave_ns) = (time.ns(enter), time.ns(leave));
         call.offset = of.offset();
@@ -106,7 +106,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         if is_remarked(call) {
             self.remark(lane, call)?;
         }
-        if !self.look(lane)? {
+        if !self.read_next(lane)? {
             self.lanes.remove(lane);
         }
         Ok(true)
@@ -128,43 +128,43 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
 
     /// The lane with the earliest entry.
     fn first(&self) -> usize {
-        let entered = |lane: &Lane| lane.ahead.map_or(u64::MAX, |ahead| ahead.enter);
+        let entered = |lane: &Lane| lane.next_call.map_or(u64::MAX, |next_call| next_call.enter);
         let first = self.lanes.iter().enumerate().min_by_key(|(at, lane)| (entered(lane), *at));
         first.map_or(0, |(at, _)| at)
     }
 
     /// Reads the members of a new communicator, if they follow.
     #[cold]
-    fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), Stop> {
+    fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;
-        let (fault, of) = (|fault| Stop::Fault(lane, fault), &mut lanes[lane]);
+        let (fault, of) = (|fault| StopReason::Fault(lane, fault), &mut lanes[lane]);
         let Some(plan) = of.remark(bytes, &facts.plans, Remark::Members, queues).map_err(fault)? else {
             return Ok(());
         };
         let (mut cursor, last) = of.parts(bytes);
         let mut fields = Fields { cursor: &mut cursor, last, ids };
         fields.members(facts.head.size, call).map_err(fault)?;
-        plan.pass_more(fields.cursor, fields.last).map_err(fault)?;
+        plan.skip_extra_fields(fields.cursor, fields.last).map_err(fault)?;
         of.at = cursor.at;
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<bool, Stop> {
+    fn ended(&mut self) -> Result<bool, StopReason> {
         self.position = self.bytes.len();
         if self.facts.damage {
             let problem = "what stands here is no block";
             let advice = "the file is damaged from here on: copy it again, or leave this rank out";
             let error = TraceError::new(&self.path, problem, advice);
-            return Err(Stop::Error(error.at_offset(self.facts.good as u64)));
+            return Err(StopReason::Error(error.at_offset(self.facts.good as u64)));
         }
         Ok(false)
     }
 
     #[cold]
-    fn explain(&self, stop: Stop) -> TraceError {
+    fn explain(&self, stop: StopReason) -> TraceError {
         let (lane, fault) = match stop {
-            Stop::Error(error) => return error,
-            Stop::Fault(lane, fault) => (&self.lanes[lane], fault),
+            StopReason::Error(error) => return error,
+            StopReason::Fault(lane, fault) => (&self.lanes[lane], fault),
         };
         let what = match fault {
             Fault::Number => "is cut short, or has a number that is too large".to_owned(),
@@ -178,7 +178,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 }
 
-/// A record may follow the call.
+/// A remark may follow the call.
 #[inline]
 fn is_remarked(call: &Call) -> bool {
     matches!(call.action, Action::CommCreate { how, comm, .. } if how != NewComm::Dup && comm != CommId::NULL)

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-use super::clock::{Evidence, UNKNOWN_NS};
+use super::clock::{ClockSamples, UNKNOWN_NS};
 use super::plan::Plan;
-use super::unpack::{self, Next, next};
+use super::unpack::{self, NextBlock, next};
 use crate::error::TraceError;
 use crate::native::block::{HEADER, kind};
 use crate::native::head::{End, Head, Module};
@@ -17,7 +17,7 @@ use crate::search::SearchCost;
 pub(super) struct Facts {
     pub head: Head,
     pub plans: Vec<Plan>,
-    pub time: Evidence,
+    pub time: ClockSamples,
     /// First and last block with calls of each thread.
     pub threads: BTreeMap<u16, (usize, usize)>,
     /// The last long call of each thread, if no later call follows: function, and ticks of its entry.
@@ -40,9 +40,9 @@ pub(super) struct Facts {
 }
 
 /// Reasons for a file without facts.
-pub(super) enum Bad {
+pub(super) enum SurveyError {
     /// The file ends within its head: the process was killed before its first call.
-    Short,
+    Truncated,
     /// The file is not a trace, or cannot be read.
     Damaged(TraceError),
 }
@@ -52,10 +52,10 @@ impl Facts {
     ///
     /// # Errors
     /// The file has no head.
-    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
+    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
         let (head, plans, behind) = head(path, bytes)?;
         let mut facts = Facts {
-            time: Evidence::default(),
+            time: ClockSamples::default(),
             threads: BTreeMap::new(),
             within: BTreeMap::new(),
             end: None,
@@ -71,9 +71,9 @@ impl Facts {
         };
         // The head has the first pair.
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
-        while facts.hop(path, bytes)? {}
+        while facts.visit_block(path, bytes)? {}
         let rest = &bytes[facts.good..];
-        facts.damage = !rest.iter().all(|&byte| byte == 0) && next(bytes, facts.good) == Next::NoBlock;
+        facts.damage = !rest.iter().all(|&byte| byte == 0) && next(bytes, facts.good) == NextBlock::NoBlock;
         Ok(facts)
     }
 
@@ -81,7 +81,7 @@ impl Facts {
     ///
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
-    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
+    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
         let (_, _, behind) = head(path, bytes)?;
         Facts::of(path, &bytes[..behind])
     }
@@ -90,12 +90,12 @@ impl Facts {
     ///
     /// # Errors
     /// The blocks are damaged, so waiting would not help.
-    pub fn go_on(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
+    pub fn extend(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
         self.threads.clear();
         self.good = 0;
         loop {
             match next(bytes, self.good) {
-                Next::Block(header) => {
+                NextBlock::Block(header) => {
                     let behind = self.good + HEADER + header.packed as usize;
                     let whole = unpack::packed(path, bytes, self.good, &header);
                     match whole {
@@ -106,17 +106,17 @@ impl Facts {
                     }
                 }
                 // The same applies to an incomplete header.
-                Next::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
+                NextBlock::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "what stands here is no block", advice);
                     return Err(error.at_offset(self.good as u64));
                 }
-                Next::NoBlock | Next::Cut => return Ok(()),
+                NextBlock::NoBlock | NextBlock::Cut => return Ok(()),
             }
-            match self.hop(path, bytes) {
+            match self.visit_block(path, bytes) {
                 Ok(_) => self.report(),
-                Err(Bad::Damaged(error)) => return Err(error),
-                Err(Bad::Short) => return Ok(()),
+                Err(SurveyError::Damaged(error)) => return Err(error),
+                Err(SurveyError::Truncated) => return Ok(()),
             }
         }
     }
@@ -155,13 +155,13 @@ impl Facts {
     }
 
     /// The offset to other hosts' clocks is known only from the wall clock.
-    pub fn by_wall_clock(&self) -> bool {
+    pub fn uses_wall_clock(&self) -> bool {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
     /// Processes the next block; false if there is none.
-    fn hop(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, Bad> {
-        let Next::Block(header) = next(bytes, self.good) else { return Ok(false) };
+    fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, SurveyError> {
+        let NextBlock::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
         match header.kind {
             kind::CALLS | kind::CALLS_THEN_TIMES => {
@@ -170,11 +170,11 @@ impl Facts {
                 self.calls = self.calls.saturating_add(header.calls);
             }
             kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES | kind::SEARCH => {
-                let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
-                self.note(header.kind, &content);
+                let content = unpack::whole(path, bytes, at).map_err(SurveyError::Damaged)?;
+                self.add_content(header.kind, &content);
             }
             kind::WITHIN => {
-                let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
+                let content = unpack::whole(path, bytes, at).map_err(SurveyError::Damaged)?;
                 self.within.extend(within(&content, self.plans.len()).map(|call| (header.thread, call)));
             }
             _ => {}
@@ -183,7 +183,7 @@ impl Facts {
         Ok(true)
     }
 
-    fn note(&mut self, kind: u8, content: &[u8]) {
+    fn add_content(&mut self, kind: u8, content: &[u8]) {
         let word = |at: &[u8]| u64::from_le_bytes(at.try_into().expect("eight bytes"));
         match kind {
             kind::CLOCK => {
@@ -198,9 +198,9 @@ impl Facts {
                 let (ticks, ns) = (word(&content[..8]), word(&content[8..16]) as i64);
                 self.disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
             }
-            kind::MODULES => self.modules = serde_json::from_str(&lenient(content)).unwrap_or_default(),
-            kind::SEARCH => self.searches.extend(serde_json::from_str::<SearchCost>(&lenient(content))),
-            kind::END => self.end = Some(serde_json::from_str(&lenient(content)).unwrap_or_default()),
+            kind::MODULES => self.modules = serde_json::from_str(&decode_lossy(content)).unwrap_or_default(),
+            kind::SEARCH => self.searches.extend(serde_json::from_str::<SearchCost>(&decode_lossy(content))),
+            kind::END => self.end = Some(serde_json::from_str(&decode_lossy(content)).unwrap_or_default()),
             _ => {}
         }
     }
@@ -214,30 +214,31 @@ fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
 }
 
 /// Paths are bytes, and recorders write them unchanged.
-fn lenient(content: &[u8]) -> Cow<'_, str> {
+fn decode_lossy(content: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(content)
 }
 
-fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {
-    let bad =
-        |problem: String, advice: &str| Bad::Damaged(TraceError::new(path, problem, advice).at_offset(0));
+fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyError> {
+    let bad = |problem: String, advice: &str| {
+        SurveyError::Damaged(TraceError::new(path, problem, advice).at_offset(0))
+    };
     let copy = "copy the file again, or leave this rank out";
     let header = match next(bytes, 0) {
-        Next::Block(header) if header.kind == kind::HEAD => header,
-        Next::Block(header) => {
+        NextBlock::Block(header) if header.kind == kind::HEAD => header,
+        NextBlock::Block(header) => {
             return Err(bad(format!("the first block is of kind {}, and no head", header.kind), copy));
         }
-        Next::Cut => return Err(Bad::Short),
-        Next::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(Bad::Short),
-        Next::NoBlock => return Err(bad("this is no file of a recorded trace".to_owned(), copy)),
+        NextBlock::Cut => return Err(SurveyError::Truncated),
+        NextBlock::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(SurveyError::Truncated),
+        NextBlock::NoBlock => return Err(bad("this is no file of a recorded trace".to_owned(), copy)),
     };
-    let content = unpack::whole(path, bytes, 0).map_err(Bad::Damaged)?;
+    let content = unpack::whole(path, bytes, 0).map_err(SurveyError::Damaged)?;
     check_version(&content).map_err(|version| {
         let problem =
             format!("the file is of version {version}, and version {VERSION} is the newest known here");
         bad(problem, "read it with the version of Matchpoint that recorded it, or a newer one")
     })?;
-    let head: Head = serde_json::from_str(&lenient(&content))
+    let head: Head = serde_json::from_str(&decode_lossy(&content))
         .map_err(|error| bad(format!("the head cannot be understood: {error}"), copy))?;
     if head.size > MOST_RANKS || head.rank >= head.size {
         return Err(bad(format!("the head says rank {} of {} processes", head.rank, head.size), copy));
@@ -249,7 +250,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {
 
 /// Returns a version that is too new. Other fields of such a head may have changed.
 fn check_version(content: &[u8]) -> Result<(), u64> {
-    let json: Option<serde_json::Value> = serde_json::from_str(&lenient(content)).ok();
+    let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());
     match version {
         Some(version) if version > u64::from(VERSION) => Err(version),

@@ -18,7 +18,7 @@ thread_local! {
 
 /// Content at a position.
 #[derive(PartialEq, Debug)]
-pub(super) enum Next {
+pub(super) enum NextBlock {
     Block(Header),
     /// A truncated block.
     Cut,
@@ -26,17 +26,17 @@ pub(super) enum Next {
 }
 
 #[inline]
-pub(super) fn next(bytes: &[u8], at: usize) -> Next {
+pub(super) fn next(bytes: &[u8], at: usize) -> NextBlock {
     let rest = bytes.get(at..).unwrap_or_default();
     let Some(first) = rest.first_chunk::<HEADER>() else {
         let magic = rest.len().min(MAGIC.len());
-        return if rest[..magic] == MAGIC[..magic] { Next::Cut } else { Next::NoBlock };
+        return if rest[..magic] == MAGIC[..magic] { NextBlock::Cut } else { NextBlock::NoBlock };
     };
     match Header::read(first) {
-        Some(header) if !header.is_possible() => Next::NoBlock,
-        Some(header) if header.packed as usize > rest.len() - HEADER => Next::Cut,
-        Some(header) => Next::Block(header),
-        None => Next::NoBlock,
+        Some(header) if !header.is_possible() => NextBlock::NoBlock,
+        Some(header) if header.packed as usize > rest.len() - HEADER => NextBlock::Cut,
+        Some(header) => NextBlock::Block(header),
+        None => NextBlock::NoBlock,
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn into(
 /// # Errors
 /// The block is damaged.
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
-    let Next::Block(header) = next(bytes, at) else {
+    let NextBlock::Block(header) = next(bytes, at) else {
         return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));
     };
     let packed = packed(path, bytes, at, &header)?;

@@ -1,7 +1,7 @@
 //! Calls rebuilt from events. Calls are *inferred* where OTF2 has less than the arguments.
 //!
 //! OTF2 has a receive's envelope at its completion. A call that starts a receive waits in a queue for that,
-//! up to [`AHEAD`] calls; it is omitted if the receive never completes.
+//! up to [`CALLS_QUEUED_MAX`] calls; it is omitted if the receive never completes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,14 +15,14 @@ use crate::call::{
 use crate::function::{Class, Function};
 
 /// Maximum of calls in the queue.
-const AHEAD: usize = 1 << 20;
+const CALLS_QUEUED_MAX: usize = 1 << 20;
 
 /// Values from `OTF2_COLLECTIVE_ROOT_…` on are no rank.
 const NO_ROOT: u32 = 1 << 31;
 
 /// Rebuilt calls of one rank.
 #[derive(Default)]
-pub(super) struct Rebuilt {
+pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
     /// Completed receives whose call is still in the queue.
     envelopes: HashMap<u64, ReceiveArgs>,
@@ -57,7 +57,7 @@ impl Requests {
     }
 }
 
-impl Rebuilt {
+impl RebuiltCalls {
     /// Adds a call, in the order of entries.
     pub fn take(&mut self, span: Span, definitions: &Definitions) {
         for event in &span.events {
@@ -76,7 +76,7 @@ impl Rebuilt {
             Event::ReceiveBegins(request) => self.envelopes.contains_key(request),
             _ => true,
         };
-        !self.ready.is_empty() || self.waiting.len() >= AHEAD || first.events.iter().all(is_known)
+        !self.ready.is_empty() || self.waiting.len() >= CALLS_QUEUED_MAX || first.events.iter().all(is_known)
     }
 
     /// The next call; `None` if there is none.
@@ -98,15 +98,15 @@ impl Rebuilt {
             leave_ns: definitions.nanoseconds(span.leave),
             ..Call::default()
         };
-        self.introduce(span, definitions, &call);
+        self.introduce_comm(span, definitions, &call);
         let before = self.ready.len();
-        if !self.both(span, definitions, &call) {
-            self.begun(span, definitions, &call);
+        if !self.rebuild_send_receive(span, definitions, &call) {
+            self.rebuild_started(span, definitions, &call);
         }
         let completes = span.function.class() == Class::Completion;
         self.completed(span, completes, &call);
         if self.ready.len() == before && !self.is_unseen(span) {
-            self.ready.push_back(Call { action: plain(span.function), ..call });
+            self.ready.push_back(Call { action: action_of(span.function), ..call });
         }
     }
 
@@ -117,7 +117,7 @@ impl Rebuilt {
 
     /// Returns the creation of a communicator at its first use. The archive has its members, but not the
     /// creating call.
-    fn introduce(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
+    fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
                 Event::Send { comm, .. } | Event::Collective { comm, .. } => *comm,
@@ -149,7 +149,7 @@ impl Rebuilt {
     }
 
     /// `MPI_Sendrecv` and similar functions.
-    fn both(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
+    fn rebuild_send_receive(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
         if !matches!(span.function, Function::Sendrecv | Function::Sendrecv_replace) {
             return false;
         }
@@ -182,7 +182,7 @@ impl Rebuilt {
     }
 
     /// Sends, receives and collectives: one call each, because `MPI_Startall` starts any number.
-    fn begun(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
+    fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
                 Event::Send { to, comm, tag, bytes, request } => {
@@ -207,7 +207,7 @@ impl Rebuilt {
                 },
                 _ => continue,
             };
-            let Some(function) = with(span.function, &action) else { continue };
+            let Some(function) = function_for(span.function, &action) else { continue };
             self.ready.push_back(Call { function, action, ..call.clone() });
         }
     }
@@ -243,7 +243,7 @@ impl Rebuilt {
         if !completes {
             done.function = Function::Wait;
         }
-        done.action = plain(done.function);
+        done.action = action_of(done.function);
         self.ready.push_back(done);
     }
 }
@@ -275,7 +275,7 @@ fn status_of(args: &ReceiveArgs) -> Status {
 
 /// Function of a call with this action: its own if possible, else a similar one (`MPI_Startall` starts what
 /// `MPI_Isend` does). OTF2 has only the synchronization of calls that create communicators.
-fn with(function: Function, action: &Action) -> Option<Function> {
+fn function_for(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {
         (Action::Send { request: None, .. }, F::Send | F::Bsend | F::Ssend | F::Rsend) => function,
@@ -290,7 +290,7 @@ fn with(function: Function, action: &Action) -> Option<Function> {
 }
 
 /// Action of a call without events.
-fn plain(function: Function) -> Action {
+fn action_of(function: Function) -> Action {
     use Function as F;
     match function {
         F::Init | F::Init_thread => Action::Init,

@@ -9,7 +9,7 @@ use crate::error::TraceError;
 use crate::function::Function;
 
 /// Events read at once.
-const AT_ONCE: u64 = 4096;
+const EVENTS_PER_READ: u64 = 4096;
 
 /// Events of one call.
 #[derive(Clone, PartialEq, Debug)]
@@ -65,10 +65,10 @@ impl Lane {
     fn fill(&mut self, archive: &mut Archive, path: &Path) -> Result<(), TraceError> {
         self.batch.clear();
         self.next = 0;
-        let read = archive.read(path, self.at, AT_ONCE, &mut self.batch)?;
+        let read = archive.read(path, self.at, EVENTS_PER_READ, &mut self.batch)?;
         self.read += read;
         // A read after the last event is an error of the library.
-        self.ended = read < AT_ONCE;
+        self.ended = read < EVENTS_PER_READ;
         Ok(())
     }
 
@@ -100,7 +100,7 @@ impl Lane {
                 None
             }
             // An event without a recorded function.
-            (event, None) => Some(Span { events: vec![event], ..self.span(without(&event), time) }),
+            (event, None) => Some(Span { events: vec![event], ..self.span(function_of_event(&event), time) }),
         }
     }
 
@@ -111,7 +111,7 @@ impl Lane {
 }
 
 /// Most likely function of an event.
-fn without(event: &Event) -> Function {
+fn function_of_event(event: &Event) -> Function {
     match event {
         Event::Send { request: None, .. } => Function::Send,
         Event::Send { .. } => Function::Isend,

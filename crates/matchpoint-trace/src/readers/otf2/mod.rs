@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::archive::Archive;
-use self::calls::Rebuilt;
+use self::calls::RebuiltCalls;
 use self::definitions::Definitions;
 use self::lane::{Lane, Span};
 use crate::call::Call;
@@ -24,7 +24,7 @@ use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
 /// Reads anchor files (`traces.otf2`), and folders with one.
-pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", recognise, open };
+pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace, open };
 
 /// Limitations of OTF2, and their substitutes.
 const NOTES: [&str; 3] = [
@@ -46,7 +46,7 @@ fn anchor(path: &Path) -> Option<PathBuf> {
     anchors.next().filter(|_| anchors.next().is_none())
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     anchor(path).is_some()
 }
 
@@ -60,11 +60,11 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
         let advice = "give a trace of an MPI program, recorded with MPI events";
         return Err(TraceError::new(path, "the archive defines no processes of MPI", advice));
     }
-    Ok(Box::new(Archived::new(path, anchor, definitions)))
+    Ok(Box::new(ArchiveTrace::new(path, anchor, definitions)))
 }
 
 /// An archive.
-struct Archived {
+struct ArchiveTrace {
     description: Description,
     present: Vec<u32>,
     anchor: PathBuf,
@@ -73,7 +73,7 @@ struct Archived {
     bytes: Vec<u64>,
 }
 
-impl Archived {
+impl ArchiveTrace {
     fn new(path: &Path, anchor: PathBuf, definitions: Definitions) -> Self {
         let folder = anchor.with_extension("");
         let size = |location: &u64| {
@@ -105,11 +105,11 @@ impl Archived {
             null_looks_any: false,
             notes: NOTES.map(str::to_owned).to_vec(),
         };
-        Archived { description, present, anchor, definitions: Arc::new(definitions), bytes }
+        ArchiveTrace { description, present, anchor, definitions: Arc::new(definitions), bytes }
     }
 }
 
-impl Trace for Archived {
+impl Trace for ArchiveTrace {
     fn description(&self) -> &Description {
         &self.description
     }
@@ -132,7 +132,7 @@ impl Trace for Archived {
             path: &self.anchor,
             heads: threads.iter().map(|_| VecDeque::new()).collect(),
             lanes: lanes.collect(),
-            rebuilt: Rebuilt::default(),
+            rebuilt: RebuiltCalls::default(),
             definitions: self.definitions.clone(),
             bytes: self.bytes[rank as usize],
             events: events.max(1),
@@ -148,7 +148,7 @@ struct Stream<'t> {
     lanes: Vec<Lane>,
     /// The next calls of each lane; empty at its end.
     heads: Vec<VecDeque<Span>>,
-    rebuilt: Rebuilt,
+    rebuilt: RebuiltCalls,
     definitions: Arc<Definitions>,
     bytes: u64,
     events: u64,

@@ -9,7 +9,7 @@ pub(super) type Time = (i64, i32);
 
 /// First or last line of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Edge<'a> {
+pub(super) struct CallLine<'a> {
     pub name: &'a [u8],
     /// Wall clock.
     pub wall: Time,
@@ -19,31 +19,31 @@ pub(super) struct Edge<'a> {
     pub thread: u16,
 }
 
-pub(super) struct Entering;
+pub(super) struct EntryLine;
 
-pub(super) struct Returning;
+pub(super) struct ReturnLine;
 
-impl Entering {
+impl EntryLine {
     /// Returns `None` for another line.
-    pub fn parse(line: &[u8]) -> Option<Edge<'_>> {
+    pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
         edge(line, b" entering at walltime ")
     }
 }
 
-impl Returning {
+impl ReturnLine {
     /// Returns `None` for another line.
-    pub fn parse(line: &[u8]) -> Option<Edge<'_>> {
+    pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
         edge(line, b" returning at walltime ")
     }
 }
 
-fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<Edge<'a>> {
+fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<CallLine<'a>> {
     let (name, rest) = line.split_at_checked(line.iter().position(|byte| *byte == b' ')?)?;
     let rest = rest.strip_prefix(verb)?;
     let (wall, rest) = split(rest, b", cputime ")?;
     let (cpu, thread) = split(rest, b" seconds in thread ")?;
     let thread = number(thread.strip_suffix(b".")?)?;
-    Some(Edge { name, wall: time(wall)?, cpu: time(cpu)?, thread })
+    Some(CallLine { name, wall: time(wall)?, cpu: time(cpu)?, thread })
 }
 
 /// Splits at the first separator.
@@ -139,5 +139,5 @@ pub(super) fn is_table(line: &[u8]) -> bool {
 pub fn looks_like(bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
-    version || Entering::parse(first).is_some()
+    version || EntryLine::parse(first).is_some()
 }

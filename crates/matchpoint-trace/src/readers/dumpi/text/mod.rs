@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use self::line::looks_like;
 use self::stream::Stream;
-use super::files::{Files, first_bytes, listed, name, several};
+use super::files::{Files, first_bytes, listed, name, several_traces};
 use super::form::{Facts, Form};
 use super::sizes::Sizes;
 use super::trace;
@@ -24,7 +24,7 @@ use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
 /// Reads folders of text files, and the text of one rank.
-pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", recognise, open };
+pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", is_trace, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
@@ -33,7 +33,7 @@ pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     let is_part = |file: &Path| looks_like(&first_bytes(file));
     if path.is_dir() {
         listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
@@ -44,26 +44,26 @@ fn recognise(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     if !path.is_dir() {
-        return trace::alone(&FORM, path, path.to_owned());
+        return trace::open_single(&FORM, path, path.to_owned());
     }
     let mut texts = listed(path)?;
     texts.retain(|file| looks_like(&first_bytes(file)));
     let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for file in &texts {
-        let (prefix, rank) = numbered(file).unwrap_or_else(|| (name(file), 0));
+        let (prefix, rank) = rank_in_name(file).unwrap_or_else(|| (name(file), 0));
         traces.entry(prefix).or_default().insert(rank, file.clone());
     }
     match (traces.pop_first(), traces.is_empty(), &texts[..]) {
-        (Some(_), true, [only]) => trace::alone(&FORM, path, only.clone()),
+        (Some(_), true, [only]) => trace::open_single(&FORM, path, only.clone()),
         (Some((prefix, by_rank)), true, _) => {
             trace::of_ranks(&FORM, Files { path: path.to_owned(), by_rank, meta: None, prefix })
         }
-        _ => Err(several(path, "texts of different traces", texts.iter().map(|file| name(file)))),
+        _ => Err(several_traces(path, "texts of different traces", texts.iter().map(|file| name(file)))),
     }
 }
 
 /// Rank in a file name, and the part before it: the number after `rank`, else the last one.
-fn numbered(path: &Path) -> Option<(String, u32)> {
+fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path).replace("dumpi2ascii", "");
     let digits =
         |at: usize| name[at..].find(|c: char| !c.is_ascii_digit()).map_or(name.len(), |end| at + end);
@@ -80,7 +80,7 @@ fn numbered(path: &Path) -> Option<(String, u32)> {
 }
 
 fn rank(path: &Path) -> Option<u32> {
-    numbered(path).map(|(_, rank)| rank)
+    rank_in_name(path).map(|(_, rank)| rank)
 }
 
 fn facts(path: &Path) -> Result<Facts, TraceError> {
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn ranks_are_in_names() {
-        let of = |name: &str| numbered(Path::new(name));
+        let of = |name: &str| rank_in_name(Path::new(name));
         assert_eq!(of("rank0013.dumpi2ascii.txt"), Some(("rank".into(), 13)));
         assert_eq!(of("lulesh-8.rank0003.dumpi2ascii.txt"), Some(("lulesh-8.rank".into(), 3)));
         assert_eq!(of("dumpi-2026.11.21.08.28.41-0007.txt"), Some(("dumpi-2026.11.21.08.28.41-".into(), 7)));

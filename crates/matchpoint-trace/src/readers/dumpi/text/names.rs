@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use super::super::layout::{LAYOUTS, Layout};
 
 static NUMBERS: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
-    let name = |layout: &Layout| printed(layout.function.name());
+    let name = |layout: &Layout| printed_name(layout.function.name());
     LAYOUTS.iter().enumerate().map(|(number, layout)| (name(layout), number)).collect()
 });
 
 /// MPI-IO calls with separate requests are named `MPIO_Test`, ….
-fn printed(name: &str) -> String {
+fn printed_name(name: &str) -> String {
     match name.strip_prefix("MPI_Io_") {
         Some(rest) => format!("MPIO_{}{}", rest[..1].to_ascii_uppercase(), &rest[1..]),
         None => name.to_owned(),

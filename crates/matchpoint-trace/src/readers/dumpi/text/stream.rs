@@ -8,7 +8,7 @@ use super::super::clock::Clock;
 use super::super::layout::{Field, Kind, Layout};
 use super::super::record::Record;
 use super::super::sizes::Sizes;
-use super::line::{Argument, Edge, Entering, Returning, Time, is_table, list, statuses};
+use super::line::{Argument, CallLine, EntryLine, ReturnLine, Time, is_table, list, statuses};
 use super::names::layout;
 use crate::call::Call;
 use crate::error::TraceError;
@@ -64,7 +64,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 /// First line of a call.
-struct Begun {
+struct StartedCall {
     layout: Option<&'static Layout>,
     name: Vec<u8>,
     wall: Time,
@@ -84,16 +84,16 @@ impl<R: BufRead> Stream<R> {
     }
 
     /// Finds the first line of a call; `None` at the end.
-    fn begin(&mut self, call: &mut Call) -> Result<Option<Begun>, TraceError> {
+    fn begin(&mut self, call: &mut Call) -> Result<Option<StartedCall>, TraceError> {
         while self.lines.next()? {
-            if let Some(Edge { name, wall, cpu, thread }) = Entering::parse(&self.lines.line) {
+            if let Some(CallLine { name, wall, cpu, thread }) = EntryLine::parse(&self.lines.line) {
                 (call.thread, call.offset) = (thread, self.lines.start);
                 let layout = layout(name);
                 if layout.is_none() && !name.starts_with(b"Function_") {
                     let name = String::from_utf8_lossy(name);
                     return Err(self.lines.wrong(format!("{name} is no function that DUMPI knows")));
                 }
-                return Ok(Some(Begun { layout, name: name.to_owned(), wall, cpu }));
+                return Ok(Some(StartedCall { layout, name: name.to_owned(), wall, cpu }));
             }
             if !is_table(&self.lines.line) {
                 let problem = format!("“{}” is no line that dumpi2ascii prints here", self.lines.shown());
@@ -104,31 +104,31 @@ impl<R: BufRead> Stream<R> {
     }
 
     /// Reads the arguments and the last line of a call.
-    fn arguments(&mut self, begun: &Begun, call: &mut Call) -> Result<(), TraceError> {
+    fn arguments(&mut self, started: &StartedCall, call: &mut Call) -> Result<(), TraceError> {
         self.record.clear();
         call.requests.clear();
         call.completions.clear();
         call.integers.clear();
         let mut open = None;
         while self.lines.next()? {
-            match Returning::parse(&self.lines.line) {
-                Some(Edge { name, wall, cpu, .. }) if name == begun.name => {
-                    (call.enter_ns, call.leave_ns) = self.times(begun, wall, cpu);
+            match ReturnLine::parse(&self.lines.line) {
+                Some(CallLine { name, wall, cpu, .. }) if name == started.name => {
+                    (call.enter_ns, call.leave_ns) = self.times(started, wall, cpu);
                     return Ok(());
                 }
-                _ => open = self.argument(begun.layout, open, call)?,
+                _ => open = self.argument(started.layout, open, call)?,
             }
         }
-        let name = String::from_utf8_lossy(&begun.name);
+        let name = String::from_utf8_lossy(&started.name);
         Err(self.lines.wrong(format!("the text ends within a call of {name}")))
     }
 
     /// Uses processor times if wall clock times are 0, which means not recorded.
-    fn times(&mut self, begun: &Begun, wall: Time, cpu: Time) -> (i64, i64) {
-        if (begun.wall, wall) == ((0, 0), (0, 0)) {
-            return self.cpu.nanoseconds(begun.cpu, cpu);
+    fn times(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
+        if (started.wall, wall) == ((0, 0), (0, 0)) {
+            return self.cpu.nanoseconds(started.cpu, cpu);
         }
-        self.wall.nanoseconds(begun.wall, wall)
+        self.wall.nanoseconds(started.wall, wall)
     }
 
     /// Stores an argument that the function uses. A list of lists has several lines, of which the last also
@@ -177,9 +177,9 @@ impl<R: BufRead> Stream<R> {
     }
 
     fn advance(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        while let Some(begun) = self.begin(call)? {
-            self.arguments(&begun, call)?;
-            if let Some(layout) = begun.layout {
+        while let Some(started) = self.begin(call)? {
+            self.arguments(&started, call)?;
+            if let Some(layout) = started.layout {
                 call.function = layout.function;
                 interpret(&self.record, &self.sizes, call);
                 return Ok(true);

@@ -16,7 +16,7 @@ const LONGEST: u64 = 4 << 20;
 const MOST_TYPES: usize = 1 << 15;
 
 #[derive(Default)]
-pub(super) struct Tail {
+pub(super) struct Tables {
     pub sizes: Sizes,
     pub counts: Option<Counts>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Tail {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(super) fn read(path: &Path) -> Result<Tail, TraceError> {
+pub(super) fn read(path: &Path) -> Result<Tables, TraceError> {
     let bytes = last(path).map_err(|error| TraceError::io(path, &error))?;
     let mut sizes = Vec::new();
     let mut counts = Counts { called: vec![0; LAYOUTS.len()], ignored: vec![0; LAYOUTS.len()] };
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path) -> Result<Tail, TraceError> {
             counted = true;
         }
     }
-    Ok(Tail { sizes: Sizes::new(sizes), counts: counted.then_some(counts) })
+    Ok(Tables { sizes: Sizes::new(sizes), counts: counted.then_some(counts) })
 }
 
 fn last(path: &Path) -> std::io::Result<Vec<u8>> {

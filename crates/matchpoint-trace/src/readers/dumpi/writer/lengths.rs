@@ -7,20 +7,20 @@ const BYTE: u16 = 5;
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 /// Sizes tried for a length that no power of two divides.
-const TRIED: u64 = 4096;
+const SIZES_TRIED: u64 = 4096;
 
 /// Datatypes of a file.
-pub(super) struct Lengths(Vec<i32>);
+pub(super) struct Datatypes(Vec<i32>);
 
-impl Default for Lengths {
+impl Default for Datatypes {
     fn default() -> Self {
         let mut sizes = vec![0; FIRST_OWN];
         sizes[usize::from(BYTE)] = 1;
-        Lengths(sizes)
+        Datatypes(sizes)
     }
 }
 
-impl Lengths {
+impl Datatypes {
     /// Count and datatype of a length. `Err` has those of an unknown length, if there is no product.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
@@ -41,7 +41,7 @@ impl Lengths {
         let size = if power >= least {
             least.next_power_of_two()
         } else {
-            (least..least + TRIED).find(|size| bytes % size == 0)?
+            (least..least + SIZES_TRIED).find(|size| bytes % size == 0)?
         };
         let count = i32::try_from(bytes / size).ok()?;
         Some((count, self.datatype(i32::try_from(size).ok()?)?))
@@ -65,8 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
-        let mut lengths = Lengths::default();
+    fn lengths_survive_round_trip() {
+        let mut lengths = Datatypes::default();
         let large = [1 << 31, 3 << 40, 48 * 3_000_000_000, (1 << 50) + (1 << 40), i32::MAX as u64 * 1000];
         let all = [0, 1, 17, i32::MAX as u64].into_iter().chain(large);
         let written: Vec<_> = all.map(|bytes| (bytes, lengths.of(Some(bytes)).unwrap())).collect();
@@ -79,8 +79,8 @@ mod tests {
     }
 
     #[test]
-    fn a_large_prime_has_no_form() {
-        let (count, datatype) = Lengths::default().of(Some((1 << 61) - 1)).unwrap_err();
-        assert_eq!(Sizes::new(Lengths::default().0).bytes(count, datatype.into()), None);
+    fn large_prime_length_is_unknown() {
+        let (count, datatype) = Datatypes::default().of(Some((1 << 61) - 1)).unwrap_err();
+        assert_eq!(Sizes::new(Datatypes::default().0).bytes(count, datatype.into()), None);
     }
 }

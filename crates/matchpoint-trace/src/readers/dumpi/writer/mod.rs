@@ -1,7 +1,8 @@
 //! Writer of the binary form: the file of one rank, and the `.meta` file of a trace.
 //!
-//! Calls without a record are omitted, or written as equivalent calls, and counted in [`Told`].
+//! Calls without a record are omitted, or written as equivalent calls, and counted in [`Deviations`].
 
+mod deviations;
 mod fill;
 mod lengths;
 mod members;
@@ -9,19 +10,18 @@ mod numbers;
 mod record;
 mod replaced;
 mod times;
-mod told;
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
-use self::fill::Fill;
-use self::lengths::Lengths;
+pub use self::deviations::Deviations;
+use self::fill::ArgumentWriter;
+use self::lengths::Datatypes;
 use self::members::Members;
-use self::numbers::{Numbers, Requests, TooMany};
+use self::numbers::{Numbers, NumbersExhausted, Requests};
 use self::record::{Head, Values, int, ints};
-use self::replaced::Replaced;
+use self::replaced::Replacements;
 use self::times::Times;
-pub use self::told::Told;
 use super::layout::{LAYOUTS, Name, label};
 use super::sections::{FOOTER_MAGIC, MAGIC};
 use super::version::Version;
@@ -81,11 +81,11 @@ pub struct Writer<W: Write> {
     comms: Numbers,
     groups: Numbers,
     requests: Requests,
-    lengths: Lengths,
+    lengths: Datatypes,
     members: Members,
-    replaced: Replaced,
+    replaced: Replacements,
     called: Vec<u32>,
-    told: Told,
+    deviations: Deviations,
 }
 
 impl<W: Write> Writer<W> {
@@ -106,10 +106,10 @@ impl<W: Write> Writer<W> {
             comms: Numbers::of_comms(),
             groups: Numbers::of_groups(),
             requests: Requests::default(),
-            lengths: Lengths::default(),
-            replaced: Replaced::default(),
+            lengths: Datatypes::default(),
+            replaced: Replacements::default(),
             called: vec![0; usize::from(label::TOTALS) + 1],
-            told: Told::default(),
+            deviations: Deviations::default(),
         })
     }
 
@@ -123,7 +123,7 @@ impl<W: Write> Writer<W> {
         }
         match self.function(call) {
             Some(function) if function == call.function => {
-                self.told.written += 1;
+                self.deviations.written += 1;
                 self.write(function, call)
             }
             Some(function) => self.stand_in(function, call),
@@ -138,14 +138,14 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self) -> io::Result<(W, Told)> {
+    pub fn finish(mut self) -> io::Result<(W, Deviations)> {
         if self.times.is_none() {
             self.begin(0)?;
         }
         let end = self.after();
         self.out.write_all(&end)?;
         self.out.flush()?;
-        Ok((self.out, self.told))
+        Ok((self.out, self.deviations))
     }
 
     fn begin(&mut self, first_ns: i64) -> io::Result<()> {
@@ -178,9 +178,9 @@ impl<W: Write> Writer<W> {
     }
 
     fn stand_in(&mut self, function: Function, call: &Call) -> io::Result<()> {
-        *self.told.stand_ins.entry((call.function, function)).or_default() += 1;
+        *self.deviations.stand_ins.entry((call.function, function)).or_default() += 1;
         if let Action::CommCreate { request: Some(request), .. } = call.action {
-            self.requests.lose(request);
+            self.requests.omit(request);
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
@@ -201,10 +201,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn leave_out(&mut self, call: &Call) {
-        *self.told.left_out.entry(call.function).or_default() += 1;
+        *self.deviations.left_out.entry(call.function).or_default() += 1;
         self.replaced.left_out(call);
         if let Action::CommCreate { comm, .. } = call.action {
-            self.told.members += u64::from(comm != CommId::NULL);
+            self.deviations.members += u64::from(comm != CommId::NULL);
         }
         let begun: Option<RequestId> = match call.action {
             Action::Collective { request, .. } | Action::CommCreate { request, .. } => request,
@@ -212,21 +212,21 @@ impl<W: Write> Writer<W> {
             Action::CollectiveInit { request, .. } => Some(request),
             _ => None,
         };
-        begun.into_iter().for_each(|request| self.requests.lose(request));
+        begun.into_iter().for_each(|request| self.requests.omit(request));
     }
 
     fn write(&mut self, function: Function, call: &Call) -> io::Result<()> {
         self.values.clear();
-        let mut fill = Fill {
+        let mut fill = ArgumentWriter {
             values: &mut self.values,
             comms: &mut self.comms,
             groups: &mut self.groups,
             requests: &mut self.requests,
             lengths: &mut self.lengths,
             members: &mut self.members,
-            told: &mut self.told,
+            deviations: &mut self.deviations,
         };
-        fill.call(function, call).map_err(|TooMany| {
+        fill.call(function, call).map_err(|NumbersExhausted| {
             let problem = format!(
                 "{}: more communicators or groups live at once than DUMPI has numbers for (65,531)",
                 call.function.name()
@@ -239,7 +239,7 @@ impl<W: Write> Writer<W> {
     fn put_record(&mut self, function: Function, call: &Call) -> io::Result<()> {
         let (Some(number), Some(times)) = (number(function), &mut self.times) else { return Ok(()) };
         let (enter, leave, right) = times.write(call.enter_ns, call.leave_ns);
-        self.told.times += u64::from(!right);
+        self.deviations.times += u64::from(!right);
         let called = &mut self.called[usize::from(number)];
         *called = called.saturating_add(1);
         let head = Head { number, thread: call.thread, enter, leave };

@@ -43,7 +43,7 @@ pub(super) struct Numbers {
 
 /// More objects at once than the format has numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct TooMany;
+pub(super) struct NumbersExhausted;
 
 impl Numbers {
     pub fn of_comms() -> Self {
@@ -58,15 +58,15 @@ impl Numbers {
     }
 
     /// Number of an existing object, or of one whose creation is not in the trace.
-    pub fn named(&mut self, id: u32) -> Result<u16, TooMany> {
+    pub fn number_of(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         match self.known.get(&id) {
             Some((raw, _)) => Ok(*raw),
-            None => self.made(id),
+            None => self.create(id),
         }
     }
 
     /// Number of a new object.
-    pub fn made(&mut self, id: u32) -> Result<u16, TooMany> {
+    pub fn create(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         if let Some((raw, made)) = self.known.get_mut(&id) {
             *made += 1;
             return Ok(*raw);
@@ -74,7 +74,7 @@ impl Numbers {
         let raw = match self.free.pop() {
             Some(raw) => raw,
             None => {
-                self.next = self.next.checked_add(1).ok_or(TooMany)?;
+                self.next = self.next.checked_add(1).ok_or(NumbersExhausted)?;
                 self.next - 1
             }
         };
@@ -83,8 +83,8 @@ impl Numbers {
     }
 
     /// Number of a freed object.
-    pub fn freed(&mut self, id: u32) -> Result<u16, TooMany> {
-        let raw = self.named(id)?;
+    pub fn free(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
+        let raw = self.number_of(id)?;
         if raw >= FIRST_OWN {
             if let Some((_, made)) = self.known.get_mut(&id) {
                 *made -= 1;
@@ -100,7 +100,7 @@ impl Numbers {
 
 /// Start of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Begun {
+enum RequestStart {
     #[default]
     Not,
     Once,
@@ -110,7 +110,7 @@ enum Begun {
 /// Requests whose start is in the file. Others are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
-    begun: Vec<Begun>,
+    begun: Vec<RequestStart>,
     extra: u32,
 }
 
@@ -121,13 +121,13 @@ impl Requests {
             self.extra += 1;
             return self.extra();
         }
-        self.set(request, if persistent { Begun::Persistent } else { Begun::Once });
+        self.set(request, if persistent { RequestStart::Persistent } else { RequestStart::Once });
         raw(request)
     }
 
     /// The file does not contain the start of this request.
-    pub fn lose(&mut self, request: RequestId) {
-        self.set(request, Begun::Not);
+    pub fn omit(&mut self, request: RequestId) {
+        self.set(request, RequestStart::Not);
     }
 
     /// Number of the last request that the application does not have.
@@ -135,28 +135,28 @@ impl Requests {
         i32::MAX - (self.extra % (1 << 20)) as i32
     }
 
-    pub fn named(&self, request: RequestId) -> i32 {
+    pub fn number_of(&self, request: RequestId) -> i32 {
         match self.begun.get(request.0 as usize) {
             _ if request == RequestId::UNKNOWN => raw(request),
             None if request.0 >= FOLLOWED => raw(request),
-            Some(Begun::Once | Begun::Persistent) => raw(request),
+            Some(RequestStart::Once | RequestStart::Persistent) => raw(request),
             _ => 1,
         }
     }
 
     pub fn complete(&mut self, request: RequestId) {
-        if self.begun.get(request.0 as usize) == Some(&Begun::Once) {
-            self.set(request, Begun::Not);
+        if self.begun.get(request.0 as usize) == Some(&RequestStart::Once) {
+            self.set(request, RequestStart::Not);
         }
     }
 
-    fn set(&mut self, request: RequestId, to: Begun) {
+    fn set(&mut self, request: RequestId, to: RequestStart) {
         let at = request.0 as usize;
         if request == RequestId::NULL || request.0 >= FOLLOWED {
             return;
         }
         if at >= self.begun.len() {
-            self.begun.resize(at + 1, Begun::Not);
+            self.begun.resize(at + 1, RequestStart::Not);
         }
         self.begun[at] = to;
     }

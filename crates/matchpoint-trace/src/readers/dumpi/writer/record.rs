@@ -3,7 +3,7 @@
 use super::super::layout::{Field, Kind, Layout, Name};
 
 /// Bits of a record's mask.
-mod has {
+mod mask_bits {
     pub const STATUSES: u8 = 0b11;
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
@@ -77,9 +77,9 @@ impl Values {
     }
 
     pub fn write(&self, out: &mut Vec<u8>, head: &Head, layout: &Layout) {
-        let statuses = if self.statuses.is_some() { has::STATUSES } else { 0 };
+        let statuses = if self.statuses.is_some() { mask_bits::STATUSES } else { 0 };
         out.extend(head.number.to_be_bytes());
-        out.push(has::THREAD | has::WALL_TIMES | statuses);
+        out.push(mask_bits::THREAD | mask_bits::WALL_TIMES | statuses);
         out.extend(head.thread.to_be_bytes());
         for (seconds, nanoseconds) in [head.enter, head.leave] {
             out.extend(seconds.to_be_bytes());

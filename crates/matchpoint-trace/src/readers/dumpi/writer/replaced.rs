@@ -7,7 +7,7 @@ use crate::function::Function;
 
 /// Messages taken by matched probes, by source.
 #[derive(Default)]
-pub(super) struct Replaced {
+pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn creation(function: Function) -> Function {
     }
 }
 
-impl Replaced {
+impl Replacements {
     /// Function of the record of a call.
     pub fn by(&self, call: &Call) -> Function {
         match (call.function, call.action) {

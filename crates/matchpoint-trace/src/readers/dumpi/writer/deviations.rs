@@ -9,7 +9,7 @@ const NAMED: usize = 8;
 
 /// Counts of omitted and changed calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Told {
+pub struct Deviations {
     /// Calls written unchanged.
     pub written: u64,
     /// Calls of functions that the format does not have.
@@ -28,10 +28,10 @@ pub struct Told {
     pub members: u64,
 }
 
-impl Told {
+impl Deviations {
     /// Adds the counts of another rank.
-    pub fn add(&mut self, other: &Told) {
-        let Told { written, left_out, stand_ins, lengths, statuses, partial, times, members } = other;
+    pub fn add(&mut self, other: &Deviations) {
+        let Deviations { written, left_out, stand_ins, lengths, statuses, partial, times, members } = other;
         left_out.iter().for_each(|(function, count)| *self.left_out.entry(*function).or_default() += count);
         stand_ins.iter().for_each(|(pair, count)| *self.stand_ins.entry(*pair).or_default() += count);
         self.written += written;
