@@ -4,14 +4,12 @@ use std::io;
 
 use crc32fast::Hasher;
 
-/// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"MPtb";
 
-/// Bytes of the header.
 pub const HEADER: usize = 32;
 
-/// Bytes before the calls of a block with separate times: ticks, and the position of the times.
-pub const AHEAD: usize = 12;
+/// Bytes before the calls of a block with separate times.
+pub const TIMES_HEADER: usize = 12;
 
 /// Maximal unpacked size.
 pub const MOST_UNPACKED: u32 = 16 << 20;
@@ -85,7 +83,6 @@ impl Header {
         })
     }
 
-    /// Writes the header.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -109,7 +106,6 @@ impl Header {
         self.unpacked <= MOST_UNPACKED && by_codec && self.calls <= unpacked / 3
     }
 
-    /// Computes the checksum.
     pub fn checksum(&self, packed: &[u8]) -> u32 {
         let mut hasher = Hasher::new();
         hasher.update(&self.bytes()[..24]);

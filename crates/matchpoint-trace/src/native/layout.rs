@@ -3,24 +3,16 @@
 use crate::call::{Await, SendMode};
 use crate::function::{Class, Function};
 
-/// Field of one letter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
     /// `c`, `q`, `m`, `a`: a handle.
     Handle(HandleKind),
-    /// `p`, `g`, `i`.
     Signed,
-    /// `b`, `f`.
     Unsigned,
-    /// `S`.
     Status,
-    /// `Q`.
     Requests,
-    /// `C`.
     Completions,
-    /// `I`.
     Integers,
-    /// `G`.
     Processes,
 }
 
@@ -61,7 +53,6 @@ pub(crate) enum Shape {
     Recv,
     Irecv,
     RecvInit,
-    /// `MPI_Psend_init`, `MPI_Precv_init`.
     PartitionedInit,
     Sendrecv,
     Isendrecv,
@@ -222,7 +213,6 @@ impl Shape {
     }
 }
 
-/// Fields of a function's calls, as letters.
 pub fn fields(function: Function) -> &'static str {
     Shape::of(function).fields()
 }
@@ -230,13 +220,11 @@ pub fn fields(function: Function) -> &'static str {
 /// Name of the remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
-/// Its fields.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
 /// Name of the remark with the lengths of the library's queues.
 pub const QUEUES: &str = "+queues";
 
-/// Its fields.
 pub const QUEUES_FIELDS: &str = "iii";
 
 /// Suffix of a function's name for failed calls.

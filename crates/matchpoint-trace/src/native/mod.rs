@@ -23,7 +23,6 @@ pub const VERSION: u32 = 2;
 /// Limit of ranks; a larger number is damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
-/// Name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
 }
@@ -33,12 +32,10 @@ pub fn rank_of_file_name(name: &str) -> Option<u32> {
     rank_of(Path::new(name))
 }
 
-/// Returns true for the name of a rank's file.
 pub(crate) fn is_rank_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mpt"))
 }
 
-/// Rank in a file name such as `rank-00012.mpt`.
 pub(crate) fn rank_of(path: &Path) -> Option<u32> {
     let stem = path.file_stem().filter(|_| is_rank_file(path))?.to_str()?;
     let digits = stem.strip_prefix("rank-")?;

@@ -26,8 +26,7 @@ pub(crate) fn unzigzag(value: u64) -> i64 {
 /// Returns the number and its length; `None` if it does not end, or is too large.
 ///
 /// 1. Most numbers have one byte. A test for two at once was not faster.
-/// 2. With eight bytes available, the first one without the top bit ends the number, and three steps join its
-/// groups. A loop would mispredict its end (handles and times have two to five bytes).
+/// 2. With eight bytes available, three steps join the groups of seven bits: a loop would mispredict its end.
 #[inline]
 pub(crate) fn get(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     if let Some(eight) = bytes.get(at..at + 8) {

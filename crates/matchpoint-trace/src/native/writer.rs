@@ -66,7 +66,6 @@ pub struct Writer<W: Write> {
     calls: u64,
 }
 
-/// An incomplete block.
 struct Open {
     content: Vec<u8>,
     times: Vec<u8>,

@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::error::TraceError;
 use crate::trace::Trace;
 
-/// A readable format.
 pub(super) struct Reader {
     /// Name in the list of formats.
     pub name: &'static str,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
-/// First bytes of compressed files and archives, with a name and a command that unpacks them.
+/// First bytes, name, and command that unpacks.
 const ARCHIVES: &[(&[u8], &str, &str)] = &[
     (b"\xfd7zXZ\0", "xz", "tar -xJf, or xz -d"),
     (b"\x1f\x8b", "gzip", "tar -xzf, or gzip -d"),
@@ -15,13 +15,11 @@ const ARCHIVES: &[(&[u8], &str, &str)] = &[
     (b"PK\x03\x04", "zip", "unzip"),
 ];
 
-/// Maximum of folders in a message.
 const FOLDERS_NAMED: usize = 4;
 
 /// Position of the magic of tar archives.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// Describes the content of a path.
 pub(super) fn explain<'a>(
     path: &Path,
     known: impl Iterator<Item = &'a str>,
@@ -49,7 +47,7 @@ fn of_folder(path: &Path, known: &str, is_known: &dyn Fn(&Path) -> bool) -> Trac
     })
 }
 
-/// Folders inside that look like traces, as candidates.
+/// Candidates in a message.
 fn folders(inside: &[PathBuf], is_known: &dyn Fn(&Path) -> bool) -> Option<String> {
     let traces = inside.iter().filter(|path| path.is_dir() && is_known(path));
     let mut folders: Vec<String> = traces.map(|path| path.display().to_string()).collect();

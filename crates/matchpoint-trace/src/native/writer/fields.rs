@@ -7,7 +7,6 @@ use crate::call::{
 use crate::native::layout::{HandleKind, Shape};
 use crate::native::varint::{put, zigzag};
 
-/// Last handle of each kind in the block.
 #[derive(Default)]
 pub(super) struct Last([u64; 4]);
 
@@ -33,7 +32,6 @@ impl Last {
         self.handle(bytes, HandleKind::Message, handle.0);
     }
 
-    /// Members of a communicator.
     pub fn members(&mut self, bytes: &mut Vec<u8>, comm: CommId, own: &[i32], remote: &[i32]) {
         self.comm(bytes, comm);
         processes(bytes, own);
@@ -41,8 +39,6 @@ impl Last {
     }
 }
 
-/// Appends the fields of a call.
-///
 /// # Errors
 /// The function cannot have this action.
 pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Result<(), &'static str> {
@@ -111,7 +107,7 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
             collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
         }
-        // Readers do not use these arguments, and a call has none of them.
+        // Readers do not use these arguments.
         (Shape::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
         (Shape::Pready, Action::Partitioned) => bytes.extend([0; 1]),
         (Shape::Parrived, Action::Partitioned) => bytes.extend([0; 2]),

@@ -9,7 +9,6 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Arguments of a call, and their context.
 pub(super) struct Arguments<'a> {
     pub(super) record: &'a Record,
     pub(super) sizes: &'a Sizes,
@@ -34,7 +33,6 @@ pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
 }
 
 impl Arguments<'_> {
-    /// Value of a numeric argument.
     #[inline]
     pub(super) fn get(&self, name: Name) -> i32 {
         self.record.get(name)

@@ -1,19 +1,15 @@
 //! Unwrapping of seconds, which have 16 bits and wrap after 18 hours.
 
-/// A difference of almost a whole period is a step back. Threads write calls at their return, so a record may
-/// be a little older than the previous one.
+/// A difference of almost a whole period is a step back: threads write calls at their return.
 const BACK: i64 = 3600;
 
-/// Unwraps seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
-    /// The last second and its unwrapped value in nanoseconds. Most calls return in the same second as the
-    /// previous one.
+    /// And its value in nanoseconds. Most calls return in the same second as the previous one.
     recent: (i64, i64),
 }
 
-/// No second.
 const NEVER: i64 = i64::MIN;
 
 /// The shortest step of at least `-BACK` that is equal to `difference` modulo the period.
@@ -30,8 +26,7 @@ impl Clock {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// Entry and return in nanoseconds, from wrapped seconds and nanoseconds. Calls are in the order of their
-    /// return.
+    /// Calls are in the order of their return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {

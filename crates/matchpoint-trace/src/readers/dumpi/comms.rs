@@ -11,12 +11,10 @@ impl Arguments<'_> {
         ids::comm(self.get(name))
     }
 
-    /// Value of a non-negative argument.
     pub(super) fn natural(&self, name: Name) -> u32 {
         u32::try_from(self.get(name)).unwrap_or(0)
     }
 
-    /// Action of a collective, if it is one.
     pub(super) fn collective(&self, function: Function) -> Option<Action> {
         use Function as F;
         use Name::{count, datatype, recvcount, recvtype, sendcount, sendtype};
@@ -41,7 +39,6 @@ impl Arguments<'_> {
         Some(Action::Collective { comm: self.comm(Name::comm), root, bytes, request: None })
     }
 
-    /// Action of a function that creates a communicator, if it does.
     pub(super) fn new_comm(&self, function: Function) -> Option<Action> {
         use Function as F;
         use Name::{comm, newcomm, oldcomm};
@@ -84,7 +81,6 @@ impl Arguments<'_> {
         }
     }
 
-    /// Action of a function that creates a group, if it does.
     pub(super) fn new_group(&self, function: Function) -> Option<Action> {
         use Function as F;
         let group = |name| ids::group(self.get(name));

@@ -1,6 +1,5 @@
 //! Reader of big-endian integers, and its errors.
 
-/// A violation of the format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
     /// Byte offset in the file.
@@ -18,7 +17,6 @@ pub(super) enum Violation {
     Label(u16),
 }
 
-/// A position in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
@@ -26,7 +24,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Starts at `at`, which may be out of bounds.
+    /// `at` may be out of bounds.
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Cursor { bytes, at }
     }
@@ -40,12 +38,10 @@ impl<'a> Cursor<'a> {
         self.at >= self.bytes.len()
     }
 
-    /// Violation at the current position.
     pub fn fault(&self, violation: Violation) -> Fault {
         Fault { at: self.at, violation }
     }
 
-    /// Reads the next `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         match self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
@@ -57,13 +53,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Returns the next `N` bytes without advancing, if available.
+    /// Without advancing.
     #[inline]
     pub fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
     }
 
-    /// Advances past [peeked](Self::peek) bytes.
     #[inline]
     pub fn skip(&mut self, count: usize) {
         self.at += count;
@@ -89,7 +84,6 @@ impl<'a> Cursor<'a> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// Reads the next `count` bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Fault> {
         let found = self.bytes.get(self.at..).and_then(|rest| rest.get(..count));
@@ -98,7 +92,7 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Reads a count and elements of `width` bytes, and checks the count against the bytes.
+    /// Checks the count against the bytes.
     #[inline]
     pub fn counted(&mut self, width: usize) -> Result<&'a [u8], Fault> {
         let here = *self;
@@ -108,7 +102,7 @@ impl<'a> Cursor<'a> {
         self.bytes(length.ok_or(wrong)?).map_err(|_| wrong)
     }
 
-    /// Reads a count of elements with at least `width` bytes each.
+    /// The elements have at least `width` bytes each.
     pub fn count(&mut self, width: usize) -> Result<usize, Fault> {
         let mut ahead = *self;
         let elements = ahead.counted(width)?;

@@ -21,21 +21,16 @@ mod mask_bits {
 /// Entry and return: biased seconds in 16 bits, and nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
-    /// Seconds and nanoseconds.
     pub enter: (u16, i32),
-    /// Seconds and nanoseconds.
     pub leave: (u16, i32),
 }
 
-/// Part before the fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     mask: u8,
     /// Thread; 0 if not recorded.
     pub thread: u16,
-    /// Processor time.
     pub cpu: Option<Times>,
-    /// Wall clock.
     pub wall: Option<Times>,
 }
 
@@ -54,7 +49,6 @@ fn times_of(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; 12]) -> Times {
 }
 
 impl Head {
-    /// Reads the head after the label.
     pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
         let mask = cursor.u8()?;
         let thread = if mask & mask_bits::THREAD != 0 { cursor.u16()? } else { 0 };
@@ -69,8 +63,7 @@ impl Head {
 }
 
 /// Reads label and head of a record with the usual parts. One bounds check replaces one for each part.
-/// Returns `None` for other records, without advancing. Skips processor times, because wall clock times are
-/// present.
+/// Returns `None` for other records, without advancing.
 #[inline]
 pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
     let bytes: &[u8; 29] = cursor.peek()?;
@@ -84,17 +77,13 @@ pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, H
     Some((layout, Head { mask: *mask, thread: u16::from_be_bytes([*c, *d]), cpu: None, wall }))
 }
 
-/// Format of a record's statuses.
 #[derive(Clone, Copy)]
 pub(super) struct Statuses {
-    /// The record has statuses.
     present: bool,
-    /// Bytes of one.
     width: usize,
 }
 
 impl Statuses {
-    /// Bytes of one in this version.
     pub fn width(version: Version) -> usize {
         if version >= Version::STATUS_TAGS { 14 } else { 10 }
     }
@@ -115,9 +104,7 @@ impl Statuses {
     }
 }
 
-/// Kind of a record.
 pub(super) enum Entry {
-    /// A call.
     Call(&'static Layout),
     /// Entry or exit of a function of the program.
     Mark,
@@ -125,7 +112,6 @@ pub(super) enum Entry {
     End,
 }
 
-/// Reads a label.
 #[inline]
 pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
     let here = *cursor;
@@ -145,7 +131,6 @@ pub(super) fn skip_mark(cursor: &mut Cursor) -> Result<(), Fault> {
     cursor.bytes(8).map(|_| ())
 }
 
-/// Reader of a record's fields.
 pub(super) struct Fields<'c, 'b, 'r> {
     cursor: &'c mut Cursor<'b>,
     version: Version,

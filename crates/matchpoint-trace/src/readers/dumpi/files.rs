@@ -10,26 +10,21 @@ use crate::error::TraceError;
 
 #[derive(Debug)]
 pub(super) struct Files {
-    /// Path given by the user.
     pub path: PathBuf,
     /// By rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
-    /// Content of the `.meta` file, if any.
     pub meta: Option<Meta>,
-    /// Prefix of the files before the rank.
     pub prefix: String,
 }
 
-/// Files at a path.
 #[derive(Debug)]
 pub(super) enum TraceFiles {
-    /// Ranks of a trace.
     Ranks(Files),
-    /// One rank. Its name may not contain the rank.
+    /// The name may not contain the rank.
     SingleRank(PathBuf),
 }
 
-/// Finds the trace at a path: a folder, a `.meta` file, or the file of one rank.
+/// A path is a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, or more than one.
@@ -47,7 +42,7 @@ pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// Files of a folder, sorted.
+/// Sorted.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -59,7 +54,6 @@ pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-/// First bytes of a file; none if it cannot be read.
 pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut bytes));
@@ -70,7 +64,7 @@ pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Prefix and rank of a binary file: `PREFIX-RANK.bin`.
+/// `PREFIX-RANK.bin`.
 pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;
@@ -79,7 +73,6 @@ pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     digits.then(|| rank.parse().ok()).flatten().map(|rank| (prefix.to_owned(), rank))
 }
 
-/// The `.meta` file of a binary file, if any, and the rank.
 pub(super) fn meta_of(path: &Path) -> Option<(PathBuf, u32)> {
     let (prefix, rank) = rank_in_name(path)?;
     let meta = path.with_file_name(format!("{prefix}.meta"));
@@ -96,7 +89,6 @@ fn in_folder(folder: &Path) -> Result<TraceFiles, TraceError> {
     }
 }
 
-/// Error for a folder with several traces.
 pub(super) fn several_traces(
     folder: &Path,
     kind: &str,

@@ -12,7 +12,6 @@ use crate::trace::RankReader;
 /// Facts of a file before its stream is read.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// Version of the writer.
     pub version: Option<Version>,
     /// Calls, and calls not written, by function.
     pub counts: Option<Counts>,
@@ -20,17 +19,13 @@ pub(super) struct Facts {
     pub timed: (bool, bool),
 }
 
-/// Stream of a file.
 pub(super) type OpenedStream = Result<Box<dyn RankReader>, TraceError>;
 
-/// Form of a trace.
 pub(super) struct Form {
     /// Suffix of the version in the description.
     pub suffix: &'static str,
-    /// Rank in a file name.
     pub rank: fn(&Path) -> Option<u32>,
-    /// Reads the facts of a file.
     pub facts: fn(&Path) -> Result<Facts, TraceError>,
-    /// Opens the stream of a file. The map is kept for the next pass.
+    /// The map is kept for the next pass.
     pub stream: fn(&Path, &OnceLock<Map>) -> OpenedStream,
 }

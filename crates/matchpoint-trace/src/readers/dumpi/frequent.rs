@@ -9,7 +9,7 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Reads the fields and the action of a frequent call. Returns false for others, without advancing.
+/// Returns false for other calls, without advancing.
 ///
 /// Inlined at two places: a result in memory took a tenth of the time of a short record.
 #[inline(always)]
@@ -19,8 +19,8 @@ pub(super) fn read(
     statuses: Statuses,
     call: &mut Call,
 ) -> Result<bool, Fault> {
-    // Each arm assigns. A common value was written and read again in wider pieces than the processor
-    // forwards, a fifth of this function's time.
+    // A common value of all arms took a fifth of this function's time: the processor did not forward its
+    // wider pieces.
     match call.function {
         Function::Isend => {
             // The layouts report the position of a truncated record.
@@ -89,8 +89,7 @@ fn probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(),
     Ok(())
 }
 
-/// Skips the fields of a frequent call that waits for requests or starts them. Returns false for others,
-/// without advancing.
+/// Returns false for other calls, without advancing.
 #[inline(always)]
 pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<bool, Fault> {
     match call.function {
@@ -113,7 +112,6 @@ pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut 
     Ok(true)
 }
 
-/// First fields of sends and receives.
 struct Transfer {
     bytes: Option<u64>,
     peer: i32,
@@ -129,7 +127,6 @@ impl Transfer {
         Some(transfer)
     }
 
-    /// Also reads the request that follows.
     #[inline]
     fn with_request(cursor: &mut Cursor, sizes: &Sizes) -> Option<(Self, RequestId)> {
         let bytes: &[u8; 20] = cursor.peek()?;
@@ -172,7 +169,6 @@ fn comm(cursor: &mut Cursor) -> Result<CommId, Fault> {
     cursor.u16().map(|raw| ids::comm(raw.into()))
 }
 
-/// Reads a non-negative number.
 #[inline]
 fn natural(cursor: &mut Cursor) -> Result<u32, Fault> {
     cursor.i32().map(|raw| u32::try_from(raw).unwrap_or(0))
@@ -191,7 +187,7 @@ fn listed(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Completes all requests. Null requests have a status too.
+/// Null requests have a status too.
 #[inline]
 fn complete(call: &mut Call, mut statuses: impl Iterator<Item = Status>) {
     call.completions.reserve(call.requests.len());

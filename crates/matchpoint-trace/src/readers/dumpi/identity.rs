@@ -4,19 +4,16 @@ use super::meta::MOST_RANKS;
 use crate::call::{Action, Call, CommId, Peer};
 use crate::trace::RankReader;
 
-/// Facts about the process in a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Identity {
-    /// Rank in `MPI_COMM_WORLD`.
     pub rank: Option<u32>,
-    /// Size of `MPI_COMM_WORLD`.
     pub ranks: Option<u32>,
-    /// Highest rank used in any communicator, a lower bound.
+    /// Of any communicator: a lower bound.
     pub highest: u32,
 }
 
 impl Identity {
-    /// Reads the necessary part of a stream, up to damage. A later reader reports that.
+    /// Reads up to damage, which a later reader reports.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
         while !identity.complete() && stream.read(&mut call).unwrap_or(false) {
@@ -51,7 +48,7 @@ impl Identity {
 }
 
 impl Identity {
-    /// Rank, number of ranks, and notes about them. `named` is the rank in the file name.
+    /// `named` is the rank in the file name.
     pub fn resolve(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);

@@ -1,12 +1,10 @@
 //! Objects of the format's numbers.
 //!
-//! Predefined objects have numbers from 1 (0 is an error), followed by the application's. `MPI_ANY_SOURCE`
-//! and `MPI_ANY_TAG` have constants of the format; `MPI_PROC_NULL` and `MPI_UNDEFINED` are those of the MPI
-//! library.
+//! Predefined objects have numbers from 1, followed by the application's. `MPI_PROC_NULL` and `MPI_UNDEFINED`
+//! have the values of the MPI library.
 
 use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
-/// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 const ANY: i32 = -1;
 
 /// 1 is null, 2 is `MPI_COMM_WORLD`, 3 is `MPI_COMM_SELF`.
@@ -35,34 +33,29 @@ pub(super) fn request(raw: i32) -> RequestId {
     if raw == 0 || raw == 1 { RequestId::NULL } else { RequestId(raw as u32) }
 }
 
-/// Destination of a send. A negative one can only be `MPI_PROC_NULL`.
+/// A negative destination can only be `MPI_PROC_NULL`.
 #[inline]
 pub(super) fn dest(raw: i32) -> Peer {
     u32::try_from(raw).map_or(Peer::Null, Peer::Rank)
 }
 
-/// Source of a receive.
-///
 /// MPICH's `MPI_PROC_NULL` is −1 as well; [`known`] distinguishes it by the status.
 #[inline]
 pub(super) fn source(raw: i32) -> Peer {
     if raw == ANY { Peer::Any } else { dest(raw) }
 }
 
-/// Source of a receive with a status: a receive from any source has a sender in its status, unless it was
-/// from `MPI_PROC_NULL`.
+/// A receive from any source has a sender in its status, unless it was from `MPI_PROC_NULL`.
 #[inline]
 pub(super) fn known(source: Peer, reported: Option<Peer>) -> Peer {
     if source == Peer::Any && reported == Some(Peer::Any) { Peer::Null } else { source }
 }
 
-/// Source in a status.
 #[inline]
 pub(super) fn sender(raw: i32) -> Peer {
     u32::try_from(raw).map_or(Peer::Any, Peer::Rank)
 }
 
-/// Tag of a receive or a status.
 #[inline]
 pub(super) fn tag(raw: i32) -> TagArg {
     if raw == ANY { TagArg::Any } else { TagArg::Is(raw) }

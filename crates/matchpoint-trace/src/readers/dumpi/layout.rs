@@ -1,25 +1,20 @@
-//! Table of the fields of each function's records, in the order of the format's function numbers.
+//! Fields of each function's records, in the order of the format's function numbers.
 //!
-//! Records have no length, so the reader needs all fields of every function. Unused fields are named `_`.
+//! Records have no length, so the reader needs all fields. Unused fields are named `_`.
 
 use crate::function::Function;
 
-/// Encoding of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// One byte.
     Byte,
-    /// Two bytes, unsigned.
     Half,
-    /// Four bytes, signed.
     Int,
-    /// Eight bytes.
     Long,
-    /// A count, and elements of one byte.
+    /// A count, and elements of one, two or four bytes.
     Bytes,
-    /// A count, and elements of two bytes.
+    /// See [`Kind::Bytes`].
     Halves,
-    /// A count, and elements of four bytes.
+    /// See [`Kind::Bytes`].
     Ints,
     /// [`Kind::Ints`] since version 0.6.8, one integer before.
     IntsSince068,
@@ -47,10 +42,8 @@ macro_rules! names {
         pub(super) enum Name { unused, $($name,)* }
 
         impl Name {
-            /// Number of names.
             pub const COUNT: usize = [Name::unused, $(Name::$name,)*].len();
 
-            /// Name in the text form.
             pub fn text(self) -> &'static str {
                 match self {
                     Name::unused => "",
@@ -69,30 +62,22 @@ names! {
     dims reorder nodes remain_dims
 }
 
-/// A field of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Field {
-    /// Encoding.
     pub kind: Kind,
-    /// Argument.
     pub name: Name,
 }
 
-/// Fields of a function's records.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Function.
     pub function: Function,
-    /// First fields.
     pub fields: &'static [Field],
     /// Fields if `commrank` is `root`.
     pub at_root: &'static [Field],
-    /// Last fields.
     pub last: &'static [Field],
 }
 
 impl Layout {
-    /// Field of an argument in the text form.
     pub fn field(&self, text: &[u8]) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name.text().as_bytes() == text)
     }
@@ -125,8 +110,7 @@ macro_rules! layouts {
     };
 }
 
-/// Numbers after those of functions: totals in the footer, entry and exit of instrumented functions, end of
-/// the stream.
+/// Totals in the footer, entry and exit of instrumented functions, end of the stream.
 pub(super) mod label {
     pub const TOTALS: u16 = 290;
     pub const ENTER: u16 = 291;

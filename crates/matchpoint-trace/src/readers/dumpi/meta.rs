@@ -9,20 +9,14 @@ use crate::error::TraceError;
 /// Limit of ranks; a larger number is damage.
 pub(super) const MOST_RANKS: u32 = 1 << 20;
 
-/// Known keys of a `.meta` file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Meta {
-    /// Number of processes.
     pub ranks: Option<u32>,
-    /// Prefix of their files.
     pub prefix: Option<String>,
-    /// Version of the writer.
     pub version: Option<Version>,
 }
 
 impl Meta {
-    /// Reads the file.
-    ///
     /// # Errors
     /// The file cannot be read, or the number of processes is impossible.
     pub fn read(path: &Path) -> Result<Meta, TraceError> {

@@ -1,16 +1,16 @@
-//! Arguments of one call, common to the binary and the text form.
+//! Arguments of one call, in the binary and the text form.
 
 use super::ids::request;
 use super::layout::Name;
 use crate::call::{Call, Status};
 
-/// Arguments of one call. Values of other functions' arguments are stale.
+/// Values of other functions' arguments are stale.
 #[derive(Debug)]
 pub(super) struct Record {
     scalars: [i32; Name::COUNT],
     /// Indexes of completed requests, or counts per process.
     pub list: Vec<i32>,
-    /// Statuses; empty if ignored.
+    /// Empty if ignored.
     pub statuses: Vec<Status>,
 }
 
@@ -36,7 +36,7 @@ impl Record {
         self.scalars[name as usize] = value;
     }
 
-    /// Stores the elements of an array argument, if used.
+    /// Stores an array argument, if used.
     #[inline]
     pub fn extend(&mut self, call: &mut Call, name: Name, values: impl Iterator<Item = i32>) {
         match name {

@@ -13,25 +13,22 @@ pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 /// First eight bytes of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
-/// Data of a file apart from its stream.
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
-    /// Version of the writer.
     pub version: Version,
-    /// Bias of processor times, in seconds.
+    /// In seconds.
     pub cpu_bias: i32,
-    /// Bias of wall clock times, in seconds.
+    /// In seconds.
     pub wall_bias: i32,
     /// Offset of the first record.
     pub start: usize,
     /// Upper bound of the end of the records.
     pub end: usize,
-    /// Sizes of datatypes.
     pub sizes: Sizes,
     footer: Option<usize>,
 }
 
-/// Calls, and calls not written, by function.
+/// By function.
 pub(super) struct Counts {
     pub called: Vec<u32>,
     pub ignored: Vec<u32>,
@@ -75,8 +72,6 @@ impl Index {
 }
 
 impl Sections {
-    /// Finds the sections.
-    ///
     /// # Errors
     /// The file is not DUMPI, or its index is missing or invalid.
     pub fn find(path: &Path, bytes: &[u8]) -> Result<Sections, TraceError> {
@@ -109,7 +104,6 @@ impl Sections {
         })
     }
 
-    /// Calls, and calls not written, by function.
     pub fn counts(&self, bytes: &[u8]) -> Option<Counts> {
         let mut cursor = Cursor::new(bytes, self.footer?);
         let magic = cursor.u64().ok()?;

@@ -1,5 +1,3 @@
-//! Sizes of datatypes.
-
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 
@@ -13,7 +11,7 @@ impl Sizes {
         Sizes(table)
     }
 
-    /// Bytes of `count` elements; `None` if unknown.
+    /// `None` if unknown.
     #[inline]
     pub fn bytes(&self, count: i32, datatype: i32) -> Option<u64> {
         let count = u64::try_from(count).ok()?;

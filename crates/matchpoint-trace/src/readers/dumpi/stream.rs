@@ -17,7 +17,7 @@ use crate::error::TraceError;
 use crate::function::Function;
 use crate::trace::RankReader;
 
-/// Reader of one file. `B` holds its bytes: a slice, or a map of the file.
+/// `B` holds the bytes of the file: a slice, or a map.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -31,8 +31,6 @@ pub(super) struct Stream<B> {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// Opens the stream.
-    ///
     /// # Errors
     /// The bytes are not those of a binary trace.
     pub fn new(path: PathBuf, bytes: B) -> Result<Self, TraceError> {
@@ -61,7 +59,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         head.map_or((true, true), |head| (head.wall.is_some(), head.cpu.is_some()))
     }
 
-    /// Calls, and calls not written, by function.
     pub fn counts(&self) -> Option<Counts> {
         self.sections.counts(&self.bytes)
     }

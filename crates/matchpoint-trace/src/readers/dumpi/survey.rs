@@ -9,7 +9,6 @@ use super::version::Version;
 /// Maximum of functions in a note.
 const NAMED: usize = 5;
 
-/// Facts of all files.
 #[derive(Default)]
 pub(super) struct Survey {
     versions: BTreeMap<Version, usize>,
@@ -27,7 +26,6 @@ fn add(totals: &mut Vec<u64>, counts: &[u32]) {
 }
 
 impl Survey {
-    /// Adds a file.
     pub fn file(&mut self, facts: &Facts) {
         self.files += 1;
         facts.version.into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
@@ -42,12 +40,10 @@ impl Survey {
         }
     }
 
-    /// Adds the version of the `.meta` file.
     pub fn meta_version(&mut self, version: Option<Version>) {
         self.meta = version;
     }
 
-    /// No file is readable.
     pub fn is_empty(&self) -> bool {
         self.files == 0
     }
@@ -62,7 +58,6 @@ impl Survey {
         notes.into_iter().flatten().collect()
     }
 
-    /// Calls that the tracer did not write.
     pub fn calls_left_out(&self) -> u64 {
         self.ignored.iter().sum()
     }

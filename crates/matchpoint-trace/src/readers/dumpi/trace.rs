@@ -38,8 +38,6 @@ impl Trace for Ranks {
     }
 }
 
-/// Opens the trace of these files.
-///
 /// # Errors
 /// No file can be read.
 pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trace>, TraceError> {
@@ -61,7 +59,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("there is no file of rank {rank} of {}", files.prefix))
 }
 
-/// Opens one file. Its name or stream may contain the rank.
+/// The name or the stream may contain the rank.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -75,8 +73,6 @@ pub(super) fn open_single(
     single(form, path, file, (rank, ranks), notes)
 }
 
-/// Opens the file of this rank.
-///
 /// # Errors
 /// The file cannot be read.
 pub(super) fn single(
@@ -111,7 +107,6 @@ impl Builder {
         Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, damage: Vec::new() }
     }
 
-    /// Sets the number of processes of the `.meta` file.
     fn claim(&mut self, claimed: u32) {
         if claimed < self.ranks {
             self.notes.push(format!(
@@ -122,7 +117,6 @@ impl Builder {
         self.ranks = self.ranks.max(claimed);
     }
 
-    /// Counts the processes of a stream.
     fn count(&mut self, file: Option<&PathBuf>) {
         let stream = file.and_then(|file| (self.form.stream)(file, &OnceLock::new()).ok());
         let counted = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
@@ -150,7 +144,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Some damaged ranks are accepted, because their readers report them. Damage of all is an error.
+    /// Some damaged ranks are accepted, because their readers report them.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
             return Err(self.no_readable_file());

@@ -1,5 +1,3 @@
-//! Reader of a rank's recorded arrivals.
-
 use std::path::{Path, PathBuf};
 
 use super::unpack;
@@ -13,7 +11,6 @@ use crate::trace::Arrival;
 const ADVICE: &str =
     "copy it again, or remove it: the trace can be read without, under the other orders of arrivals";
 
-/// Reads block by block.
 pub(super) struct Arrivals {
     path: PathBuf,
     map: Map,
@@ -24,8 +21,6 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Opens the file.
-    ///
     /// # Errors
     /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
@@ -37,7 +32,6 @@ impl Arrivals {
         TraceError::new(&self.path, problem, ADVICE).at_offset(self.at as u64)
     }
 
-    /// Returns false at the end.
     fn next_block(&mut self) -> Result<bool, TraceError> {
         let header = self.map.get(self.at..self.at + HEADER).and_then(|bytes| bytes.try_into().ok());
         let Some(header) = header.and_then(Header::read) else {

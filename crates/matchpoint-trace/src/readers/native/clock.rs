@@ -3,10 +3,10 @@
 /// Fractional bits of nanoseconds per tick.
 const PLACES: u32 = 40;
 
-/// Compensates for a rate that was rounded down, without effect on an exact rate.
+/// Compensates for a rate that was rounded down.
 const SLACK: i128 = 1 << 32;
 
-/// Limit of times: 73 years, because some clocks start in 1970. The sum of two times does not overflow.
+/// 73 years, because some clocks start in 1970. The sum of two times does not overflow.
 const FARTHEST_NS: i64 = 1 << 61;
 
 /// Error of an offset that was not measured.
@@ -20,7 +20,6 @@ struct Piece {
     rate: i64,
 }
 
-/// Measurements of time in a file's blocks.
 #[derive(Default, Debug)]
 pub(super) struct ClockSamples {
     /// Ticks, and the host's clock.
@@ -30,7 +29,7 @@ pub(super) struct ClockSamples {
 }
 
 impl ClockSamples {
-    /// Returns false if the pair is not after the previous ones.
+    /// Returns false if out of order.
     pub fn pair(&mut self, ticks: u64, ns: i64) -> bool {
         let ascends = self.pairs.last().is_none_or(|last| last.0 < ticks && last.1 <= ns);
         if ascends {
@@ -39,7 +38,6 @@ impl ClockSamples {
         ascends
     }
 
-    /// Returns false if the offset is not after the previous ones.
     pub fn offset(&mut self, ticks: u64, ns: i64, error_ns: u64) -> bool {
         let ascends = self.offsets.last().is_none_or(|last| last.0 < ticks);
         if ascends {
@@ -166,7 +164,6 @@ mod tests {
 
     #[test]
     fn time_is_linear_between_pairs() {
-        // 1 ns per tick, then 3: mean 2.
         let mut time = timeline(&[(100, 1000), (200, 1100), (300, 1400)], &[], 1.0);
         assert_eq!([150, 250, 200, 400, 50].map(|ticks| time.ns(ticks)), [1050, 1250, 1100, 1600, 900]);
     }

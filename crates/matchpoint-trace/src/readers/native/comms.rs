@@ -1,26 +1,21 @@
-//! Ids of communicators.
-
 use std::collections::HashMap;
 
 use crate::call::CommId;
 
-/// Handle of `MPI_COMM_WORLD`.
 const WORLD: u64 = 1;
 
-/// Communicators of a process.
 pub(super) struct Comms {
-    /// By handle: id, and count of creations without a free. With several threads, a call that gets a handle
-    /// may have begun before the call that frees its old communicator.
+    /// Id, and count of creations without a free. With several threads, a creation may be entered before the
+    /// free of the old communicator.
     known: HashMap<u64, (CommId, u32)>,
     free: Vec<CommId>,
     next: u32,
-    /// Direct-mapped cache. Codes alternate between a few communicators, and the map took half of the time.
+    /// Direct-mapped cache: the map took half of the time.
     recent: [(u64, CommId); RECENT],
 }
 
 const RECENT: usize = 16;
 
-/// Cache index of a handle.
 #[inline]
 fn place(handle: u64) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
@@ -34,7 +29,7 @@ impl Default for Comms {
 }
 
 impl Comms {
-    /// 0 is null. A communicator whose creation is not in the trace gets an id as well.
+    /// The creation may be missing in the trace.
     #[inline]
     pub fn named(&mut self, handle: u64) -> CommId {
         let at = place(handle);

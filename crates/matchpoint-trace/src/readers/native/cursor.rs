@@ -1,17 +1,10 @@
-//! Reader of the numbers in a block.
-
 use crate::native::varint::{self, unzigzag};
 
-/// Errors in the fields of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// The block ends, or a number is too large.
     Number,
-    /// Too many elements.
     Count(u64),
-    /// Unknown function index.
     Function(u64),
-    /// Unknown kind of status.
     Status(u64),
 }
 
@@ -43,7 +36,7 @@ impl<'a> Cursor<'a> {
         self.unsigned().map(unzigzag)
     }
 
-    /// A number of elements with at least one byte each.
+    /// Elements have at least one byte each.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Fault> {
         let count = self.unsigned()?;

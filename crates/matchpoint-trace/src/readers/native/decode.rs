@@ -1,5 +1,3 @@
-//! Decoding of a call's fields.
-
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
 use super::plan::{LastHandles, Plan};
@@ -19,7 +17,6 @@ pub(super) struct Ids {
     messages: Table,
 }
 
-/// Reader of one call's fields.
 pub(super) struct Fields<'c, 'b> {
     pub cursor: &'c mut Cursor<'b>,
     pub last: &'c mut LastHandles,
@@ -27,7 +24,6 @@ pub(super) struct Fields<'c, 'b> {
 }
 
 impl Fields<'_, '_> {
-    /// Reads all fields, and sets the action.
     #[inline]
     pub fn read(&mut self, plan: &Plan, call: &mut Call) -> Result<(), Fault> {
         call.requests.clear();
@@ -148,8 +144,8 @@ impl Fields<'_, '_> {
             match how {
                 NewComm::Unknown | NewComm::Split { .. } => *how = NewComm::Listed { own, tag: None },
                 NewComm::Listed { own: members, .. } => *members = own,
-                // Duplicates have the parent's members; the two sides of an inter-communicator are matched by
-                // the replay.
+                // Duplicates have the parent's members; the replay matches the two sides of an
+                // inter-communicator.
                 _ => call.integers.clear(),
             }
         }

@@ -10,16 +10,15 @@ use crate::native::{MOST_RANKS, VERSION, is_rank_file, rank_of};
 
 #[derive(Debug)]
 pub(super) struct Files {
-    /// Path given by the user.
     pub path: PathBuf,
     /// By rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub manifest: Option<Manifest>,
-    /// The user requested this rank only.
+    /// Requested by the user.
     pub only: Option<u32>,
 }
 
-/// Finds the trace at a path: a folder, its manifest, or the file of one rank.
+/// A path is a folder, its manifest, or the file of one rank.
 ///
 /// # Errors
 /// There is no trace, a rank has two files, or the manifest cannot be read.

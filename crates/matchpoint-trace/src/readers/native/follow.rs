@@ -78,7 +78,7 @@ pub struct Follower {
     path: PathBuf,
     /// Position after the last block.
     at: u64,
-    /// Identity of the file, once it exists.
+    /// Identity of the file.
     file: Option<(u64, u64)>,
     facts: Option<Facts>,
     ids: Ids,
@@ -183,7 +183,7 @@ impl Follower {
         Ok(Some((file, known.len())))
     }
 
-    /// Processes whole blocks. Returns their bytes.
+    /// Returns the bytes of whole blocks.
     fn take(&mut self, bytes: &[u8], each: &mut dyn FnMut(Entry<'_>)) -> Result<usize, TraceError> {
         let mut behind_head = 0;
         if self.facts.is_none() {
@@ -233,7 +233,6 @@ impl Follower {
     }
 }
 
-/// No block follows the first.
 fn is_last(bytes: &[u8]) -> bool {
     match next(bytes, 0) {
         NextBlock::Block(header) => bytes[HEADER + header.packed as usize..].iter().all(|&byte| byte == 0),

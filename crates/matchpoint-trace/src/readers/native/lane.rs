@@ -1,5 +1,3 @@
-//! One thread's calls, block by block.
-
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
@@ -7,12 +5,10 @@ use super::plan::{LastHandles, Plan, Remark};
 use super::survey::Facts;
 use super::unpack::{self, NextBlock, next};
 use crate::error::TraceError;
-use crate::native::block::{AHEAD, HEADER, Header, codec, kind};
+use crate::native::block::{HEADER, Header, TIMES_HEADER, codec, kind};
 
-/// Part before the fields of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallHead {
-    /// Index of the function in the head.
     pub function: u32,
     pub enter: u64,
     pub leave: u64,
@@ -28,30 +24,25 @@ pub(super) struct TickedQueues {
 /// Position in a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
-    /// Position where the search for the next block starts.
+    /// Start of the search for the next block.
     next_block: usize,
-    /// Position of the current block.
     pub block: usize,
-    /// Its bytes in the file, if stored unpacked.
+    /// Range in the file, if stored unpacked.
     stored: Option<(usize, usize)>,
-    /// Its unpacked bytes otherwise.
     buffer: Vec<u8>,
     /// Position in the block.
     pub at: usize,
-    /// End of the calls.
     until: usize,
     /// Position in the separate times, if any.
     times: Option<usize>,
-    /// Entry of the last call.
     ticks: u64,
     pub last: LastHandles,
-    /// The next call, if already read.
+    /// If already read.
     pub next_call: Option<CallHead>,
     /// Its bytes were released.
     is_released: bool,
 }
 
-/// Calls of one block.
 #[inline]
 pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file: &'a [u8]) -> &'a [u8] {
     match stored {
@@ -60,11 +51,10 @@ pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file
     }
 }
 
-/// Position of the separate times of a block, if any.
 fn times(content: &[u8]) -> Option<usize> {
-    let (_, behind) = content.first_chunk::<AHEAD>()?.split_last_chunk()?;
+    let (_, behind) = content.first_chunk::<TIMES_HEADER>()?.split_last_chunk()?;
     let times = usize::try_from(u32::from_le_bytes(*behind)).ok()?;
-    (AHEAD..=content.len()).contains(&times).then_some(times)
+    (TIMES_HEADER..=content.len()).contains(&times).then_some(times)
 }
 
 impl Lane {
@@ -85,7 +75,6 @@ impl Lane {
         }
     }
 
-    /// The bytes, and the other state of reading them.
     #[inline]
     pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut LastHandles) {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
@@ -109,7 +98,7 @@ impl Lane {
         }
     }
 
-    /// Finds a remark on the last call, and stops at its fields. Skips others.
+    /// Skips other remarks.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -155,7 +144,7 @@ impl Lane {
         Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Skips a remark, and keeps queue lengths.
+    /// Keeps queue lengths.
     #[cold]
     fn skip_remark(
         &mut self,
@@ -182,7 +171,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Advances to the thread's next block with calls; false if there is none before `good`.
+    /// Returns false if there is none before `good`.
     ///
     /// # Errors
     /// The block is damaged.
@@ -206,7 +195,7 @@ impl Lane {
                     let problem = "the times of the block's calls are not where it says";
                     TraceError::new(path, problem, unpack::ADVICE).at_offset(at as u64)
                 })?;
-                (self.at, self.until, self.times) = (AHEAD, times, Some(times));
+                (self.at, self.until, self.times) = (TIMES_HEADER, times, Some(times));
             }
             return Ok(true);
         }
@@ -223,13 +212,11 @@ impl Lane {
         Ok(())
     }
 
-    /// Releases the bytes of the block, until [`wake`](Self::wake).
+    /// Until [`restore_block`](Self::restore_block).
     pub fn release_block(&mut self) {
         (self.buffer, self.is_released) = (Vec::new(), true);
     }
 
-    /// Restores the bytes.
-    ///
     /// # Errors
     /// The block is damaged.
     #[inline]
@@ -244,18 +231,16 @@ impl Lane {
         }
     }
 
-    /// Position after the read bytes.
     pub fn position(&self) -> usize {
         if self.is_released { 0 } else { self.next_block }
     }
 
-    /// Approximate file offset of the next bytes.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
     }
 
-    /// Entry of the first call in the next block, and the latest return of its calls.
+    /// First entry in the next block, and latest return.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
         self.next_block(path, file, facts.good).ok().filter(|is_there| *is_there)?;
         let mut span: Option<(u64, u64)> = None;

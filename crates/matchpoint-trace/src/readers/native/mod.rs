@@ -69,7 +69,7 @@ fn is_trace(path: &Path) -> bool {
     named.any(|file| looks(&file))
 }
 
-/// Recognizes a rank's file by its first bytes.
+/// Reads the first bytes.
 fn has_magic(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];

@@ -10,7 +10,6 @@ use super::rank_file::RankFile;
 use super::survey::Facts;
 use crate::native::manifest::{self, Manifest};
 
-/// Maximum of ranks or functions in a note.
 const NAMED: usize = 4;
 
 type Files = BTreeMap<u32, RankFile>;
@@ -32,8 +31,7 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
     notes.into_iter().flatten().collect()
 }
 
-/// Maximal difference between the clocks of two ranks; `None` if some host's clock was not compared with that
-/// of rank 0's host.
+/// `None` if some host's clock was not compared with that of rank 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
@@ -133,7 +131,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
 
-/// Function in which a process had been for long at its last write.
+/// A long call at the last write.
 fn within(facts: &Facts) -> String {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let last_ns = facts.time.pairs.last().map_or(i64::MIN, |&(ticks, _)| time.ns(ticks));
@@ -144,7 +142,7 @@ fn within(facts: &Facts) -> String {
     within.collect()
 }
 
-/// Return of the last call of a file, in seconds since the first entry.
+/// In seconds since the first entry.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();

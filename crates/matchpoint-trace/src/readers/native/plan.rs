@@ -23,14 +23,12 @@ impl LastHandles {
     }
 }
 
-/// A function of the head.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Plan {
     pub function: Function,
     pub shape: Shape,
     /// A remark on the previous call.
     pub remark: Option<Remark>,
-    /// All fields of its calls.
     fields: Box<[Field]>,
     /// Number of the function's standard fields.
     own: usize,
@@ -39,16 +37,12 @@ pub(super) struct Plan {
 /// Remarks, whose names start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
-    /// Members of a new communicator.
     Members,
-    /// Lengths of the library's queues.
     Queues,
     Unknown,
 }
 
 impl Plan {
-    /// Creates a plan from a name and its fields.
-    ///
     /// # Errors
     /// A letter is unknown, or a known function lacks fields.
     pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
@@ -79,12 +73,11 @@ impl Plan {
         Ok(Plan { function, shape, remark, fields, own: own.len() })
     }
 
-    /// Skips all fields of a call.
     pub fn skip_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
         skip_fields(&self.fields, cursor, last)
     }
 
-    /// Skips additional fields, and returns the call site, if present.
+    /// Returns the call site, if present.
     #[inline]
     pub fn skip_extra_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
@@ -102,7 +95,7 @@ impl Plan {
     }
 }
 
-/// Skips fields. Handles among them are bases of later ones.
+/// Handles among the fields are bases of later ones.
 fn skip_fields(fields: &[Field], cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
     for field in fields {
         match field {

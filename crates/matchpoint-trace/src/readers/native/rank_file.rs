@@ -1,5 +1,3 @@
-//! The file of a rank.
-
 use std::path::PathBuf;
 use std::sync::Arc;
 

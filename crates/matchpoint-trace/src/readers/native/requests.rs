@@ -1,26 +1,23 @@
 //! Small, reused ids for objects. A library may have several objects with one handle.
 
-/// List of objects with one handle.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     handle: u64,
     /// Oldest object; 0 for a free slot.
     oldest: u32,
     newest: u32,
-    /// For a call with the handle several times: the last id returned, and the call.
+    /// Last id returned, and its call.
     given: u32,
     call: u32,
     /// The call has named all objects of its thread.
     is_own_done: bool,
 }
 
-/// One object.
 #[derive(Clone, Copy, Default)]
 struct Node {
     handle: u64,
     older: u32,
     newer: u32,
-    /// Thread that started it.
     thread: u16,
     persistent: bool,
     /// The last call that named it.
@@ -38,11 +35,9 @@ pub(super) struct Table {
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
-    /// Thread of the current calls.
     pub thread: u16,
 }
 
-/// Initial slots.
 const FIRST_SLOTS: usize = 64;
 
 impl Default for Table {
@@ -53,7 +48,6 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Adds an object and returns its id.
     #[inline]
     pub fn begin(&mut self, handle: u64, persistent: bool) -> u32 {
         if self.used * 2 >= self.slots.len() {
@@ -77,13 +71,12 @@ impl Table {
         id
     }
 
-    /// Starts a call.
     #[inline]
     pub fn next_call(&mut self) {
         self.call = self.call.wrapping_add(1).max(1);
     }
 
-    /// Returns the oldest object of a handle that this call has not named yet, preferably one of its thread.
+    /// Returns the oldest object that this call has not named yet, preferably one of its thread.
     ///
     /// Calls are read in the order of entry. A library may give a handle freed by one thread to another one,
     /// whose call was entered earlier.
@@ -170,7 +163,7 @@ impl Table {
         self.free.push(id);
     }
 
-    /// Slot of a handle, or a free slot for it.
+    /// Or a free slot.
     #[inline]
     fn place(&self, handle: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -181,7 +174,7 @@ impl Table {
         at
     }
 
-    /// Frees a slot, and moves later entries that would not be found otherwise.
+    /// Moves later entries that would not be found otherwise.
     fn free_slot(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);
@@ -209,8 +202,7 @@ impl Table {
     }
 }
 
-/// Handles are addresses, or small numbers with high bits of the library: the product's upper half depends on
-/// all bits.
+/// Handles are addresses, or small numbers with high bits: the product's upper half depends on all bits.
 #[inline]
 fn hash_slot(handle: u64, mask: usize) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
@@ -261,7 +253,7 @@ mod tests {
         table.begin(7, false);
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
-        // A thread without objects takes the oldest.
+        // The oldest.
         table.thread = 3;
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(1), Some(2)]);

@@ -17,7 +17,7 @@ use crate::trace::RankReader;
 /// With more threads, the first block of a thread is released until its turn.
 const LOADED_MAX: usize = 16;
 
-/// Reader of one file. `B` holds its bytes: a slice, or a map of the file.
+/// `B` holds the bytes of the file: a slice, or a map.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -26,7 +26,6 @@ pub(super) struct Stream<B> {
     lanes: Vec<Lane>,
     ids: Ids,
     position: usize,
-    /// Last queue lengths of the library.
     queues: Option<TickedQueues>,
 }
 
@@ -42,15 +41,13 @@ impl From<TraceError> for StopReason {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// Opens the stream.
-    ///
     /// # Errors
     /// A first block is damaged.
     pub fn new(path: PathBuf, bytes: B, facts: Arc<Facts>) -> Result<Self, TraceError> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// Opens a part of a file, with existing objects.
+    /// With existing objects.
     ///
     /// # Errors
     /// A first block is damaged.
@@ -70,7 +67,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(stream)
     }
 
-    /// Reads the next call of a lane; false if there is none.
+    /// Returns false if there is none.
     #[inline]
     fn read_next(&mut self, lane: usize) -> Result<bool, StopReason> {
         let Stream { bytes, path, facts, lanes, queues, .. } = self;
@@ -112,12 +109,11 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(true)
     }
 
-    /// Queue lengths since the last call of this function, and their time.
+    /// Since the last call of this function.
     pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
         self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.said))
     }
 
-    /// Converts a tick to the time of calls.
     pub fn ns(&mut self, ticks: u64) -> i64 {
         self.time.ns(ticks)
     }
@@ -126,7 +122,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         self.ids
     }
 
-    /// The lane with the earliest entry.
     fn first(&self) -> usize {
         let entered = |lane: &Lane| lane.next_call.map_or(u64::MAX, |next_call| next_call.enter);
         let first = self.lanes.iter().enumerate().min_by_key(|(at, lane)| (entered(lane), *at));
@@ -178,7 +173,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 }
 
-/// A remark may follow the call.
 #[inline]
 fn is_remarked(call: &Call) -> bool {
     matches!(call.action, Action::CommCreate { how, comm, .. } if how != NewComm::Dup && comm != CommId::NULL)

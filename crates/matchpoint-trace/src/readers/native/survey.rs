@@ -18,20 +18,18 @@ pub(super) struct Facts {
     pub head: Head,
     pub plans: Vec<Plan>,
     pub time: ClockSamples,
-    /// First and last block with calls of each thread.
+    /// First and last block with calls.
     pub threads: BTreeMap<u16, (usize, usize)>,
-    /// The last long call of each thread, if no later call follows: function, and ticks of its entry.
+    /// Function, and ticks of its entry, if no later call follows.
     pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
-    /// Code of the process, from the last such block.
+    /// From the last such block.
     pub modules: Vec<Module>,
-    /// Costs of the library that this rank measured.
     pub searches: Vec<SearchCost>,
     /// Position after the last whole block.
     pub good: usize,
     /// The file continues with damage: no truncated block, and no zeros of a crashed host.
     pub damage: bool,
-    /// Calls in its blocks.
     pub calls: u64,
     /// Some pairs or offsets were out of order.
     pub disorder: bool,
@@ -39,7 +37,6 @@ pub(super) struct Facts {
     pub reports: VecDeque<(i64, u64)>,
 }
 
-/// Reasons for a file without facts.
 pub(super) enum SurveyError {
     /// The file ends within its head: the process was killed before its first call.
     Truncated,
@@ -48,8 +45,6 @@ pub(super) enum SurveyError {
 }
 
 impl Facts {
-    /// Visits all blocks.
-    ///
     /// # Errors
     /// The file has no head.
     pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
@@ -77,7 +72,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// Reads only the head of a file in progress.
+    /// For a file in progress.
     ///
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
@@ -86,7 +81,7 @@ impl Facts {
         Facts::of(path, &bytes[..behind])
     }
 
-    /// Continues with the blocks in `bytes` after the known ones.
+    /// `bytes` start after the known blocks.
     ///
     /// # Errors
     /// The blocks are damaged, so waiting would not help.
@@ -142,14 +137,13 @@ impl Facts {
         }
     }
 
-    /// Functions in which threads were at the last write, with the ticks of their entries.
+    /// At the last write, with the ticks of their entries.
     pub fn within(&self) -> impl Iterator<Item = (&str, u64)> {
         let ended = self.end.is_some();
         let within = self.within.values().filter(move |_| !ended);
         within.map(|&(function, since)| (self.head.functions[function].0.as_str(), since))
     }
 
-    /// Identity of the host.
     pub fn host(&self) -> (&str, &str) {
         (&self.head.host, &self.head.boot)
     }
@@ -159,7 +153,6 @@ impl Facts {
         self.time.offsets.iter().any(|offset| offset.2 == UNKNOWN_NS)
     }
 
-    /// Processes the next block; false if there is none.
     fn visit_block(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, SurveyError> {
         let NextBlock::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
@@ -206,7 +199,6 @@ impl Facts {
     }
 }
 
-/// The function, and the ticks.
 fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
     let (since, rest) = content.split_first_chunk()?;
     let function = usize::try_from(u64::from_le_bytes(*rest.first_chunk()?)).ok()?;
@@ -248,7 +240,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), SurveyErr
     Ok((head, plans, HEADER + header.packed as usize))
 }
 
-/// Returns a version that is too new. Other fields of such a head may have changed.
+/// Returns a version that is too new.
 fn check_version(content: &[u8]) -> Result<(), u64> {
     let json: Option<serde_json::Value> = serde_json::from_str(&decode_lossy(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());

@@ -84,8 +84,6 @@ impl Ranks {
     }
 }
 
-/// Opens the trace of these files.
-///
 /// # Errors
 /// No file can be read, or they belong to different runs.
 pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
@@ -107,11 +105,9 @@ pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
     Ok(Box::new(opened.finish(files)))
 }
 
-/// Files by state.
 #[derive(Default)]
 struct OpenedFiles {
     present: BTreeMap<u32, RankFile>,
-    /// Reasons for ranks without a file.
     empty: BTreeMap<u32, String>,
     bytes: u64,
 }
@@ -138,7 +134,6 @@ impl OpenedFiles {
         Ok(())
     }
 
-    /// A single file has the rank of its head.
     fn rename(&mut self, rank: u32) {
         if let Some(file) = self.present.remove(&rank) {
             let rank = file.facts.as_ref().map_or(rank, |facts| facts.head.rank);
@@ -150,7 +145,6 @@ impl OpenedFiles {
         self.present.iter().filter_map(|(rank, file)| Some((*rank, &**file.facts.as_ref().ok()?)))
     }
 
-    /// Refuses files of different runs.
     fn check_same_run(&self, path: &Path) -> Result<(), TraceError> {
         let sizes: BTreeSet<u32> = self.facts().map(|(_, facts)| facts.head.size).collect();
         if sizes.len() > 1 {
@@ -170,13 +164,13 @@ impl OpenedFiles {
         }
     }
 
-    /// For hosts with clocks that were not compared: monotonic clocks differ by days, wall clocks by little.
+    /// Monotonic clocks of hosts differ by days, wall clocks by little.
     fn use_wall_clocks(&mut self) {
         let mut next_call: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut root = None;
         let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
         for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
-            // The process of a host with the shortest interruption between the two readings.
+            // Shortest interruption between the two readings.
             let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
             let known = next_call.entry(key(facts)).or_insert(difference);
             *known = (*known).max(difference);
@@ -213,7 +207,7 @@ impl OpenedFiles {
         }
     }
 
-    /// Moves files without calls to the missing ranks. `listed` is the manifest's list.
+    /// `listed` is the manifest's list.
     fn move_silent_to_missing(&mut self, listed: &BTreeMap<u32, &manifest::RankFile>) {
         let (silent, present): (BTreeMap<_, _>, _) =
             std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());
@@ -274,7 +268,6 @@ impl OpenedFiles {
     }
 }
 
-/// Reason for a file without calls.
 fn reason_for_silence(file: &RankFile) -> String {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
@@ -285,7 +278,7 @@ fn reason_for_silence(file: &RankFile) -> String {
     }
 }
 
-/// For a file without calls and without an end.
+/// Without calls and without an end.
 const DIED: &str = "its process died before any was written, or the file is not whole";
 
 fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {

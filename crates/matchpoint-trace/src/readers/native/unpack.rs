@@ -1,5 +1,3 @@
-//! Access to the content of blocks.
-
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
@@ -12,15 +10,13 @@ use crate::native::block::{HEADER, Header, MAGIC, codec};
 pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
 
 thread_local! {
-    // 100 KiB. One for each rank would be most of the memory for traces of thousands of ranks.
+    // 100 KiB, too much for each of thousands of ranks.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Content at a position.
 #[derive(PartialEq, Debug)]
 pub(super) enum NextBlock {
     Block(Header),
-    /// A truncated block.
     Cut,
     NoBlock,
 }
@@ -40,8 +36,6 @@ pub(super) fn next(bytes: &[u8], at: usize) -> NextBlock {
     }
 }
 
-/// Position of the checked content of the block at `at`.
-///
 /// # Errors
 /// The checksum does not match.
 pub(super) fn packed<'b>(
@@ -60,8 +54,6 @@ pub(super) fn packed<'b>(
     Err(TraceError::new(path, problem, ADVICE).at_offset(at as u64))
 }
 
-/// Unpacks a zstd frame.
-///
 /// # Errors
 /// The frame is invalid, or has another length than in the header.
 pub(super) fn into(
@@ -95,8 +87,6 @@ pub(super) fn into(
     }
 }
 
-/// Content of the block at `at`.
-///
 /// # Errors
 /// The block is damaged.
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {

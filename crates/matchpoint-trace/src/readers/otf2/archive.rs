@@ -1,6 +1,4 @@
-//! Archive read through the [`library`]: definitions, and events of its locations.
-//!
-//! All calls to the library and its callbacks are here. Callbacks only append to a vector.
+//! Access to an archive through the [`library`]. Callbacks only append to a vector.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -9,7 +7,6 @@ use std::path::Path;
 use super::library::{Functions, Object, SUCCESS, library};
 use crate::error::TraceError;
 
-/// Definitions about messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Definition {
     String { id: u32, text: String },
@@ -20,7 +17,6 @@ pub(super) enum Definition {
     Comm { id: u32, group: u32, parent: u32 },
 }
 
-/// An event of a location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     Enter(u32),
@@ -37,7 +33,6 @@ pub(super) enum Event {
 /// Event with its time in ticks.
 pub(super) type Timed = (u64, Event);
 
-/// An open archive.
 pub(super) struct Archive {
     reader: Object,
     /// Selected locations, and their events.
@@ -88,8 +83,6 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Reads the definitions.
-    ///
     /// # Errors
     /// The archive is damaged.
     pub fn definitions(&mut self, path: &Path) -> Result<Vec<Definition>, TraceError> {
@@ -124,7 +117,7 @@ impl Archive {
         Ok(found)
     }
 
-    /// Selects the locations whose events will be read. Call once.
+    /// Call once.
     ///
     /// # Errors
     /// The locations do not exist.
@@ -169,8 +162,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Reads about `count` events of a selected location, and returns their number. A smaller number means
-    /// the end, after which no call is allowed.
+    /// Returns the number of events. Below `count`, no further call is allowed.
     ///
     /// # Errors
     /// The events are damaged.
@@ -240,8 +232,8 @@ unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
     SUCCESS
 }
 
-// The library calls the following functions with the registered address and the arguments of the headers. C
-// calling conventions permit additional arguments of newer versions.
+// The library calls the following functions with the registered address and the arguments of the headers.
+// Newer versions may add arguments.
 
 unsafe extern "C" fn on_string(into: *mut c_void, id: u32, text: *const c_char) -> c_int {
     // SAFETY: the library passes a string that outlives the call.

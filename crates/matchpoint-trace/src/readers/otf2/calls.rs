@@ -1,7 +1,7 @@
-//! Calls rebuilt from events. Calls are *inferred* where OTF2 has less than the arguments.
+//! Calls rebuilt from events, *inferred* where OTF2 has less than the arguments.
 //!
-//! OTF2 has a receive's envelope at its completion. A call that starts a receive waits in a queue for that,
-//! up to [`CALLS_QUEUED_MAX`] calls; it is omitted if the receive never completes.
+//! OTF2 has a receive's envelope at its completion. A call that starts a receive waits for that, up to
+//! [`CALLS_QUEUED_MAX`] calls; it is omitted if the receive never completes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -20,19 +20,17 @@ const CALLS_QUEUED_MAX: usize = 1 << 20;
 /// Values from `OTF2_COLLECTIVE_ROOT_…` on are no rank.
 const NO_ROOT: u32 = 1 << 31;
 
-/// Rebuilt calls of one rank.
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
     /// Completed receives whose call is still in the queue.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
-    /// Communicators already passed to the reader's user.
+    /// Already introduced.
     comms: HashSet<CommId>,
     ready: VecDeque<Call>,
 }
 
-/// Small, reused ids of requests.
 #[derive(Default)]
 struct Requests {
     known: HashMap<u64, u32>,
@@ -58,7 +56,7 @@ impl Requests {
 }
 
 impl RebuiltCalls {
-    /// Adds a call, in the order of entries.
+    /// In the order of entries.
     pub fn take(&mut self, span: Span, definitions: &Definitions) {
         for event in &span.events {
             if let Event::Received { from, comm, tag, bytes, request: Some(request) } = *event {
@@ -69,7 +67,6 @@ impl RebuiltCalls {
         self.waiting.push_back(span);
     }
 
-    /// The next call is complete.
     pub fn is_ready(&self) -> bool {
         let Some(first) = self.waiting.front() else { return !self.ready.is_empty() };
         let is_known = |event: &Event| match event {
@@ -79,7 +76,6 @@ impl RebuiltCalls {
         !self.ready.is_empty() || self.waiting.len() >= CALLS_QUEUED_MAX || first.events.iter().all(is_known)
     }
 
-    /// The next call; `None` if there is none.
     pub fn next(&mut self, definitions: &Definitions) -> Option<Call> {
         loop {
             if let Some(call) = self.ready.pop_front() {
@@ -115,8 +111,7 @@ impl RebuiltCalls {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// Returns the creation of a communicator at its first use. The archive has its members, but not the
-    /// creating call.
+    /// At its first use. The archive does not have the creating call.
     fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
@@ -181,7 +176,7 @@ impl RebuiltCalls {
         true
     }
 
-    /// Sends, receives and collectives: one call each, because `MPI_Startall` starts any number.
+    /// One call each, because `MPI_Startall` starts any number.
     fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
@@ -273,8 +268,7 @@ fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
 }
 
-/// Function of a call with this action: its own if possible, else a similar one (`MPI_Startall` starts what
-/// `MPI_Isend` does). OTF2 has only the synchronization of calls that create communicators.
+/// The call's own function if possible, else a similar one (`MPI_Startall` starts what `MPI_Isend` does).
 fn function_for(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {
@@ -289,7 +283,6 @@ fn function_for(function: Function, action: &Action) -> Option<Function> {
     })
 }
 
-/// Action of a call without events.
 fn action_of(function: Function) -> Action {
     use Function as F;
     match function {

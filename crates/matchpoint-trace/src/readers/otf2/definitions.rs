@@ -1,4 +1,4 @@
-//! Interpretation of an archive's definitions: ranks and communicators.
+//! Interpretation of an archive's definitions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,7 @@ const COMM_SELF: u8 = 6;
 const GLOBAL_MEMBERS: u32 = 1;
 /// `OTF2_LOCATION_TYPE_CPU_THREAD`.
 const THREAD: u8 = 1;
-/// Undefined.
 const UNDEFINED: u32 = u32::MAX;
-/// First id of the archive's communicators.
 const FIRST_OWN: u32 = 3;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,7 +30,7 @@ pub(super) struct Comm {
 }
 
 impl Comm {
-    /// Rank of an event in the communicator.
+    /// In the communicator.
     pub fn rank(&self, named: u32) -> u32 {
         if !self.global {
             return named;
@@ -41,7 +39,6 @@ impl Comm {
     }
 }
 
-/// Definitions needed for events.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Definitions {
     /// By rank: the threads of its process, that of `MPI_Init` first.
@@ -110,8 +107,8 @@ fn functions(found: &[Definition], strings: &HashMap<u32, &str>) -> HashMap<u32,
     functions.map(|(id, name)| (id, Function::named(name).unwrap_or(Function::Unknown))).collect()
 }
 
-/// `MPI_COMM_WORLD` is the first communicator of all ranks without a parent; communicators of one process are
-/// its `MPI_COMM_SELF`.
+/// The first communicator of all ranks without a parent is `MPI_COMM_WORLD`; those of one process are
+/// `MPI_COMM_SELF`.
 fn comms(found: &[Definition], groups: &HashMap<u32, (u8, u32, &[u64])>, size: usize) -> HashMap<u32, Comm> {
     let mut comms = HashMap::new();
     let mut has_world = false;

@@ -8,10 +8,8 @@ use super::definitions::Definitions;
 use crate::error::TraceError;
 use crate::function::Function;
 
-/// Events read at once.
 const EVENTS_PER_READ: u64 = 4096;
 
-/// Events of one call.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Span {
     pub function: Function,
@@ -22,7 +20,6 @@ pub(super) struct Span {
     pub events: Vec<Event>,
 }
 
-/// One location of an archive.
 pub(super) struct Lane {
     definitions: Arc<Definitions>,
     at: usize,
@@ -36,13 +33,10 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Lane of a selected location.
     pub fn new(definitions: Arc<Definitions>, at: usize) -> Self {
         Lane { definitions, at, batch: Vec::new(), next: 0, open: None, within: 0, ended: false, read: 0 }
     }
 
-    /// The next call; `None` at the end.
-    ///
     /// # Errors
     /// The events are damaged.
     pub fn next(&mut self, archive: &mut Archive, path: &Path) -> Result<Option<Span>, TraceError> {
@@ -72,7 +66,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Processes an event. Returns the call that it ends.
+    /// Returns the call that the event ends.
     fn event(&mut self, time: u64, event: Event) -> Option<Span> {
         match (event, &mut self.open) {
             (Event::Enter(region), open) => {
@@ -99,7 +93,6 @@ impl Lane {
                 open.leave = time;
                 None
             }
-            // An event without a recorded function.
             (event, None) => Some(Span { events: vec![event], ..self.span(function_of_event(&event), time) }),
         }
     }

@@ -30,12 +30,11 @@ pub(super) const SUCCESS: c_int = 0;
 
 /// `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
 pub(super) type Object = *mut c_void;
-/// A callback of any type.
 pub(super) type Callback = *const c_void;
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: $type:ty,)*) => {
-        /// Functions of the library, valid until the process ends.
+        /// Valid until the process ends.
         pub(super) struct Functions { $(pub $field: $type,)* }
 
         impl Functions {

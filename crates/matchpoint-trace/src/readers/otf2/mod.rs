@@ -63,13 +63,12 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     Ok(Box::new(ArchiveTrace::new(path, anchor, definitions)))
 }
 
-/// An archive.
 struct ArchiveTrace {
     description: Description,
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
-    /// Bytes of the files, by rank.
+    /// By rank.
     bytes: Vec<u64>,
 }
 
@@ -141,12 +140,11 @@ impl Trace for ArchiveTrace {
     }
 }
 
-/// Calls of one rank.
 struct Stream<'t> {
     archive: Archive,
     path: &'t Path,
     lanes: Vec<Lane>,
-    /// The next calls of each lane; empty at its end.
+    /// Empty at the lane's end.
     heads: Vec<VecDeque<Span>>,
     rebuilt: RebuiltCalls,
     definitions: Arc<Definitions>,
@@ -156,7 +154,6 @@ struct Stream<'t> {
 }
 
 impl Stream<'_> {
-    /// The earliest call of all lanes.
     fn first(&mut self) -> Result<Option<Span>, TraceError> {
         for (lane, head) in self.lanes.iter_mut().zip(&mut self.heads) {
             if head.is_empty() {

@@ -11,11 +11,8 @@ pub(super) type Time = (i64, i32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CallLine<'a> {
     pub name: &'a [u8],
-    /// Wall clock.
     pub wall: Time,
-    /// Processor time.
     pub cpu: Time,
-    /// By which thread.
     pub thread: u16,
 }
 
@@ -24,14 +21,12 @@ pub(super) struct EntryLine;
 pub(super) struct ReturnLine;
 
 impl EntryLine {
-    /// Returns `None` for another line.
     pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
         edge(line, b" entering at walltime ")
     }
 }
 
 impl ReturnLine {
-    /// Returns `None` for another line.
     pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
         edge(line, b" returning at walltime ")
     }
@@ -46,7 +41,6 @@ fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<CallLine<'a>> {
     Some(CallLine { name, wall: time(wall)?, cpu: time(cpu)?, thread })
 }
 
-/// Splits at the first separator.
 pub(super) fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = text.windows(separator.len()).position(|window| window == separator)?;
     Some((&text[..at], &text[at + separator.len()..]))
@@ -57,7 +51,6 @@ fn time(text: &[u8]) -> Option<Time> {
     Some((i64::from(number::<i32>(seconds)?), number(nanoseconds)?))
 }
 
-/// Parses a decimal number.
 pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
@@ -72,7 +65,6 @@ pub(super) struct Argument<'a> {
 }
 
 impl Argument<'_> {
-    /// Returns `None` for another line.
     pub fn parse(line: &[u8]) -> Option<Argument<'_>> {
         let (left, value) = split(line, b"=")?;
         let (kind, name) = split(left, b" ")?;
@@ -80,15 +72,14 @@ impl Argument<'_> {
         Some(Argument { name, status: kind == b"MPI_Status", value })
     }
 
-    /// Value of a number, optionally followed by words in parentheses. Requests are in brackets.
+    /// Words in parentheses may follow the number. Requests are in brackets.
     pub fn scalar(&self) -> Option<i32> {
         let value = self.value.strip_prefix(b"[").unwrap_or(self.value);
         number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)
     }
 }
 
-/// Reads the numbers of a list such as `[1, 2]` or `[[1, 2], [3, 4]]`; none for `<IGNORED>`. Returns `None`
-/// if it is no list.
+/// A list such as `[1, 2]` or `[[1, 2], [3, 4]]`, or `<IGNORED>`. Returns `None` for other text.
 pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     numbers.clear();
     if value.starts_with(b"<IGNORED>") {
@@ -101,7 +92,7 @@ pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     Some(())
 }
 
-/// Reads statuses such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`; none for `<IGNORED>`.
+/// A list such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or `<IGNORED>`.
 pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
     for one in value.split(|byte| *byte == b'{').skip(1) {
         let field = |name: &[u8]| {
@@ -118,14 +109,13 @@ pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
     Some(())
 }
 
-/// Version in the first line, `version=13.0.0`.
 pub(super) fn version(first: &[u8]) -> Option<Version> {
     let line = first.split(|byte| *byte == b'\n').next()?.strip_prefix(b"version=")?;
     let mut parts = line.split(|byte| *byte == b'.').map(number::<u8>);
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// Lines outside of calls: header, footer, tables, performance counters.
+/// Header, footer, tables, performance counters.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];
@@ -135,7 +125,6 @@ pub(super) fn is_table(line: &[u8]) -> bool {
         || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// Recognizes text of `dumpi2ascii`.
 pub fn looks_like(bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);

@@ -1,5 +1,5 @@
-//! Text that `dumpi2ascii` prints from a binary file. It must contain the calls (`-S`). Sizes of messages
-//! need the sizes of datatypes (`-X`), and left-out calls need the footer (`-F`).
+//! Text that `dumpi2ascii` prints from a binary file, with the calls (`-S`). Sizes of messages need `-X`,
+//! left-out calls need `-F`.
 
 pub(super) mod line;
 mod names;
@@ -62,7 +62,7 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     }
 }
 
-/// Rank in a file name, and the part before it: the number after `rank`, else the last one.
+/// The number after `rank`, else the last one, and the part before it.
 fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path).replace("dumpi2ascii", "");
     let digits =

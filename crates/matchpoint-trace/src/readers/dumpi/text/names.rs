@@ -18,7 +18,6 @@ fn printed_name(name: &str) -> String {
     }
 }
 
-/// Function number.
 pub(super) fn number(name: &[u8]) -> Option<usize> {
     NUMBERS.get(std::str::from_utf8(name).ok()?).copied()
 }

@@ -38,7 +38,6 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Returns false at the end.
     fn next(&mut self) -> Result<bool, TraceError> {
         self.line.clear();
         let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
@@ -63,7 +62,6 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// First line of a call.
 struct StartedCall {
     layout: Option<&'static Layout>,
     name: Vec<u8>,
@@ -83,7 +81,6 @@ impl<R: BufRead> Stream<R> {
         }
     }
 
-    /// Finds the first line of a call; `None` at the end.
     fn begin(&mut self, call: &mut Call) -> Result<Option<StartedCall>, TraceError> {
         while self.lines.next()? {
             if let Some(CallLine { name, wall, cpu, thread }) = EntryLine::parse(&self.lines.line) {
@@ -103,7 +100,6 @@ impl<R: BufRead> Stream<R> {
         Ok(None)
     }
 
-    /// Reads the arguments and the last line of a call.
     fn arguments(&mut self, started: &StartedCall, call: &mut Call) -> Result<(), TraceError> {
         self.record.clear();
         call.requests.clear();
@@ -131,8 +127,7 @@ impl<R: BufRead> Stream<R> {
         self.wall.nanoseconds(started.wall, wall)
     }
 
-    /// Stores an argument that the function uses. A list of lists has several lines, of which the last also
-    /// contains the next argument. Returns the field of an incomplete list.
+    /// Returns the field of an incomplete list of lists, whose last line also contains the next argument.
     fn argument(
         &mut self,
         layout: Option<&'static Layout>,

@@ -21,8 +21,6 @@ pub(super) struct Tables {
     pub counts: Option<Counts>,
 }
 
-/// Reads the tables at the end of a file.
-///
 /// # Errors
 /// The file cannot be read.
 pub(super) fn read(path: &Path) -> Result<Tables, TraceError> {

@@ -1,4 +1,4 @@
-//! Arguments of a call by their names in the format, as [`action`](super::super::action) reads them.
+//! Arguments of a call by their names in the format. The reader is [`action`](super::super::action).
 
 use super::super::layout::Name;
 use super::deviations::Deviations;
@@ -12,10 +12,9 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Unknown rank in a communicator, which never equals the root's.
+/// Never equal to the root's rank.
 const NOT_KNOWN: i32 = -2;
 
-/// Context of the arguments.
 pub(super) struct ArgumentWriter<'w> {
     pub values: &'w mut Values,
     pub comms: &'w mut Numbers,
@@ -27,8 +26,6 @@ pub(super) struct ArgumentWriter<'w> {
 }
 
 impl ArgumentWriter<'_> {
-    /// Sets all arguments of a record.
-    ///
     /// # Errors
     /// There are more objects than numbers.
     pub fn call(&mut self, function: Function, call: &Call) -> Result<(), NumbersExhausted> {
@@ -153,8 +150,7 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Status of a receive or probe. Without a source, a receive from any source would look like one from
-    /// `MPI_PROC_NULL`.
+    /// Without a source, a receive from any source would look like one from `MPI_PROC_NULL`.
     fn reported(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
@@ -276,7 +272,7 @@ impl ArgumentWriter<'_> {
         Ok(())
     }
 
-    /// Dimensions. A grid with listed members has one dimension of all members.
+    /// A grid with listed members has one dimension of all members.
     fn integers(&mut self, call: &Call, how: NewComm) {
         match how {
             NewComm::Listed { own, .. } => self.values.integers.push(own as i32),

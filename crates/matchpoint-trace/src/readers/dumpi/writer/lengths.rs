@@ -9,7 +9,6 @@ const FIRST_OWN: usize = 28;
 /// Sizes tried for a length that no power of two divides.
 const SIZES_TRIED: u64 = 4096;
 
-/// Datatypes of a file.
 pub(super) struct Datatypes(Vec<i32>);
 
 impl Default for Datatypes {
@@ -21,7 +20,7 @@ impl Default for Datatypes {
 }
 
 impl Datatypes {
-    /// Count and datatype of a length. `Err` has those of an unknown length, if there is no product.
+    /// `Err` if the length is no product of a count and a size.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
         match i32::try_from(bytes) {
@@ -30,7 +29,6 @@ impl Datatypes {
         }
     }
 
-    /// Sizes of datatypes.
     pub fn table(&self) -> &[i32] {
         &self.0
     }

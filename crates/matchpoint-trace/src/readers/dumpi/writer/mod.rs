@@ -28,13 +28,12 @@ use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// Version of the files, the tracer's last.
+/// The tracer's last version.
 const VERSION: Version = Version(13, 0, 0);
 
 /// Offset of the stream.
 const BODY: u64 = 8;
 
-/// Function numbers of the format.
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
     let number = |function: &Function| LAYOUTS.iter().position(|layout| layout.function == *function);
     Function::ALL
@@ -162,7 +161,6 @@ impl<W: Write> Writer<W> {
         self.out.write_all(bytes)
     }
 
-    /// Function of the record of a call, if there is one.
     fn function(&self, call: &Call) -> Option<Function> {
         let function = match call.action {
             Action::CommCreate { parent, how, .. } => {
@@ -251,7 +249,6 @@ impl<W: Write> Writer<W> {
         put
     }
 
-    /// End of the stream, tables and index.
     fn after(&self) -> Vec<u8> {
         let mut bytes = label::END.to_be_bytes().to_vec();
         let place = |bytes: &[u8]| self.at + bytes.len() as u64;
@@ -263,7 +260,6 @@ impl<W: Write> Writer<W> {
             bytes.extend((text.len() as u16).to_be_bytes());
             bytes.extend(text);
         }
-        // No dimensions of a mesh of hosts, and no position in it.
         ints(&mut bytes, &[]);
         ints(&mut bytes, &[]);
         let footer = place(&bytes);

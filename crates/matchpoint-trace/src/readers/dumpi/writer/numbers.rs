@@ -4,18 +4,16 @@ use std::collections::HashMap;
 
 use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
-/// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 const ANY: i32 = -1;
-/// `MPI_PROC_NULL` of Open MPI. MPICH's is equal to any source.
+/// Of Open MPI. MPICH's is equal to any source.
 const NO_PROCESS: i32 = -2;
-/// `MPI_UNDEFINED` of Open MPI.
 pub(super) const UNDEFINED: i32 = -32_766;
 
 /// First number of communicators and groups.
 const FIRST_OWN: u16 = 4;
 /// Offset of request numbers from ids: 0 is none, 1 is null.
 const REQUESTS_FROM: u32 = 4;
-/// Higher ids are not tracked, and assumed to be in the file.
+/// Higher ids are assumed to be in the file.
 const FOLLOWED: u32 = 1 << 24;
 
 pub(super) fn peer(peer: Peer) -> i32 {
@@ -41,7 +39,6 @@ pub(super) struct Numbers {
     next: u16,
 }
 
-/// More objects at once than the format has numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NumbersExhausted;
 
@@ -57,7 +54,7 @@ impl Numbers {
         Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
     }
 
-    /// Number of an existing object, or of one whose creation is not in the trace.
+    /// The creation may be missing in the trace.
     pub fn number_of(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         match self.known.get(&id) {
             Some((raw, _)) => Ok(*raw),
@@ -65,7 +62,6 @@ impl Numbers {
         }
     }
 
-    /// Number of a new object.
     pub fn create(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         if let Some((raw, made)) = self.known.get_mut(&id) {
             *made += 1;
@@ -82,7 +78,6 @@ impl Numbers {
         Ok(raw)
     }
 
-    /// Number of a freed object.
     pub fn free(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         let raw = self.number_of(id)?;
         if raw >= FIRST_OWN {
@@ -98,7 +93,6 @@ impl Numbers {
     }
 }
 
-/// Start of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum RequestStart {
     #[default]
@@ -107,7 +101,7 @@ enum RequestStart {
     Persistent,
 }
 
-/// Requests whose start is in the file. Others are written as null.
+/// Other requests are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
     begun: Vec<RequestStart>,
@@ -115,7 +109,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Starts a request; [`RequestId::UNKNOWN`] if the application has none.
+    /// [`RequestId::UNKNOWN`] if the application has none.
     pub fn begin(&mut self, request: RequestId, persistent: bool) -> i32 {
         if request == RequestId::UNKNOWN {
             self.extra += 1;
@@ -130,7 +124,6 @@ impl Requests {
         self.set(request, RequestStart::Not);
     }
 
-    /// Number of the last request that the application does not have.
     pub fn extra(&self) -> i32 {
         i32::MAX - (self.extra % (1 << 20)) as i32
     }

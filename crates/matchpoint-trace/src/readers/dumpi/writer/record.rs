@@ -2,7 +2,6 @@
 
 use super::super::layout::{Field, Kind, Layout, Name};
 
-/// Bits of a record's mask.
 mod mask_bits {
     pub const STATUSES: u8 = 0b11;
     pub const WALL_TIMES: u8 = 1 << 3;
@@ -12,24 +11,18 @@ mod mask_bits {
 /// Bytes, source, tag, and whether the message was cancelled.
 pub(super) type RawStatus = (i32, i32, i32, bool);
 
-/// Part before the fields.
 pub(super) struct Head {
     pub number: u16,
     pub thread: u16,
-    /// Biased seconds in 16 bits, and nanoseconds.
     pub enter: (u16, i32),
-    /// Biased seconds in 16 bits, and nanoseconds.
     pub leave: (u16, i32),
 }
 
-/// Arguments of one call.
 pub(super) struct Values {
     scalars: [i32; Name::COUNT],
     pub requests: Vec<i32>,
     pub indices: Vec<i32>,
-    /// Ranks, ranges, or dimensions.
     pub integers: Vec<i32>,
-    /// Known counts per process.
     pub counts: Vec<i32>,
     /// `None` if ignored.
     pub statuses: Option<Vec<RawStatus>>,
@@ -91,8 +84,7 @@ impl Values {
     }
 
     fn fields(&self, out: &mut Vec<u8>, fields: &[Field]) {
-        // Unknown arrays are as long as the previous one, because some readers take one count for all arrays
-        // of a call.
+        // Some readers take one count for all arrays of a call.
         let mut length = 0;
         for (at, Field { kind, name }) in fields.iter().enumerate() {
             match kind {
@@ -174,7 +166,6 @@ mod tests {
         ints(&mut expected, &[0, 0]);
         ints(&mut expected, &[0, 0]);
         expected.extend([0; 4]);
-        // After the head, with the number of processes.
         assert_eq!(record[17..21], [0, 0, 0, 2]);
         assert_eq!(record[21..], expected);
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::call::{Action, Call, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use crate::function::Function;
 
-/// Messages taken by matched probes, by source.
+/// By matched probe.
 #[derive(Default)]
 pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
@@ -22,7 +22,6 @@ pub(super) fn creation(function: Function) -> Function {
 }
 
 impl Replacements {
-    /// Function of the record of a call.
     pub fn by(&self, call: &Call) -> Function {
         match (call.function, call.action) {
             (Function::Mprobe, _) => Function::Probe,
@@ -39,7 +38,6 @@ impl Replacements {
         }
     }
 
-    /// Calls that replace a call.
     pub fn calls(&mut self, function: Function, call: &Call) -> Vec<Call> {
         let with = |function, action| Call { function, action, ..call.clone() };
         match call.action {
@@ -66,7 +64,6 @@ impl Replacements {
         }
     }
 
-    /// Processes an omitted call.
     pub fn left_out(&mut self, call: &Call) {
         if let Action::MatchedReceive { handle, .. } = call.action {
             self.taken.remove(&handle);
@@ -81,7 +78,7 @@ impl Replacements {
         self.taken.insert(handle, ReceiveArgs { source, tag, bytes, ..*args });
     }
 
-    /// Arguments of a receive for exactly the message that a probe took.
+    /// For exactly the message that a probe took.
     fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {

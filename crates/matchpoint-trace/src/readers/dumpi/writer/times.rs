@@ -14,19 +14,17 @@ pub(super) struct Times {
 pub(super) type Written = (u16, i32);
 
 impl Times {
-    /// Times of a file whose first call has this entry.
     pub fn from(first_ns: i64) -> Self {
         let second = first_ns.div_euclid(SECOND);
         let bias = second.clamp(i32::MIN.into(), i32::MAX.into());
         Times { bias, clock: Clock::at(bias) }
     }
 
-    /// Bias in seconds.
     pub fn bias(&self) -> i32 {
         self.bias as i32
     }
 
-    /// Returns entry and return of a call, and whether a reader restores them.
+    /// Also returns whether a reader restores the times.
     pub fn write(&mut self, enter_ns: i64, leave_ns: i64) -> (Written, Written, bool) {
         let written = |ns: i64| {
             let seconds = ns.div_euclid(SECOND).wrapping_sub(self.bias);
