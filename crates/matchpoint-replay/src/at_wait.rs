@@ -89,7 +89,7 @@ enum Request {
 #[derive(Clone, Copy)]
 struct StartedReceive {
     selector: Label,
-    /// Number among all receives and messages, and index while it is posted.
+    /// `slot` is valid while posted.
     number: u64,
     slot: u32,
 }

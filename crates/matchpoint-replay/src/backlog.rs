@@ -27,7 +27,7 @@ const BIN_ENTRIES_MAX: usize = 4;
 const REMOVED: u32 = u32::MAX;
 const HAS_RECORD: u32 = u32::MAX - 1;
 
-/// Value of [`MessageRecord::older`] in a record; `newer` is the position in the backlog.
+/// In [`MessageRecord::older`]; `newer` is the position in the backlog.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ struct QueuedMessage {
     next: u32,
 }
 
-/// Position of a message, and of its predecessor in the bin, if known.
+/// The predecessor in the bin, if known.
 #[derive(Clone, Copy)]
 pub(crate) struct QueuePosition {
     at: u32,
@@ -49,7 +49,7 @@ pub(crate) struct QueuePosition {
 
 pub(crate) struct Backlog {
     blocks: VecDeque<Vec<QueuedMessage>>,
-    /// Positions of the first slot, of the oldest message, and after the newest.
+    /// Of the first slot, of the oldest message, and after the newest.
     base: u32,
     first: u32,
     end: u32,
@@ -232,7 +232,7 @@ impl Backlog {
         QueuePosition { at, before: NIL }
     }
 
-    /// Restores the record of a queued message and returns its index.
+    /// Returns the slot of the record.
     pub fn restore_record(
         &mut self,
         QueuePosition { at, .. }: QueuePosition,
@@ -255,7 +255,7 @@ impl Backlog {
         slot
     }
 
-    /// Removes a message and returns the index of its record.
+    /// Returns the slot of the record.
     pub fn take(&mut self, found: QueuePosition, records: &mut Slab<MessageRecord>) -> u32 {
         let slot = self.restore_record(found, records);
         self.unlink_from_bin(found, records[slot].label);

@@ -88,11 +88,10 @@ impl StepSink for Batcher {
 #[derive(Default)]
 pub(crate) struct SortedChunk {
     steps: Vec<Step>,
-    /// First step of each process, and the number of all steps.
+    /// And the number of all steps.
     begins: Vec<u32>,
-    /// Next step of each process.
     next: Vec<u32>,
-    /// Each end with the number of earlier steps of its process in this chunk.
+    /// Each with the number of earlier steps of its process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 

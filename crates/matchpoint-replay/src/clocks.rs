@@ -8,10 +8,9 @@ use crate::survey::RankSurvey;
 #[derive(Debug)]
 pub(crate) struct Clocks {
     shift_ns: Vec<i64>,
-    /// Earliest entry of a call, in common time.
     origin_ns: i64,
     pub shifted: usize,
-    /// Shifted processes without an offset within all bounds: their clocks drift, or the trace is damaged.
+    /// No offset is within all bounds: the clock drifts, or the trace is damaged.
     pub irreconcilable: usize,
 }
 
@@ -31,20 +30,19 @@ impl Clocks {
         Clocks { shift_ns, origin_ns, shifted, irreconcilable }
     }
 
-    /// Nanoseconds since the start of the run.
     #[inline]
     pub fn common(&self, process: usize, own_ns: i64) -> i64 {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// First call's entry to last call's exit, over all processes.
+    /// Over all processes.
     pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
         let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
         ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
     }
 }
 
-/// Bounds of a clock's offset: no collective ends before its entry.
+/// No collective ends before its entry.
 fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {

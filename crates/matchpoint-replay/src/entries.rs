@@ -14,17 +14,16 @@ pub(crate) trait Linked {
     fn set_next(&mut self, next: u32);
 }
 
-/// Owner of a pending send, receive or collective.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// Index of the lane that is blocked in the call.
+    /// Index of a blocked lane.
     Lane(u16),
     Request(RequestId),
     /// The request was freed.
     None,
 }
 
-/// A receive from its post to its completion.
+/// From its post to its completion.
 pub(crate) struct PostedReceive {
     pub selector: Label,
     /// Number among all receives and messages.
@@ -40,7 +39,7 @@ pub(crate) struct PostedReceive {
     /// The sender has no stream, so the simulation invents the message.
     pub is_sender_missing: bool,
     /// Messages invented for this receive in a stall.
-    pub made_up: u8,
+    pub invented_count: u8,
 }
 
 impl PostedReceive {
@@ -54,7 +53,7 @@ impl PostedReceive {
             next: NIL,
             expected: None,
             is_sender_missing: false,
-            made_up: 0,
+            invented_count: 0,
         }
     }
 
@@ -80,7 +79,7 @@ impl Linked for PostedReceive {
     }
 }
 
-/// A message in flight or unexpected: 56 bytes. The [`Backlog`](crate::backlog::Backlog) needs less.
+/// In flight or unexpected: 56 bytes.
 pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,
@@ -93,12 +92,11 @@ pub(crate) struct MessageRecord {
     /// In flight: the flight time in nanoseconds, at most [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
-    /// The message is unexpected.
     pub is_queued: bool,
     /// Waits for the match, unless the message is eager.
     pub sender: Owner,
     /// Invented, because the sender has no stream.
-    pub made_up: bool,
+    pub is_invented: bool,
     /// Cancelled before the arrival.
     pub is_cancelled: bool,
 }
@@ -116,7 +114,7 @@ impl MessageRecord {
             protocol: Protocol::Eager,
             is_queued: false,
             sender: Owner::None,
-            made_up: false,
+            is_invented: false,
             is_cancelled: false,
         }
     }
@@ -130,7 +128,7 @@ impl MessageRecord {
     /// Label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
         let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::None;
-        is_sent && !self.made_up && !self.is_cancelled && self.label.is_exact()
+        is_sent && !self.is_invented && !self.is_cancelled && self.label.is_exact()
     }
 }
 

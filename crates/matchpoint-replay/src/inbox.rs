@@ -5,10 +5,10 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// Entries that an insertion scans from the end.
+/// Entries that an insertion scans.
 const NEAR: usize = 8;
 
-/// Arrival time, number in the order of sends, and index in the simulation's table.
+/// Arrival time, number in the order of sends, and slot.
 type Due = (i64, u32, u32);
 
 /// Messages are usually sent in the order of arrival, so insertion at the end of a sorted queue is faster
@@ -28,7 +28,7 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Of messages with equal arrival times, the one sent first arrives first.
+    /// Of equal arrival times, the first sent is first.
     #[inline]
     pub fn push(&mut self, at_ns: i64, slot: u32) {
         let due = (at_ns, self.pushed, slot);
@@ -64,7 +64,7 @@ impl Inbox {
         };
     }
 
-    /// Index of the first message for which `is_meant(arrival time, index)` holds.
+    /// The first for which `is_meant(arrival time, slot)` holds.
     pub fn first(&self, is_meant: impl Fn(i64, u32) -> bool) -> Option<u32> {
         let is_meant = |due: &&Due| is_meant(due.0, due.2);
         let sorted = self.sorted.iter().find(is_meant);
@@ -72,7 +72,6 @@ impl Inbox {
         sorted.into_iter().chain(overtaking).min().map(|due| due.2)
     }
 
-    /// Removes the message at an index of the table.
     pub fn take(&mut self, slot: u32) {
         match self.sorted.iter().position(|due| due.2 == slot) {
             Some(at) => drop(self.sorted.remove(at)),

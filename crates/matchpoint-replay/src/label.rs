@@ -20,21 +20,19 @@ pub(crate) struct Label {
     wildcards: u8,
 }
 
-/// Wildcards of a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WildcardClass(u8);
 
 impl WildcardClass {
-    /// Number of wildcard classes, including the exact one.
+    /// With the exact one.
     pub const COUNT: usize = 4;
 
-    /// Index of the wildcard class; 0 is exact.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// TrafficClasses that include these wildcards.
+    /// Classes that include these wildcards.
     #[inline]
     pub fn supersets(self) -> impl Iterator<Item = WildcardClass> {
         (0..WildcardClass::COUNT as u8).filter(move |way| way & self.0 == self.0).map(WildcardClass)
@@ -47,7 +45,6 @@ impl Label {
         Label { context, source, tag, wildcards: 0 }
     }
 
-    /// Selector of a receive.
     #[inline]
     pub fn from_receive(membership: Membership, args: &ReceiveArgs) -> Self {
         let (source, open_source) = match args.source {
@@ -61,7 +58,7 @@ impl Label {
         Label { context: membership.context, source, tag, wildcards: open_source | open_tag }
     }
 
-    /// Envelope of an invented message: fields of the selector, else of the recorded status, else wild.
+    /// Fields of the selector, else of the recorded status, else wild.
     pub fn invent_envelope(self, expected: Option<StatusEnvelope>) -> Self {
         let mut label = self;
         if let (true, Some(source)) = (self.is_any_source(), expected.and_then(StatusEnvelope::source)) {

@@ -31,7 +31,6 @@ impl Default for LogGp {
     }
 }
 
-/// Parameters in whole nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delays {
     pub latency: i64,

@@ -16,7 +16,6 @@ use crate::slab::Slab;
 
 /// Bins, as powers of two: initial and maximum.
 const FIRST_BITS: u32 = 4;
-
 const LAST_BITS: u32 = 24;
 
 /// Entries per bin before the growth, and the growth as a power of two. Bins take at most eight bytes per
@@ -51,7 +50,7 @@ impl LinkedQueue {
         self.last = slot;
     }
 
-    /// Returns the first accepted entry and its predecessor.
+    /// Returns the predecessor too.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -65,7 +64,6 @@ impl LinkedQueue {
         None
     }
 
-    /// Needs the predecessor.
     #[inline]
     fn unlink<T: Linked>(&mut self, table: &mut Slab<T>, (before, at): (u32, u32)) {
         let next = table[at].next();
@@ -269,7 +267,7 @@ impl Matcher {
         Some(slot)
     }
 
-    /// Restores the record of a message in the backlog, by linear search.
+    /// Searches the backlog linearly.
     pub fn restore_record(&mut self, number: u32, records: &mut Slab<MessageRecord>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
         let found = backlog.find_number(number)?;
@@ -392,7 +390,7 @@ mod tests {
         }
     }
 
-    /// Compares with the engine `list`, with records for all messages, some and none.
+    /// With records for all messages, some and none.
     #[test]
     fn matcher_agrees_with_list_engine() {
         for records_max in [usize::MAX, 200, 0] {
@@ -405,20 +403,20 @@ mod tests {
         let (mut matcher, mut records) = (Matcher::with_records_max(records_max), Slab::default());
         let mut receives = Slab::default();
         let mut state = 1u64;
-        let mut sampler = |below: u64| {
+        let mut draw = |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((state >> 33) % below) as u32
         };
         let (mut matched, mut retracted, mut deepest) = (0, 0, 0);
         for number in 0..200_000u32 {
-            let exact = Label::exact(sampler(2), sampler(40), sampler(40));
-            let selector = match sampler(16) {
+            let exact = Label::exact(draw(2), draw(40), draw(40));
+            let selector = match draw(16) {
                 0 => exact.with_any_source(),
                 1 => exact.with_any_tag(),
                 2 => exact.with_any_source().with_any_tag(),
                 _ => exact,
             };
-            match sampler(if number % 20_000 < 10_000 { 11 } else { 18 }) {
+            match draw(if number % 20_000 < 10_000 { 11 } else { 18 }) {
                 0..5 => {
                     let took = matcher.post(selector, &mut records);
                     let id = RecvId::new(receives.next_slot(), number);
@@ -434,8 +432,8 @@ mod tests {
                     }
                 }
                 5..10 => {
-                    let message = if sampler(50) == 0 { selector } else { exact };
-                    let protocol = if sampler(10) == 0 { Protocol::Synchronous } else { Protocol::Eager };
+                    let message = if draw(50) == 0 { selector } else { exact };
+                    let protocol = if draw(10) == 0 { Protocol::Synchronous } else { Protocol::Eager };
                     let record = MessageRecord { protocol, ..MessageRecord::of(message, number) };
                     let expected =
                         list.arrive_message(Message::new(record.id(), message.to_envelope())).unwrap();
@@ -455,7 +453,7 @@ mod tests {
                     assert_eq!(found.map(|slot| records[slot].id()), list.probe(&selector.to_selector()));
                 }
                 11..15 => {
-                    let slot = sampler(300);
+                    let slot = draw(300);
                     if receives.get(slot).is_some() {
                         let PostedReceive { selector, .. } = receives[slot];
                         let receive = Receive::new(receives[slot].id(slot), selector.to_selector());
@@ -465,8 +463,8 @@ mod tests {
                     }
                 }
                 _ => {
-                    // A message with a record, or a recent one.
-                    let (slot, latest) = (sampler(300), number.saturating_sub(sampler(100)));
+                    // With a record, or recent.
+                    let (slot, latest) = (draw(300), number.saturating_sub(draw(100)));
                     let slot = match records.get(slot) {
                         Some(_) => Some(slot),
                         None => matcher.restore_record(latest, &mut records),

@@ -15,7 +15,7 @@ use crate::timeline::Timeline;
 /// Over all ranks.
 const TUPLES_KEPT: usize = 1 << 18;
 
-/// Powers of two in the histogram of run lengths.
+/// Powers of two.
 const RUN_BUCKETS: usize = 40;
 
 pub(crate) struct SharedStatistics {
@@ -74,7 +74,7 @@ pub(crate) struct RankObserver {
     /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// By the sender's world rank.
+    /// By world rank.
     pub peers: Peers,
     /// 64-bit hashes, in a fifth of the memory. Two of them may collide.
     arrived: FxHashMap<u64, u32>,
@@ -193,8 +193,7 @@ impl RankObserver {
         }
     }
 
-    /// A conflict: an earlier message of the block took a receive that matches, and that was posted before
-    /// the own one.
+    /// A conflict: an earlier message of the block took a matching receive that is older than the own one.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
         // The messages were not available together.
         let first = self.first_posted_in_block;

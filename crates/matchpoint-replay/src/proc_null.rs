@@ -1,7 +1,7 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! Both are −1, in MPICH and in DUMPI, and the tracer translates only one. As a wildcard, such a receive
-//! would match the message of another receive. Two rules identify them:
+//! `MPI_PROC_NULL` of MPICH and any source of DUMPI are both −1; the tracer translates only one. As a wildcard,
+//! such a receive would match the message of another receive. Two rules identify them:
 //!
 //! 1. It completed without a source.
 //! 2. Its status was ignored, and the messages suffice only for the other receives of its context and tag.
@@ -17,7 +17,7 @@ use crate::ReplayError;
 use crate::bits::Bits;
 use crate::communicators::communicator::{Communicators, Context, Membership, SELF, WORLD};
 
-/// Numbers of the receives among one rank's receives from any source.
+/// Numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
     /// Known by their status.
@@ -54,7 +54,7 @@ pub(crate) struct AnySourceTracker {
 }
 
 impl AnySourceTracker {
-    /// `begun` gets the number and the request of each started receive; a null request for a blocking one.
+    /// `begun` gets number and request of a started receive; a null request for a blocking one.
     #[inline(always)]
     pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
         match call.action {
@@ -172,8 +172,7 @@ struct MessageBalance {
     any_tag: bool,
 }
 
-/// Classifies receives with an ignored status. Returns the receives from `MPI_PROC_NULL` by process, and the
-/// number of undecided ones.
+/// Returns the receives from `MPI_PROC_NULL` by process, and the number of undecided ones.
 pub(crate) fn classify_receives(
     trace: &dyn Trace,
     communicators: &Communicators,
@@ -216,8 +215,7 @@ pub(crate) fn classify_receives(
 }
 
 impl Balance {
-    /// Whether the receives with an ignored status were from `MPI_PROC_NULL`; `None` if undetermined. `open`:
-    /// there may be other matching receives or messages.
+    /// `None` if undetermined. `open`: there may be other matching receives or messages.
     fn classify(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)

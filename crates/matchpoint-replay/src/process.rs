@@ -17,8 +17,7 @@ use crate::slab::Slab;
 use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
-/// Calls of other threads that are read in search of one thread's next call. The thread is idle beyond this
-/// limit.
+/// Calls read in search of one thread's next call, before the thread is idle.
 const READ_AHEAD: usize = 4096;
 
 /// Completions in the pooled calls of all processes: 3 MiB.
@@ -28,7 +27,6 @@ pub(crate) struct Process<'t> {
     pub rank: u32,
     reader: Box<dyn RankReader + 't>,
     is_exhausted: bool,
-    /// Pool of calls, boxed because they move between queues.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
     /// Completions that a pooled call keeps room for.
@@ -48,16 +46,14 @@ pub(crate) struct Process<'t> {
     pub receives: Slab<PostedReceive>,
     /// Messages for whose match the process waits.
     pub waited_sends: u32,
-    /// Messages taken by matched probes.
     pub handles: FxHashMap<HandleId, u32>,
-    /// Messages in flight.
+    /// By slot of the simulation's table.
     pub inbox: Inbox,
     /// With recorded arrivals only.
     pub recorded_arrivals: Option<RecordedArrivals<'t>>,
     pub lanes: Vec<Lane>,
     /// The network interface is free from this time on.
     pub nic_free_ns: i64,
-    /// Time of the last call.
     pub clock_ns: i64,
     /// With one thread: the last call, until a step after its end.
     pub open_call: Option<CallEnd>,
@@ -68,9 +64,9 @@ pub(crate) struct Process<'t> {
 
 pub(crate) struct Lane {
     pub thread: u16,
-    /// End of the last call, in the time of the replay.
+    /// In the time of the replay.
     pub now_ns: i64,
-    /// End of the last call, as recorded.
+    /// As recorded.
     pub left_ns: i64,
     pub state: LaneState,
     /// Recorded end of the blocking call, if it limits arrivals.
@@ -93,9 +89,7 @@ pub(crate) struct ReadCall {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum LaneState {
-    /// The thread computes, or is about to make its next call.
     Ready,
-    /// The call cannot complete yet.
     Blocked(Blocked),
     /// No call of the thread within [`READ_AHEAD`].
     Idle,
@@ -104,11 +98,9 @@ pub(crate) enum LaneState {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Blocked {
     pub reason: BlockReason,
-    /// Number of awaited events.
     pub remaining: u32,
     /// Lower bound of the end: the recorded duration, and the events so far.
     pub leave_ns: i64,
-    /// Begin of the wait.
     pub since_ns: i64,
 }
 
@@ -126,7 +118,6 @@ pub(crate) enum BlockReason {
 pub(crate) struct Probe {
     pub selector: Label,
     pub handle: Option<HandleId>,
-    /// Recorded status.
     pub expected: Option<StatusEnvelope>,
 }
 

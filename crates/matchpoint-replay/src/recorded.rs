@@ -243,7 +243,6 @@ impl Assignment<'_> {
         }
     }
 
-    /// Takes the next match posted within the call.
     fn begin(&mut self, call: &Call, args: ReceiveArgs) -> StartedReceive {
         let ReceiveArgs { source, tag, comm, .. } = args;
         let taken = self.matches_within(call).find(|observed| !observed.is_taken);
@@ -281,7 +280,6 @@ impl Assignment<'_> {
         }
     }
 
-    /// The status has the envelope.
     fn complete(&mut self, started: StartedReceive, status: Option<Status>) {
         if status.is_some_and(|status| status.cancelled) {
             return;

@@ -11,7 +11,6 @@ use std::iter::Peekable;
 use matchpoint_trace::{Arrival, Arrivals, Trace, TraceError};
 use rustc_hash::FxHashMap;
 
-/// Sender and tag.
 type Key = (u32, i32);
 
 pub(crate) struct RecordedArrivals<'t> {
@@ -43,7 +42,7 @@ impl<'t> RecordedArrivals<'t> {
         }))
     }
 
-    /// Adds a sent message. Returns true if it is listed, so that [`next`](Self::next) returns it.
+    /// Returns true if the message is listed.
     pub fn add_sent(&mut self, from: u32, tag: i32, slot: u32) -> bool {
         let Some(unsent) = self.unsent.get_mut(&(from, tag)).filter(|unsent| **unsent > 0) else {
             return false;
@@ -53,7 +52,7 @@ impl<'t> RecordedArrivals<'t> {
         true
     }
 
-    /// Returns the next message, if it was sent, with its arrival time in the clock of the process.
+    /// In the clock of the process.
     pub fn next(&mut self) -> Option<(i64, u32)> {
         // The constructor read the whole list; later damage ends it here.
         let next = self.list.peek()?.as_ref().ok()?;
@@ -67,7 +66,7 @@ impl<'t> RecordedArrivals<'t> {
         Some((self.last_ns, slot))
     }
 
-    /// Skips the next arrival in a stall. Returns false if no message waits.
+    /// Returns false if no message waits.
     pub fn skip_next(&mut self) -> bool {
         if self.waiting.is_empty() {
             return false;

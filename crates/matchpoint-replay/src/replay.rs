@@ -38,8 +38,7 @@ pub fn replay(
     replay_with_sink(trace, options, progress, NullSink, 0).map(|(measurements, ..)| measurements)
 }
 
-/// Also passes the steps to `extra_sink`, and returns it with the results of the first pass. `more` passes
-/// through the trace follow.
+/// Also passes the steps to `extra_sink`. `more` passes through the trace follow.
 pub(crate) fn replay_with_sink<S: StepSink>(
     trace: &dyn Trace,
     options: &Options,
@@ -219,7 +218,7 @@ fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> ArrivalOrderR
 struct ReplayInputs<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
-    /// Costs of attempts in the traced library.
+    /// Costs of attempts.
     costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
@@ -428,7 +427,7 @@ impl ReplayInputs<'_> {
     }
 }
 
-/// Uniformity of messages by sender (1 is uniform), and the largest share.
+/// 1 is uniform. Also returns the largest share.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());

@@ -12,16 +12,14 @@ use crate::status_envelope::StatusEnvelope;
 /// Ids below this limit are array indexes: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
-/// 48 bytes. `Copy`, because every other call starts or completes one.
+/// `Copy`, because every other call starts or completes one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub kind: RequestKind,
-    /// A compact [state](RequestState): number of pending operations, and completion time or [`NEVER`].
+    /// See [`RequestState`]. Pending operations, and completion time or [`NEVER`].
     ends: u8,
     completed_ns: i64,
-    /// Lane that waits for the request.
     pub waiter: Option<u16>,
-    /// Recorded status.
     pub expected: Option<StatusEnvelope>,
     /// Message of a wildcard receive.
     pub matched: Option<StatusEnvelope>,
@@ -29,31 +27,29 @@ pub(crate) struct Request {
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// The next free slot or [`NONE`].
+    /// The next free slot.
     None(u32),
     Send(SentMessage),
     /// The destination has no stream.
     LostSend,
     /// Matched an unexpected message.
     Received,
-    /// Index while pending.
+    /// Slot while pending.
     Receive(u32),
     Collective,
     /// Two pending operations.
     SendReceive,
-    /// Index in [`RequestTable::persistent`].
+    /// Slot in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// Index of the arguments, and of the receive while pending.
+    /// Slots of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
-    /// Index of the arguments.
+    /// Slot of the arguments.
     PersistentCollective(u32),
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct SentMessage {
-    /// Index of the receiving process.
     pub to: u32,
-    /// Index and number of the message.
     pub slot: u32,
     pub number: u32,
 }
@@ -62,9 +58,7 @@ pub(crate) struct SentMessage {
 pub(crate) enum RequestState {
     /// Before the first start, or after completion.
     Inactive,
-    /// Number of operations.
     Pending(u8),
-    /// Completion time in nanoseconds.
     Complete(i64),
 }
 
@@ -76,7 +70,7 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// After completion, another receive may have the index.
+    /// After completion, another receive may have the slot.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
         match (self.kind, self.state()) {
@@ -125,8 +119,7 @@ impl Request {
         };
     }
 
-    /// A completion call would not read the request: complete at `now_ns`, without a recorded status to
-    /// compare.
+    /// Complete at `now_ns`, without a recorded status to compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
         let is_over = matches!(self.state(), RequestState::Complete(completed_ns) if completed_ns <= now_ns);
         is_over && self.persistent().is_none() && self.matched.is_none() && self.waiter.is_none()
@@ -146,13 +139,13 @@ impl Request {
 const NONE: u32 = u32::MAX;
 
 pub(crate) struct RequestTable {
-    /// By id: the index in `active` + 1, or 0.
+    /// By id: the slot + 1, or 0.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
     /// Head of the free list.
     free: u32,
-    /// Limit before the table [removes](Self::give_up) spent requests.
+    /// Beyond, the table [removes](Self::remove_spent) spent requests.
     limit: usize,
     pub persistent: Slab<Persistent>,
 }
@@ -168,7 +161,6 @@ impl Default for RequestTable {
 }
 
 impl RequestTable {
-    /// Index of a request, until its removal.
     #[inline]
     pub fn slot(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
@@ -252,7 +244,7 @@ impl RequestTable {
         self.free = slot;
     }
 
-    /// The table should [remove](Self::give_up) spent requests before the next insertion.
+    /// The caller should [remove](Self::remove_spent) spent requests.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.free == NONE && self.active.len() >= self.limit

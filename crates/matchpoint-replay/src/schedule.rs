@@ -54,7 +54,7 @@ impl Schedule {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// Until a [new time](Self::pull_forward).
+    /// Until the next [`pull_forward`](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;
@@ -69,7 +69,7 @@ impl Schedule {
         self.earliest = own;
     }
 
-    /// Sets an earlier time. The walk usually ends soon.
+    /// The walk usually ends soon.
     #[inline]
     pub fn pull_forward(&mut self, process: usize, at_ns: i64) {
         let mut entry = process;

@@ -47,7 +47,7 @@ fn plus_one(source: u32) -> NonZeroU32 {
     NonZeroU32::MIN.saturating_add(source)
 }
 
-/// A third of a [`Completion`]'s bytes, because every process keeps its next call.
+/// Smaller than a [`Completion`], because every process keeps its next call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompletedRequest {
     pub index: u32,

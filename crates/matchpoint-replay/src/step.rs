@@ -6,10 +6,9 @@ use crate::label::{Label, WildcardClass};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// In the time of the replay.
     pub at_ns: i64,
     pub kind: Kind,
-    /// Call site of the receive: index in the tally's sites + 1, or 0.
+    /// Index of the receive's call site in the tally + 1, or 0.
     pub site: u32,
 }
 
@@ -37,17 +36,16 @@ pub(crate) enum Kind {
         receive: Receive,
         was_posted: bool,
     },
-    /// An unexpected message.
     Retract {
         message: Message,
     },
 }
 
-/// Half the bytes of a step. The measuring thread converts it.
+/// Half the bytes of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompactStep {
     at_ns: i64,
-    /// Index of the rank among those with a stream.
+    /// Index among the ranks with a stream.
     pub process: u32,
     kind: CompactKind,
     /// The operation matched `other`.
@@ -136,7 +134,6 @@ impl CompactStep {
         CompactStep { site, ..self }
     }
 
-    /// Change of the unexpected queue's length.
     #[inline]
     pub fn unexpected_change(&self) -> i32 {
         match self.kind {
@@ -182,16 +179,16 @@ pub(crate) trait StepSink {
     fn end_call(&mut self, _end: CallEnd) {}
 }
 
-/// 24 bytes, because there are as many ends as steps. Only for processes with one thread.
+/// Only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
-    /// Index of the rank among those with a stream.
+    /// Index among the ranks with a stream.
     pub process: u32,
-    /// Recorded duration, at most the type's maximum.
+    /// Recorded, at most the type's maximum.
     pub took_ns: u32,
     /// All messages that had arrived were matched.
     pub completes_receive: bool,
-    /// End of the call in the time of the replay, if it waited for messages and times are recorded; else
+    /// In the time of the replay, if the call waited for messages and times are recorded; else
     /// [`CallEnd::NO_WAIT`].
     pub waited_until_ns: i64,
 }

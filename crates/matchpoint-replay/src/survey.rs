@@ -13,16 +13,14 @@ use crate::ReplayError;
 use crate::proc_null::AnySourceTracker;
 use crate::progress::Progress;
 
-/// Collectives per rank, for the alignment of clocks.
 const SYNCHRONISATIONS_KEPT: usize = 16;
 
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Calls that all ranks together keep for the second pass, about 100 bytes each. Beyond, the second pass
-/// reads them again.
+/// All ranks together, about 100 bytes each. Beyond, the second pass reads the calls again.
 const MEMBERSHIP_KEPT: usize = 1 << 16;
 
-/// Recent calls that the filter compares with a new one.
+/// Compared with a new one.
 const RECENT_CALLS: usize = 64;
 
 pub(crate) struct RankSurvey {
@@ -30,7 +28,7 @@ pub(crate) struct RankSurvey {
     pub calls: u64,
     /// Without zeros.
     pub by_function: Vec<(Function, u64)>,
-    /// Entry of the first call and exit of the last, in the clock of the process.
+    /// In the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
     pub setup_ns: i64,
@@ -44,11 +42,10 @@ pub(crate) struct RankSurvey {
 
 #[derive(Default)]
 pub(crate) struct TimeErrors {
-    /// Calls that end before they begin.
     pub negative: u64,
-    /// Calls that begin before an earlier call of the same thread.
+    /// Of the same thread.
     pub backward: u64,
-    /// Thread and its last entry. A process has few threads.
+    /// A process has few threads.
     entered: Vec<(u16, i64)>,
 }
 
@@ -66,7 +63,7 @@ impl TimeErrors {
     }
 }
 
-/// A call about the members of communicators or groups.
+/// About the members of communicators or groups.
 #[derive(Clone)]
 pub(crate) struct MembershipCall {
     pub function: Function,
@@ -85,11 +82,10 @@ pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankS
     Ok(surveys)
 }
 
-/// Each list is stored once: thousands of ranks may list all ranks.
+/// Thousands of ranks may list all ranks.
 #[derive(Default)]
 pub(crate) struct MemberLists {
     lists: Mutex<ListSet>,
-    /// Number of calls kept.
     calls: AtomicUsize,
 }
 
@@ -202,7 +198,7 @@ impl RankSurvey {
     }
 
     fn keep(&mut self, call: &Call, lists: &MemberLists) {
-        // One counter for all ranks: a rank beyond the limit keeps none of its calls.
+        // A rank beyond the limit keeps none of its calls.
         if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_KEPT {
             self.membership_calls = None;
         } else if let Some(kept) = &mut self.membership_calls {
@@ -211,7 +207,7 @@ impl RankSurvey {
     }
 }
 
-/// Membership calls of one rank, kept or read again.
+/// Of one rank, kept or read again.
 pub(crate) enum MembershipCalls<'a> {
     Kept(std::slice::Iter<'a, MembershipCall>),
     Read {
@@ -223,7 +219,7 @@ pub(crate) enum MembershipCalls<'a> {
 }
 
 impl<'a> MembershipCalls<'a> {
-    /// If the calls of one rank were too many, reads all ranks again.
+    /// Reads all ranks again if the calls of one were too many.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
@@ -255,10 +251,9 @@ impl<'a> MembershipCalls<'a> {
     }
 }
 
-/// Filter for membership calls with new information.
+/// Passes calls with new information.
 #[derive(Default)]
 pub(crate) struct MembershipFilter {
-    /// The last calls that passed, and the number of all that passed.
     recent: VecDeque<Action>,
     picked: usize,
     queries: QueryCache,
@@ -302,8 +297,7 @@ impl MembershipFilter {
         is_picked
     }
 
-    /// An equal query passed since the creation of the communicator. Codes query their rank in loops, so the
-    /// cache is first.
+    /// Since the creation of the communicator. Codes query their rank in loops, so the cache is first.
     fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
         if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {
@@ -321,7 +315,7 @@ impl MembershipFilter {
     }
 }
 
-/// Repeated queries, with their positions in the sequence of calls.
+/// With positions in the sequence of calls.
 #[derive(Default)]
 struct QueryCache([Option<(Action, usize)>; 8]);
 
@@ -359,7 +353,7 @@ fn is_setup(function: Function) -> bool {
     matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
-/// No process leaves this collective before every process has entered it.
+/// No process leaves before every process has entered.
 pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(

@@ -14,10 +14,8 @@ use crate::survey::by_function;
 
 const MATRIX_CELLS: u32 = 128;
 
-/// Distinct tags that are counted.
 const TAGS_KEPT: usize = 1 << 17;
 
-/// Tags with a number of sends.
 const TAGS_REPORTED: usize = 32;
 
 pub(crate) struct Tally {
@@ -36,9 +34,8 @@ pub(crate) struct Tally {
     /// By context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// By rank. A division would take longer than the rest of the count.
+    /// A division would take longer than the rest of the count.
     row_of: Vec<u8>,
-    /// In the time of the replay.
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,

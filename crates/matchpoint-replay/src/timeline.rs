@@ -8,18 +8,15 @@ const SPANS: usize = 160;
 /// Number in the result.
 pub(crate) const SPANS_REPORTED: usize = 120;
 
-/// Initial length.
 const FIRST_SPAN_NS: i64 = 1024;
 
 pub(crate) struct Timeline {
     length: u32,
     longest: u32,
-    /// Time of the last change.
     since_ns: i64,
     /// Integral of the length over time.
     area: f64,
     span_ns: i64,
-    /// Maximal length in each interval.
     spans: Vec<u32>,
 }
 

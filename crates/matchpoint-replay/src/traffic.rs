@@ -109,11 +109,8 @@ struct TrafficCounter<'a> {
     phases: u32,
     begin_ns: i64,
     length_ns: f64,
-    /// Messages and bytes by phase, sender, receiver and class of size.
     flows: FxHashMap<(u32, u32, u32, u32), (u64, u64)>,
-    /// By phase, then process.
     matching: Vec<Vec<Matching>>,
-    /// By process, then engine.
     engines: Vec<Vec<PhaseEngine>>,
 }
 

@@ -23,21 +23,19 @@ pub(crate) struct Communicator {
     pub members: Arc<[u32]>,
     /// The second group.
     pub remote: Option<Arc<[u32]>>,
-    /// The members are known.
     pub resolved: bool,
     pub complete: bool,
-    /// Dimensions of a Cartesian grid.
     pub dims: Vec<u32>,
 }
 
 /// As text: `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// Creating function or predefined name; `None` if undetermined.
+    /// Function or predefined name; `None` if undetermined.
     pub by: Option<&'static str>,
-    /// The parents.
+    /// Parents.
     pub of: [Option<Context>; 2],
-    /// Color of a split, if always the same.
+    /// If always the same.
     pub color: Option<i32>,
 }
 
@@ -63,20 +61,17 @@ impl Communicator {
     }
 }
 
-/// Communicators of all ranks.
 #[derive(Debug)]
 pub(crate) struct Communicators {
-    /// By context.
     pub all: Vec<Communicator>,
-    /// By context: number of equal communicators that used it.
+    /// Number of equal communicators that used the context.
     pub use_counts: Vec<u64>,
     /// By rank of the survey.
     pub created: Created,
     /// Some members are outside `MPI_COMM_WORLD`.
     pub has_external_members: bool,
-    /// Creations that the trace does not determine.
     pub unresolved: u64,
-    /// `Comm_rank` and `Comm_size` calls that contradict the result.
+    /// Contradictions by `Comm_rank` and `Comm_size`.
     pub contradictions: u64,
 }
 
@@ -98,7 +93,7 @@ impl Communicators {
 #[derive(Clone, Copy)]
 pub(crate) struct Membership {
     pub context: Context,
-    /// Rank in the own group.
+    /// In the own group.
     pub rank: u32,
     /// The own group is the second of an inter-communicator.
     pub is_in_second_group: bool,

@@ -31,7 +31,7 @@ struct KindKey {
 pub(super) struct Contexts {
     kinds: FxHashMap<KindKey, Kind>,
     kind_of: Vec<Kind>,
-    /// By context: ranks that hold it, plus one while further ranks may join.
+    /// Ranks that hold the context, plus one while further ranks may join.
     holders: Vec<u32>,
     freed_contexts: FxHashMap<Kind, VecDeque<Context>>,
 }
@@ -44,7 +44,7 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// Returns a freed context of the same kind, else a new one. `first` is a member.
+    /// Returns a freed context of the same kind, else a new one.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
         let Communicator { origin, members, remote, dims, resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;
@@ -85,8 +85,6 @@ impl Contexts {
 }
 
 pub(super) enum AssignedContext {
-    /// A reused context.
     Reused(Context),
-    /// The next unused context.
     New,
 }

@@ -13,14 +13,12 @@ use super::resolver::{
 };
 
 impl Resolver<'_> {
-    /// Adds a rank's arguments. The last ones complete the creation.
     pub(super) fn add_creation_call(&mut self, index: usize, parent: CommId, call: CreationCall<'_>) {
         let state = &mut self.ranks[index];
         if let Some((of, tag)) = listed::member_creation_key(&call, state.comms.get(&parent).copied()) {
             return self.join_member_creation(index, of, tag, &call);
         }
         let Some(&context) = state.comms.get(&parent) else {
-            // The parent was created in an untraced part of the run.
             let contexts = self.create_unresolved(0, vec![self.store_call(index, &call)]);
             return self.assign_contexts(contexts);
         };
@@ -39,7 +37,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Number of members with a stream.
+    /// Members with a stream.
     fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;

@@ -43,7 +43,7 @@ impl Created {
         }
     }
 
-    /// `None` if the rank is not a member, or `creation` is out of bounds.
+    /// `None` if the rank is not a member.
     pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
@@ -94,7 +94,6 @@ mod tests {
             assert_eq!(created.get(1, creation), Some(context));
         }
         assert_eq!((created.get(0, MANY), created.get(1, MANY + 9000)), (None, None));
-        // 64 is no multiple of 3: three and one rows of contexts, two and one rows of rows.
         assert_eq!(created.rows.len(), 3 + 1 + 2 + 1);
     }
 }

@@ -17,7 +17,7 @@ use super::resolver::{
     CreationCall, GroupPair, MemberContexts, MemberCreation, Resolver, StoredCall, origin_of,
 };
 
-/// Parent and tag of a creation over the members only. The two sides of a connection have different parents.
+/// The two sides of a connection have different parents.
 pub(super) fn member_creation_key(
     call: &CreationCall<'_>,
     parent: Option<Context>,
@@ -56,7 +56,6 @@ impl Resolver<'_> {
         if open.is_none_or(|open| at == open.len()) {
             let origin = Origin { by: Some(call.function.name()), of: [parent, None], color: None };
             let context = self.create_with_members(origin, &key.2, index);
-            // Holds the context until all members have joined.
             self.contexts.add_holder(context);
             let present: FxHashSet<usize> = self.present_among(&key.2).collect();
             let creation = MemberCreation { context, joined: FxHashSet::default(), expected: present.len() };
@@ -97,7 +96,6 @@ impl Resolver<'_> {
         ahead.fold(false, |some, is_ahead| some | is_ahead)
     }
 
-    /// Creates one communicator for each list of members.
     pub(super) fn create_listed(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
         let mut by_members: BTreeMap<GroupPair, Option<Context>> = BTreeMap::new();
         let key = |call: &StoredCall| members(call.how, &call.integers).filter(|_| call.comm != CommId::NULL);

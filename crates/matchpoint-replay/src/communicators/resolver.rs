@@ -1,5 +1,3 @@
-//! State of the resolver, and the steps of all creations.
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,12 +15,12 @@ pub(super) struct RankState<'a> {
     pub calls: MembershipCalls<'a>,
     pub now: Option<MembershipCall>,
     pub comms: FxHashMap<CommId, Context>,
-    /// Without groups that the trace does not determine.
+    /// Without undetermined groups.
     pub groups: FxHashMap<GroupId, Arc<[u32]>>,
     pub creations: FxHashMap<Context, u32>,
-    /// The rank waits for the other members of its creation.
+    /// For the other members of its creation.
     pub is_waiting: bool,
-    /// The rank waits for the other members, although it knows the result.
+    /// Waits, although it knows the result.
     pub is_ahead: bool,
 }
 
@@ -31,9 +29,8 @@ pub(super) struct Resolver<'a> {
     /// World rank → index into `ranks`.
     pub present: FxHashMap<u32, usize>,
     pub pending: FxHashMap<(Context, u32), PendingCreation>,
-    /// Number of creation calls, the age of a creation.
+    /// The age of a creation.
     pub call_count: usize,
-    /// Incomplete creations over the members only.
     pub member_creations: MemberCreations,
     /// By own leader, other leader and tag.
     pub sides: FxHashMap<(u32, u32, i32), IntercommSide>,
@@ -48,19 +45,15 @@ pub(super) struct CreationCall<'a> {
     pub integers: &'a Arc<[i32]>,
 }
 
-/// Stored arguments of one member.
 pub(super) struct StoredCall {
-    /// Index into `ranks`.
     pub index: usize,
     pub function: Function,
     pub how: NewComm,
     pub comm: CommId,
     pub integers: Arc<[i32]>,
-    /// Members of the group argument.
     pub group: Option<Arc<[u32]>>,
 }
 
-/// A creation that some members have not reached.
 pub(super) struct PendingCreation {
     pub order: usize,
     pub calls: Vec<StoredCall>,
@@ -77,12 +70,12 @@ pub(super) type MemberContexts = Vec<(StoredCall, Option<Context>)>;
 /// Both groups, sorted, because each side lists its own group first.
 pub(super) type GroupPair = (Vec<u32>, Vec<u32>);
 
-/// By parent (if known), tag and members; the oldest first. Each member joins in order.
+/// The oldest is first, and each member joins in order.
 pub(super) type MemberCreations = FxHashMap<(Option<Context>, i64, GroupPair), VecDeque<MemberCreation>>;
 
 pub(super) struct MemberCreation {
     pub context: Context,
-    /// Members that joined, and the number of expected members.
+    /// Members that joined, and the expected number.
     pub joined: FxHashSet<usize>,
     pub expected: usize,
 }
@@ -179,7 +172,7 @@ impl<'a> Resolver<'a> {
         Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
     }
 
-    /// Assigns one communicator to the members for which `belongs` holds.
+    /// For the members for which `belongs` holds.
     pub fn create_for_all(
         &mut self,
         communicator: Communicator,
@@ -213,7 +206,7 @@ impl<'a> Resolver<'a> {
         self.contexts.remove_holder(context);
     }
 
-    /// The group that contains `rank`.
+    /// Contains `rank`.
     pub fn local_group(&self, context: Context, rank: u32) -> Arc<[u32]> {
         let communicator = &self.found.all[context as usize];
         match &communicator.remote {
@@ -222,7 +215,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The group of an inter-communicator that does not contain `rank`.
+    /// Does not contain `rank`.
     pub fn remote_group(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
         let communicator = &self.found.all[context as usize];
         let remote = communicator.remote.clone()?;

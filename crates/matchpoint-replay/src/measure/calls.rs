@@ -24,7 +24,7 @@ use crate::step::{CallEnd, Kind, Step};
 const WAITED: f64 = 8.0;
 
 pub(crate) struct CallCosts {
-    /// Costs for receives with a source, and with `MPI_ANY_SOURCE`.
+    /// For receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
     /// Processes per processor, at least 1.
@@ -47,11 +47,11 @@ struct RankCosts {
     sum: SearchTime,
 }
 
-/// Messages for which the previous calls were too short.
+/// The previous calls were too short for them.
 #[derive(Clone, Copy, Default)]
 struct DeferredMessages {
     messages: f64,
-    /// Part of their transfer time that the calls contained.
+    /// Contained in previous calls.
     transferred_ns: f64,
     /// Maximum.
     search_ns: f64,
@@ -64,7 +64,7 @@ struct CallSearches {
     requested_ns: f64,
     /// Maximum for messages.
     arrived_ns: f64,
-    /// Time of receives, probes and messages to the own process with empty queues.
+    /// Time with empty queues, without messages of other processes.
     empty_ns: f64,
     messages: u64,
     /// Arrival time, and maximal search time.
@@ -132,7 +132,7 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Processes with several threads have no ends of calls, because the searching thread is unknown.
+    /// Processes with several threads have no ends of calls.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
@@ -155,7 +155,7 @@ fn is_any_source(selector: &Selector) -> bool {
 }
 
 impl RankCosts {
-    /// A call transfers the messages that are due, then searches.
+    /// Transfers the messages that are due, then searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
@@ -193,7 +193,7 @@ impl RankCosts {
         }
     }
 
-    /// Geometric mean of the range so far ÷ its upper end.
+    /// Of the range so far ÷ its upper end.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }
@@ -211,7 +211,7 @@ impl CallSearches {
         self.requested_ns + self.arrived_ns
     }
 
-    /// Share of the maximal search time of messages that the last one had time for.
+    /// Share of the maximal search time for which the last message had time.
     fn part_in(&self, end: &CallEnd) -> f64 {
         match self.last {
             Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {

@@ -11,12 +11,12 @@ const COMPUTE_PHASE_NS: i64 = 20_000;
 /// 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
-/// One phase of a size in `FIRST_INTERVAL` is a sample; half as many after every `PER_STAGE` samples. This
-/// covers several ranks and the whole run.
+/// One phase of a size in `FIRST_INTERVAL`; half as many after every `PER_STAGE` samples. This covers several
+/// ranks and the whole run.
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
-/// Minimal number of samples, if available.
+/// If available.
 const ENOUGH: usize = 5;
 
 pub(crate) fn is_same_phase(one: &Step, next: &Step) -> bool {
@@ -30,7 +30,6 @@ fn size_class(steps: usize) -> usize {
 #[derive(Clone, Default)]
 pub(crate) struct PhaseCounts {
     counts: [u64; SIZES],
-    /// Current phase, and the time of its last step.
     open: usize,
     last_ns: i64,
 }

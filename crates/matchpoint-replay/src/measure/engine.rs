@@ -37,7 +37,7 @@ pub(crate) struct MeasuredEngine {
     instance_count: InstanceCount,
     ranks: Vec<RankEngine>,
     empty_bytes: u64,
-    /// Some engines allocate their tables at the first receive or message.
+    /// Some engines allocate their tables late.
     begun_bytes: u64,
     disagreements: u64,
     pub repeating: Duration,
@@ -45,29 +45,24 @@ pub(crate) struct MeasuredEngine {
     pub held_bytes: u64,
     /// Steps that one instance measured and counted.
     timed_counting: u64,
-    /// Time that counting adds to a step, once measured.
+    /// Added by counting to a step.
     counting_ns: Option<f64>,
-    /// Results for one burst.
     results: Vec<StepResult>,
     pub stopped: Option<StopReason>,
     warm: Timing,
     cold: Vec<Sample>,
     pub spread: RepetitionSpread,
-    /// First engine only, by [`Step::site`]: searches of the posted queue that matched a receive of the site,
-    /// and searches of the unexpected queue for one.
+    /// First engine only, by [`Step::site`]: searches of the posted queue and of the unexpected queue.
     pub sites: Vec<(SearchCounts, SearchCounts)>,
     /// First engine only.
     pub costs: Option<CallCosts>,
 }
 
-/// Instances at each rank. Each contains all queued entries.
+/// Each contains all queued entries. A counting instance without measured ones is measured itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum InstanceCount {
-    /// One counts, and [several](REPETITIONS) play each burst in turn.
     Repeated,
-    /// One counts, another is measured.
     Two,
-    /// One counts and is measured.
     One,
 }
 
@@ -81,7 +76,6 @@ impl InstanceCount {
     }
 }
 
-/// Differences between repetitions, and interruptions.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RepetitionSpread {
     pub shortest_ns: f64,
@@ -104,7 +98,6 @@ struct RankEngine {
     steps: u64,
 }
 
-/// One counting instance with compared results, and measured ones without counters.
 struct EngineInstances {
     counted: Counted,
     timed: Vec<Box<dyn Engine>>,
@@ -129,8 +122,7 @@ impl EngineInstances {
 const COUNTS_BYTES: u64 = size_of::<Counted>() as u64;
 
 impl MeasuredEngine {
-    /// Creates an instance now, so that an invalid name is an error; one for each rank if the name depends on
-    /// the rank. Later instances follow at the first step.
+    /// An invalid name is an error now; instances follow at the first step. The name may depend on the rank.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
         let mut probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
@@ -219,7 +211,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Counts a cold phase before the flush. Returns false if the engine is stopped.
+    /// Returns false if the engine is stopped.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
         self.is_ready(process, rank)
             && (self.instance_count == InstanceCount::One || self.count(process, steps))
@@ -236,7 +228,7 @@ impl MeasuredEngine {
         };
         let ns = timed.next().map(|engine| time(&mut **engine, steps, clock_ns));
         let was_interrupted = stopwatch.restart().was_interrupted();
-        // The other instances need the same steps. Their code is now warm, so they are not measured.
+        // Their code is now warm, so they are not measured.
         for engine in timed {
             time(&mut **engine, steps, clock_ns);
         }
@@ -255,7 +247,7 @@ impl MeasuredEngine {
         }
     }
 
-    /// Creates the instance of a process if needed. Returns false if the engine is stopped.
+    /// Returns false if the engine is stopped.
     fn is_ready(&mut self, process: usize, rank: u32) -> bool {
         if self.stopped.is_none() && self.ranks[process].instances.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
@@ -268,7 +260,6 @@ impl MeasuredEngine {
         self.stopped.is_none()
     }
 
-    /// Returns false if the engine was stopped.
     fn count(&mut self, process: usize, steps: &[Step]) -> bool {
         let Some(instances) = &mut self.ranks[process].instances else { return false };
         let mut before = compared(instances.counted.counts());
@@ -493,7 +484,6 @@ impl MeasuredEngine {
     }
 }
 
-/// Adds the attempts of a step to its site and its call.
 fn record_attempts(
     sites: &mut Vec<(SearchCounts, SearchCounts)>,
     costs: Option<&mut CallCosts>,

@@ -33,20 +33,19 @@ use clock::{Elapsed, ProcessorClock, Stopwatch};
 use cold::{PhaseCounts, PhaseSampler, is_same_phase};
 use engine::{InstanceCount, MeasuredEngine};
 
-/// Processor time of cold phases: a constant, and a share of the elapsed time. A flush takes one to two
-/// milliseconds, and the simulation waits for it. Without a limit, one run did nothing else for five seconds.
-/// A short trace has few phases, so it gets more time.
+/// A constant, and a share of the elapsed time. The simulation waits for a flush of one to two milliseconds.
+/// Without a limit, one run did nothing else for five seconds. A short trace has few phases, so it gets more
+/// time.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// Processor time of repetitions: a constant per engine, and a share of the elapsed time. In a long run, each
-/// burst has little weight.
+/// A constant per engine, and a share of the elapsed time. In a long run, each burst has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
-/// Memory limits over all ranks: of all engines while bursts are repeated, and of one engine with two
-/// instances. Beyond them searches are so long that counting adds little.
+/// Of all engines while bursts are repeated, and of one engine with two instances. Beyond them searches are
+/// so long that counting adds little.
 const REPEATING_BYTES: u64 = 32 << 20;
 const TWICE_BYTES: u64 = 16 << 20;
 

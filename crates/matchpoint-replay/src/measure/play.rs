@@ -50,7 +50,7 @@ const TRIALS: usize = 32;
 /// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
-/// Time that counting adds to a step, measured with short queues.
+/// Measured with short queues.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -72,7 +72,7 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
-/// Memory with a receive and a message that does not match it.
+/// With a receive and a message that does not match it.
 pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));

@@ -17,7 +17,7 @@ impl Timing {
     }
 }
 
-/// Recent time per step, to distinguish interrupted bursts from slow ones.
+/// Distinguishes interrupted bursts from slow ones.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RecentTime {
     per_step_ns: f64,
@@ -33,7 +33,7 @@ const KNOWN_FACTOR: f64 = 2.0;
 const LATEST: f64 = 0.125;
 
 impl RecentTime {
-    /// Returns the time of a burst, or the recent time if it was interrupted, and whether it was.
+    /// Returns the recent time for an interrupted burst.
     pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;

@@ -33,7 +33,6 @@ impl CallContext {
         Blocked { reason: BlockReason::Messages, remaining: 0, leave_ns, since_ns: self.now_ns }
     }
 
-    /// Blocks if the end is unknown.
     fn until(self, end: CompletionTime, reason: BlockReason) -> Blocked {
         let remaining = u32::from(end.is_none());
         Blocked { reason, remaining, leave_ns: end.unwrap_or(self.now_ns), since_ns: self.now_ns }
@@ -148,12 +147,11 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// End of a call that does not wait.
     fn end_after_overhead(&self, at: CallContext) -> Blocked {
         at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 
-    /// End of a call without effects. The recorded time of calls on requests is polling.
+    /// The recorded time of calls on requests is polling.
     fn end_without_effect(&self, at: CallContext, function: Function) -> Blocked {
         match function.class() {
             Class::Completion => self.end_after_overhead(at),

@@ -5,7 +5,6 @@ use matchpoint_trace::call::CommId;
 
 use crate::entries::Owner;
 
-/// One collective call of all members.
 pub(super) struct CollectiveCall {
     arrived: u32,
     expected: u32,
@@ -14,7 +13,6 @@ pub(super) struct CollectiveCall {
     pub waiting: Vec<(u32, Owner)>,
 }
 
-/// Dependencies between the members.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Dependency {
     /// Every member waits for all.
@@ -23,11 +21,10 @@ pub(super) enum Dependency {
     FromRoot,
     /// The root waits for all.
     ToRoot,
-    /// No member waits. The trace does not contain the neighbors of a neighborhood collective.
+    /// The trace does not contain the neighbors of a neighborhood collective.
     Local,
 }
 
-/// Dependencies of a collective.
 pub(super) fn dependency(function: Function, root: Option<u32>) -> Dependency {
     use Function::*;
     match function {

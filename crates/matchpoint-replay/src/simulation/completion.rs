@@ -13,7 +13,7 @@ use crate::step::{Point, StepSink};
 use crate::tally::Tally;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Completes an operation. `matched` is its message.
+    /// `matched` is the message of the operation.
     pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, matched: MatchedEnvelope) {
         match owner {
             Owner::None => {}
@@ -40,7 +40,6 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// One awaited event happened.
     pub(super) fn unblock(&mut self, index: usize, lane: u16, at_ns: i64) {
         let lane = &mut self.processes[index].lanes[usize::from(lane)];
         let LaneState::Blocked(blocked) = &mut lane.state else { return };
@@ -95,7 +94,6 @@ impl<S: StepSink> Simulation<'_, S> {
         blocked
     }
 
-    /// Completes a send that the traced run cancelled.
     fn cancel_send_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
         let Some(request) = self.processes[index].requests.get_mut(id) else { return };
         if let RequestKind::Send(sent) = request.kind {
@@ -104,8 +102,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Invents the message of a pending request if its sender has no stream. It arrives at the recorded end
-    /// of the call.
+    /// At the recorded end of the call.
     fn invent_if_sender_missing(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(id) else { return };
@@ -127,8 +124,8 @@ impl<S: StepSink> Simulation<'_, S> {
         self.processes[index].requests.insert(id, request);
     }
 
-    /// A request with an unmatched message remains, because the traced run may cancel the send. A message in
-    /// the backlog has no record, so its request is removed.
+    /// The traced run may cancel a send with an unmatched message. A message in the backlog has no record, so
+    /// its request is removed.
     #[cold]
     fn remove_spent_requests(&mut self, index: usize) {
         let Process { requests, clock_ns, .. } = &mut self.processes[index];
@@ -141,8 +138,8 @@ impl<S: StepSink> Simulation<'_, S> {
         });
     }
 
-    /// Removes the old request of a reused id. A thread may still wait for it: the library freed the id
-    /// before the call returned. Its operation then belongs to that thread, otherwise to none.
+    /// A thread may still wait for the old request: the library freed the id before the call returned. The
+    /// operation then belongs to that thread, otherwise to none.
     pub(super) fn replace_request(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
             self.transfer_operation(index, id, &old);
@@ -174,7 +171,6 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Completes blocked probes of a new unexpected message.
     pub(super) fn complete_probes(&mut self, index: usize, at_ns: i64, message: Label) {
         for lane in 0..self.processes[index].lanes.len() {
             let waiting = &self.processes[index].lanes[lane];
@@ -217,7 +213,7 @@ impl<S: StepSink> Simulation<'_, S> {
     }
 }
 
-/// Removes a completed request, or makes a persistent one inactive.
+/// Removes the request, or makes a persistent one inactive.
 #[inline]
 fn finish_request(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, slot: u32) {
     let request = requests.at(slot);

@@ -13,7 +13,7 @@ use crate::schedule::NEVER;
 use crate::step::StepSink;
 
 impl<S: StepSink> Simulation<'_, S> {
-    /// Earliest recorded end of the blocking calls of a process.
+    /// Of the blocking calls.
     pub(super) fn next_deadline(&self, index: usize) -> i64 {
         let lanes = self.processes[index].lanes.iter();
         let blocked = lanes.filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
@@ -80,8 +80,7 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Lets the next accepted message in flight arrive, after the earlier ones of its sender. Returns false
-    /// without one.
+    /// After the earlier messages of its sender. Returns false without a message.
     fn deliver_early(&mut self, index: usize, selector: Label, at_ns: i64) -> bool {
         let records = &self.records;
         let inbox = &mut self.processes[index].inbox;

@@ -65,7 +65,6 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Removes the message of a send that the traced run cancelled.
     pub(super) fn cancel_send(&mut self, now_ns: i64, sent: requests::SentMessage) {
         let requests::SentMessage { to, slot, number } = sent;
         let to = to as usize;
@@ -86,12 +85,12 @@ impl<S: StepSink> Simulation<'_, S> {
         }
     }
 
-    /// Adds a message in flight and returns its index.
+    /// Returns the slot.
     #[inline]
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, record: MessageRecord) -> u32 {
-        let (from, (_, tag), made_up) = (record.from, record.label.source_and_tag(), record.made_up);
+        let (from, (_, tag), is_invented) = (record.from, record.label.source_and_tag(), record.is_invented);
         let slot = self.records.insert(record);
-        let recorded_arrivals = self.processes[to].recorded_arrivals.as_mut().filter(|_| !made_up);
+        let recorded_arrivals = self.processes[to].recorded_arrivals.as_mut().filter(|_| !is_invented);
         if recorded_arrivals.is_some_and(|recorded_arrivals| recorded_arrivals.add_sent(from, tag, slot)) {
             self.launch_recorded(to);
         } else {
@@ -101,7 +100,7 @@ impl<S: StepSink> Simulation<'_, S> {
         slot
     }
 
-    /// Schedules recorded arrivals, up to the first unsent message.
+    /// Up to the first unsent message.
     pub(super) fn launch_recorded(&mut self, to: usize) {
         let clocks = self.setting.clocks;
         while let Some((at_ns, slot)) =
@@ -223,8 +222,7 @@ impl<S: StepSink> Simulation<'_, S> {
         self.end(index, owner, end_ns, matched.filter(|_| !selector.is_exact()));
     }
 
-    /// Transfers a matched message and completes the send. Returns the receive's completion time, source and
-    /// tag.
+    /// Returns the receive's completion time, source and tag.
     pub(super) fn transfer(&mut self, matched_ns: i64, slot: u32) -> (i64, MatchedEnvelope) {
         let record = self.remove_record(slot);
         let loggp = self.setting.loggp;
@@ -240,11 +238,10 @@ impl<S: StepSink> Simulation<'_, S> {
         if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(record.from as usize)) {
             self.end(*sender as usize, record.sender, at_ns, None);
         }
-        (receiver_ns, (!record.made_up).then_some(record.label.source_and_tag()))
+        (receiver_ns, (!record.is_invented).then_some(record.label.source_and_tag()))
     }
 
-    /// Sends the data of a rendezvous message from the match on, when the network interface is free. Returns
-    /// the end.
+    /// Starts when the network interface is free. Returns the end.
     fn send_body(&mut self, from: u32, notified_ns: i64, wire_ns: i64) -> i64 {
         let Some(Some(sender)) = self.present.get(from as usize) else { return notified_ns + wire_ns };
         let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
@@ -298,7 +295,6 @@ impl<S: StepSink> Simulation<'_, S> {
         world.is_none_or(|world| self.present.get(world as usize).copied().flatten().is_none())
     }
 
-    /// Invents a message from a process without a stream.
     pub(super) fn invent_message(
         &mut self,
         index: usize,
@@ -314,7 +310,7 @@ impl<S: StepSink> Simulation<'_, S> {
         let from = world.unwrap_or(u32::MAX);
         self.tally.made_up_messages += 1;
         let record =
-            MessageRecord { from, made_up: true, ..MessageRecord::of(label, self.next_number() as u32) };
+            MessageRecord { from, is_invented: true, ..MessageRecord::of(label, self.next_number() as u32) };
         self.launch(index, at_ns, record);
     }
 }

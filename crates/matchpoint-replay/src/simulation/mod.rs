@@ -59,11 +59,11 @@ pub(crate) struct Simulation<'t, S> {
     records: Slab<MessageRecord>,
     pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,
     schedule: Schedule,
-    /// The process with the turn. Its next time is computed at the end.
+    /// Its next time is computed at the end of the turn.
     current: usize,
-    /// Next time of the other processes.
+    /// Next time of the others.
     others_ns: i64,
-    /// Next time that the current process set for itself.
+    /// Next time that the process set for itself.
     own_ns: i64,
     sequence: u64,
     sink: S,
@@ -167,7 +167,7 @@ impl<'t, S: StepSink> Simulation<'t, S> {
         }
     }
 
-    /// Runs a process while the others cannot affect it. Returns its next time.
+    /// Until others may affect the process. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
@@ -212,7 +212,6 @@ impl<'t, S: StepSink> Simulation<'t, S> {
     }
 }
 
-/// And its time, or [`NEVER`].
 #[inline]
 fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usize, i64) {
     let Some((at, call)) = process.next_call_to_enter() else { return (0, NEVER) };

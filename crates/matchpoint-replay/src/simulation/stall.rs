@@ -43,7 +43,6 @@ impl<S: StepSink> Simulation<'_, S> {
         blocked
     }
 
-    /// Skips a recorded arrival without a sent message.
     fn release_arrival(&mut self) -> bool {
         let kept = |process: &mut Process<'_>| {
             process.recorded_arrivals.as_mut().is_some_and(RecordedArrivals::skip_next)
@@ -94,7 +93,6 @@ impl<S: StepSink> Simulation<'_, S> {
         has_finished && self.release_call(index, lane)
     }
 
-    /// Invents the messages that a thread waits for.
     fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
         if state.reason == BlockReason::Probe {
             return self.release_call(index, lane);
@@ -105,8 +103,8 @@ impl<S: StepSink> Simulation<'_, S> {
         let receives = &mut self.processes[index].receives;
         slots.retain(|&(slot, _)| {
             let Some(receive) = receives.get_mut(slot) else { return false };
-            receive.made_up = receive.made_up.saturating_add(1);
-            receive.made_up <= INVENTED_MAX
+            receive.invented_count = receive.invented_count.saturating_add(1);
+            receive.invented_count <= INVENTED_MAX
         });
         for &(slot, expected) in &slots {
             self.tally.count_release("receives whose message does not come");
@@ -157,8 +155,7 @@ impl<S: StepSink> Simulation<'_, S> {
         is_let_go
     }
 
-    /// Removes collectives whose missing members have no further calls. A program may continue after one
-    /// process has finished.
+    /// The missing members have no further calls. A program may continue after one process has finished.
     fn remove_abandoned_collectives(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
         self.pending_collectives.retain(|&(context, number), _| {

@@ -4,8 +4,10 @@ use std::io;
 
 use crc32fast::Hasher;
 
+/// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"MPtb";
 
+/// Bytes of the header.
 pub const HEADER: usize = 32;
 
 /// Bytes before the calls of a block with separate times.
@@ -83,6 +85,7 @@ impl Header {
         })
     }
 
+    /// Writes the header.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -106,6 +109,7 @@ impl Header {
         self.unpacked <= MOST_UNPACKED && by_codec && self.calls <= unpacked / 3
     }
 
+    /// Computes the checksum.
     pub fn checksum(&self, packed: &[u8]) -> u32 {
         let mut hasher = Hasher::new();
         hasher.update(&self.bytes()[..24]);

@@ -213,6 +213,7 @@ impl Shape {
     }
 }
 
+/// Fields of a function's calls, as letters.
 pub fn fields(function: Function) -> &'static str {
     Shape::of(function).fields()
 }
@@ -220,11 +221,13 @@ pub fn fields(function: Function) -> &'static str {
 /// Name of the remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
+/// Its fields.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
 /// Name of the remark with the lengths of the library's queues.
 pub const QUEUES: &str = "+queues";
 
+/// Its fields.
 pub const QUEUES_FIELDS: &str = "iii";
 
 /// Suffix of a function's name for failed calls.

@@ -23,10 +23,12 @@ pub const VERSION: u32 = 2;
 /// Limit of ranks; a larger number is damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
+/// Name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
 }
 
+/// Rank in a file name such as `rank-00012.mpt`.
 /// Rank in a file name such as `rank-00012.mpt`.
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
     rank_of(Path::new(name))

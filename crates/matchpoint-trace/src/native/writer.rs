@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use self::fields::{Last, fields};
-use super::block::{AHEAD, block, kind};
+use super::block::{TIMES_HEADER, block, kind};
 use super::head::{Clock, End, Head};
 use super::layout::{self, MEMBERS, MEMBERS_FIELDS};
 use super::varint::put;
@@ -137,7 +137,7 @@ impl<W: Write> Writer<W> {
             return Ok(());
         };
         let behind = u32::try_from(content.len()).map_err(io::Error::other)?;
-        content[8..AHEAD].copy_from_slice(&behind.to_le_bytes());
+        content[8..TIMES_HEADER].copy_from_slice(&behind.to_le_bytes());
         content.extend(times);
         self.out.write_all(&block(kind::CALLS_THEN_TIMES, thread, calls, &content, self.settings.level)?)
     }
@@ -146,7 +146,7 @@ impl<W: Write> Writer<W> {
 impl Open {
     fn at(ticks: u64) -> Self {
         let mut content = ticks.to_le_bytes().to_vec();
-        content.resize(AHEAD, 0);
+        content.resize(TIMES_HEADER, 0);
         Open { content, times: Vec::new(), calls: 0, ticks, last: Last::default() }
     }
 
