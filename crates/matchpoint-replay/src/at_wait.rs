@@ -10,7 +10,7 @@ use matchpoint_trace::{Call, Function, RankReader, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::{Membership, SELF, WORLD};
+use crate::communicators::Membership;
 use crate::entries::{MessageRecord, PostedReceive};
 use crate::label::Label;
 use crate::matcher::Matcher;
@@ -38,12 +38,7 @@ pub(crate) fn run<S: StepSink>(
             matcher: Matcher::new(),
             receives: Slab::default(),
             messages: Slab::default(),
-            comms: [
-                (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
-                (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
-            ]
-            .into_iter()
-            .collect(),
+            comms: Membership::predefined(rank).into_iter().collect(),
             has_unresolved_comm: Cell::new(false),
             created: 0,
             any_sources: 0,
@@ -52,7 +47,6 @@ pub(crate) fn run<S: StepSink>(
             sink: &mut sink,
             tally: &mut tally,
         };
-        replay.comms.insert(CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false });
         replay.replay(&mut *trace.rank(rank)?, progress)?;
         let (receives, messages) = (replay.matcher.posted_len(), replay.matcher.unexpected_len());
         tally.totals.unmatched_receives += receives as u64;
@@ -124,24 +118,11 @@ impl<S: StepSink> RankReplay<'_, S> {
         match call.action {
             Action::Send { ref args, .. } => self.send(enter_ns, args),
             Action::Receive { ref args, request, status } => {
-                let posted = self.post(enter_ns, call.function, args);
-                match (posted, request) {
-                    (Some(started), Some(request)) => {
-                        self.requests.insert(request, Request::Receive(started));
-                    }
-                    (Some(started), None) => self.arrive(leave_ns, started.selector, status),
-                    (None, _) => {}
-                }
+                self.receive((enter_ns, leave_ns), call.function, args, request, status);
             }
             Action::SendReceive { ref send, ref receive, request, status } => {
                 self.send(enter_ns, send);
-                match (self.post(enter_ns, call.function, receive), request) {
-                    (Some(started), Some(request)) => {
-                        self.requests.insert(request, Request::Receive(started));
-                    }
-                    (Some(started), None) => self.arrive(leave_ns, started.selector, status),
-                    (None, _) => {}
-                }
+                self.receive((enter_ns, leave_ns), call.function, receive, request, status);
             }
             Action::SendInit { args, request } => {
                 self.requests.insert(request, Request::PersistentSend(args));
@@ -179,12 +160,9 @@ impl<S: StepSink> RankReplay<'_, S> {
 
     fn create_communicator(&mut self, comm: CommId) {
         let communicators = self.setting.communicators;
-        let context = communicators.created.get(self.process, self.created);
+        let membership = communicators.created_membership(self.process, self.created, self.rank);
         self.created += 1;
-        if let Some(context) = context {
-            self.comms
-                .insert(comm, Membership::new(self.rank, context, &communicators.all[context as usize]));
-        }
+        self.comms.extend(membership.map(|membership| (comm, membership)));
     }
 
     fn send(&mut self, at_ns: i64, args: &SendArgs) {
@@ -197,6 +175,21 @@ impl<S: StepSink> RankReplay<'_, S> {
         self.tally.count_send(self.process, self.rank, to, membership.context, args);
         if let Some(to) = to {
             self.sink.record_send(SendEvent { at_ns, from: self.rank, to, bytes: args.bytes.unwrap_or(0) });
+        }
+    }
+
+    fn receive(
+        &mut self,
+        (enter_ns, leave_ns): (i64, i64),
+        function: Function,
+        args: &ReceiveArgs,
+        request: Option<RequestId>,
+        status: Option<Status>,
+    ) {
+        let Some(started) = self.post(enter_ns, function, args) else { return };
+        match request {
+            Some(request) => drop(self.requests.insert(request, Request::Receive(started))),
+            None => self.arrive(leave_ns, started.selector, status),
         }
     }
 

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ReplayError;
 use crate::bits::Bits;
-use crate::communicators::communicator::{Communicators, Context, Membership, SELF, WORLD};
+use crate::communicators::communicator::{Communicators, Context, Membership, WORLD};
 
 /// Numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
@@ -234,22 +234,18 @@ fn balance_of_rank(
     rank: u32,
     found: &AnySourceTracker,
 ) -> Result<MessageBalance, ReplayError> {
-    let mut balance_of_rank = MessageBalance::default();
-    let mut memberships: FxHashMap<CommId, Membership> = FxHashMap::default();
-    memberships.insert(CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false });
-    memberships.insert(CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false });
+    let mut balance = MessageBalance::default();
+    let mut memberships: FxHashMap<CommId, Membership> = Membership::predefined(rank).into_iter().collect();
     let (mut created, mut any_sources, mut persistent) =
         (0, AnySourceTracker::default(), FxHashMap::default());
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
         if let Action::CommCreate { comm, .. } = call.action {
-            if let Some(context) = communicators.created.get(process, created) {
-                memberships
-                    .insert(comm, Membership::new(rank, context, &communicators.all[context as usize]));
-            }
+            let membership = communicators.created_membership(process, created, rank);
             created += 1;
+            memberships.extend(membership.map(|membership| (comm, membership)));
         }
-        balance_of_rank.count_call(&call, communicators, rank, &memberships, &mut persistent);
+        balance.count_call(&call, communicators, rank, &memberships, &mut persistent);
         any_sources.note(&call, |number, request| {
             let args = match call.action {
                 Action::Receive { args, .. } | Action::SendReceive { receive: args, .. } => Some(args),
@@ -262,12 +258,12 @@ fn balance_of_rank(
             let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             match args.tag {
                 TagArg::Is(_) if found.found.known.contains(number) => {}
-                TagArg::Is(tag) => balance_of_rank.any_source(number, (membership.context, tag), found),
-                TagArg::Any => balance_of_rank.any_tag = true,
+                TagArg::Is(tag) => balance.any_source(number, (membership.context, tag), found),
+                TagArg::Any => balance.any_tag = true,
             }
         });
     }
-    Ok(balance_of_rank)
+    Ok(balance)
 }
 
 enum PersistentArgs {

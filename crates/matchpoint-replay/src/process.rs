@@ -6,7 +6,7 @@ use matchpoint_trace::call::{CommId, HandleId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
-use crate::communicators::{Context, Membership, SELF, WORLD};
+use crate::communicators::{Context, Membership};
 use crate::entries::PostedReceive;
 use crate::inbox::Inbox;
 use crate::label::Label;
@@ -153,10 +153,7 @@ impl ReadCall {
 
 impl<'t> Process<'t> {
     pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher, processes: usize) -> Self {
-        let comms = [
-            (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
-            (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
-        ];
+        let comms = Membership::predefined(rank);
         Process {
             rank,
             reader,

@@ -11,8 +11,8 @@ use matchpoint_trace::{Arrival, Call, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
+use crate::communicators::Communicators;
 use crate::communicators::Membership;
-use crate::communicators::{Communicators, SELF, WORLD};
 use crate::progress::Progress;
 use crate::replay::FirstPass;
 
@@ -70,17 +70,13 @@ fn of_rank(
         })
         .collect();
     matches.sort_by_key(|observed| observed.posted_ns);
-    let comms = [
-        (CommId::WORLD, Membership { context: WORLD, rank, is_in_second_group: false }),
-        (CommId::SELF, Membership { context: SELF, rank: 0, is_in_second_group: false }),
-    ];
     let mut assignment = Assignment {
         communicators,
         process,
         rank,
         matches,
         passed: 0,
-        comms: comms.into_iter().collect(),
+        comms: Membership::predefined(rank).into_iter().collect(),
         created: 0,
         requests: FxHashMap::default(),
         handles: FxHashMap::default(),
@@ -173,13 +169,9 @@ impl Assignment<'_> {
                 self.requests.remove(id);
             }),
             Action::CommCreate { comm, .. } => {
-                let context = self.communicators.created.get(self.process, self.created);
+                let membership = self.communicators.created_membership(self.process, self.created, self.rank);
                 self.created += 1;
-                if let Some(context) = context {
-                    let membership =
-                        Membership::new(self.rank, context, &self.communicators.all[context as usize]);
-                    self.comms.insert(comm, membership);
-                }
+                self.comms.extend(membership.map(|membership| (comm, membership)));
             }
             Action::CommFree { comm } => {
                 self.comms.remove(&comm);

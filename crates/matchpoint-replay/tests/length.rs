@@ -52,20 +52,10 @@ impl Loop {
     fn new(body: Body, turns: u32) -> Self {
         let description = Description {
             format: "made up".into(),
-            library: None,
-            transport: None,
-            command: Vec::new(),
-            started: None,
             path: PathBuf::from("memory"),
             ranks: RANKS,
-            missing: Vec::new(),
             bytes: 1,
-            calls_left_out: 0,
-            calls_cut_off: 0,
-            ended_early: Vec::new(),
-            clock_error_ns: None,
-            null_looks_any: false,
-            notes: Vec::new(),
+            ..Description::default()
         };
         Loop { description, body, turns, opened: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }

@@ -7,7 +7,7 @@ use crate::error::TraceError;
 use crate::search::SearchCost;
 
 /// Properties of a trace, known before its streams are read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
     /// Format and version: `DUMPI 13.0.0`.
     pub format: String,

@@ -3,6 +3,8 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
+use matchpoint_trace::call::CommId;
+
 use super::created::Created;
 
 /// Index in [`Communicators`]: the context in the engines.
@@ -88,6 +90,12 @@ impl Communicators {
         };
         group.get(rank as usize).copied().filter(|&rank| rank != ELSEWHERE)
     }
+
+    /// `None` if the process is not a member of its `creation`-th communicator.
+    pub fn created_membership(&self, process: usize, creation: usize, world: u32) -> Option<Membership> {
+        let context = self.created.get(process, creation)?;
+        Some(Membership::new(world, context, &self.all[context as usize]))
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -100,7 +108,13 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    pub fn new(world: u32, context: Context, communicator: &Communicator) -> Self {
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn predefined(world: u32) -> [(CommId, Membership); 2] {
+        let of = |context, rank| Membership { context, rank, is_in_second_group: false };
+        [(CommId::WORLD, of(WORLD, world)), (CommId::SELF, of(SELF, 0))]
+    }
+
+    fn new(world: u32, context: Context, communicator: &Communicator) -> Self {
         let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
         let first = within(&communicator.members);
         let second = communicator.remote.as_deref().and_then(within);

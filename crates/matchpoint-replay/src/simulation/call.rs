@@ -8,7 +8,7 @@ use matchpoint_trace::{Class, Function};
 use super::Simulation;
 use super::collective::{CollectiveArgs, CollectiveCall, Dependency, dependency};
 use super::message::CompletionTime;
-use crate::communicators::{Membership, SELF};
+use crate::communicators::SELF;
 use crate::entries::Owner;
 use crate::label::Label;
 use crate::process::{BlockReason, Blocked, LaneState, Probe, ReadCall};
@@ -408,13 +408,10 @@ impl<S: StepSink> Simulation<'_, S> {
         };
         let parent_is_known = self.processes[at.index].has_membership(parent);
         let process = &mut self.processes[at.index];
-        let context = self.setting.communicators.created.get(at.index, process.created);
+        let membership =
+            self.setting.communicators.created_membership(at.index, process.created, process.rank);
         process.created += 1;
-        if let Some(context) = context {
-            let communicator = &self.setting.communicators.all[context as usize];
-            let membership = Membership::new(process.rank, context, communicator);
-            process.add_membership(comm, membership);
-        }
+        membership.into_iter().for_each(|membership| process.add_membership(comm, membership));
         let over = if matches!(how, NewComm::Listed { tag: Some(_), .. }) { comm } else { parent };
         let local = matches!(how, NewComm::Unknown) || (over == parent && !parent_is_known);
         if local || over == CommId::NULL {

@@ -47,20 +47,11 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> GeneratedTrace<F> {
     fn new(ranks: u32, call: F) -> Self {
         let description = Description {
             format: "made up".into(),
-            library: None,
-            transport: None,
-            command: Vec::new(),
-            started: None,
             path: PathBuf::from("memory"),
             ranks,
-            missing: Vec::new(),
             bytes: 1,
-            calls_left_out: 0,
-            calls_cut_off: 0,
-            ended_early: Vec::new(),
-            clock_error_ns: None,
             null_looks_any: true,
-            notes: Vec::new(),
+            ..Description::default()
         };
         let [before, peak] = [0, 0].map(AtomicU64::new);
         let opened = AtomicUsize::new(0);

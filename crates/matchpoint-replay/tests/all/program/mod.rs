@@ -35,20 +35,11 @@ pub fn program(ranks: Vec<Rank>) -> Program {
     let ranks = streams.len() as u32;
     let description = Description {
         format: "by hand".into(),
-        library: None,
-        transport: None,
-        command: Vec::new(),
-        started: None,
         path: PathBuf::from("memory"),
         ranks,
-        missing: Vec::new(),
         bytes: streams.iter().map(|calls| calls.len() as u64).sum(),
-        calls_left_out: 0,
-        calls_cut_off: 0,
-        ended_early: Vec::new(),
-        clock_error_ns: None,
         null_looks_any: true,
-        notes: Vec::new(),
+        ..Description::default()
     };
     Program { description, present, streams, arrivals: BTreeMap::new() }
 }
