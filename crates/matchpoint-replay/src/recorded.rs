@@ -11,8 +11,7 @@ use matchpoint_trace::{Arrival, Call, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::Communicators;
-use crate::communicators::Membership;
+use crate::communicators::{Communicators, Membership};
 use crate::progress::Progress;
 use crate::replay::FirstPass;
 

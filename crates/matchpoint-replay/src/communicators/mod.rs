@@ -17,7 +17,7 @@ use matchpoint_trace::call::{Action, CommId};
 use matchpoint_trace::{Trace, TraceError};
 
 use crate::survey::{MemberLists, RankSurvey};
-pub(crate) use communicator::{Communicators, Context, ELSEWHERE, Membership, SELF, WORLD};
+pub(crate) use communicator::{Communicators, Context, ELSEWHERE, Membership, SELF};
 use resolver::{CreationCall, Resolver};
 
 pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Communicators, TraceError> {

@@ -27,7 +27,7 @@ struct Node {
 /// Objects of one kind in a process.
 ///
 /// 1. Open addressing, at most half full. Every call that starts or ends an object looks up a handle, and the
-/// standard map took a third of the time.
+///    standard map took a third of the time.
 pub(super) struct Table {
     slots: Vec<Slot>,
     used: usize,
