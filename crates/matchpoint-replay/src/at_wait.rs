@@ -289,8 +289,8 @@ impl<S: StepSink> RankReplay<'_, S> {
             return;
         };
         let StartedReceive { selector, number, slot } = started;
-        let is_there = self.receives.get(slot).is_some_and(|receive| receive.number == number);
-        let was_posted = is_there && self.matcher.cancel(&mut self.receives, slot);
+        let is_present = self.receives.get(slot).is_some_and(|receive| receive.number == number);
+        let was_posted = is_present && self.matcher.cancel(&mut self.receives, slot);
         if was_posted {
             self.receives.remove(slot);
             self.forget(id);

@@ -110,7 +110,7 @@ impl SortedChunk {
         self.steps.clear();
         self.ends.clear();
         if let Some(&any) = chunk.first() {
-            self.steps.resize(chunk.len(), any.to_step());
+            self.steps.resize(chunk.len(), any.expand());
         }
         let mut ends = ends.iter().peekable();
         for at in 0..=chunk.len() {
@@ -120,7 +120,7 @@ impl SortedChunk {
             }
             let Some(step) = chunk.get(at) else { break };
             let next = &mut self.next[step.process as usize];
-            self.steps[*next as usize] = step.to_step();
+            self.steps[*next as usize] = step.expand();
             *next += 1;
         }
     }

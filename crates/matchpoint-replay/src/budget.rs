@@ -23,15 +23,15 @@ pub(crate) enum StopReason {
 /// Limit of all engines over all ranks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-pub(crate) fn is_too_large(held_bytes: u64, engines: usize) -> bool {
-    held_bytes > MEMORY_BYTES / engines.max(1) as u64
+pub(crate) fn is_too_large(memory_bytes: u64, engines: usize) -> bool {
+    memory_bytes > MEMORY_BYTES / engines.max(1) as u64
 }
 
 /// Time limit of an engine that the user did not request: a constant, and a share of the elapsed time.
 const UNREQUESTED_AT_FIRST: Duration = Duration::from_millis(200);
 const UNREQUESTED_SHARE: u32 = 64;
 
-pub(crate) fn is_sampled_enough(spent: Duration, passed: Duration) -> bool {
+pub(crate) fn is_sample_complete(spent: Duration, passed: Duration) -> bool {
     spent > UNREQUESTED_AT_FIRST + passed / UNREQUESTED_SHARE
 }
 

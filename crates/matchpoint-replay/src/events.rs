@@ -48,7 +48,7 @@ impl StepSink for EventList {
             return;
         }
         self.left -= 1;
-        self.ranks[step.process as usize].events.push(event(step.to_step().kind));
+        self.ranks[step.process as usize].events.push(event(step.expand().kind));
     }
 }
 

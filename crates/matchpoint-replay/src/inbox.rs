@@ -64,11 +64,11 @@ impl Inbox {
         };
     }
 
-    /// The first for which `is_meant(arrival time, slot)` holds.
-    pub fn first(&self, is_meant: impl Fn(i64, u32) -> bool) -> Option<u32> {
-        let is_meant = |due: &&Due| is_meant(due.0, due.2);
-        let sorted = self.sorted.iter().find(is_meant);
-        let overtaking = self.overtaking.iter().map(|Reverse(due)| due).filter(is_meant).min();
+    /// The first for which `is_wanted(arrival time, slot)` holds.
+    pub fn first(&self, is_wanted: impl Fn(i64, u32) -> bool) -> Option<u32> {
+        let is_wanted = |due: &&Due| is_wanted(due.0, due.2);
+        let sorted = self.sorted.iter().find(is_wanted);
+        let overtaking = self.overtaking.iter().map(|Reverse(due)| due).filter(is_wanted).min();
         sorted.into_iter().chain(overtaking).min().map(|due| due.2)
     }
 

@@ -192,10 +192,10 @@ mod tests {
         let sources: Vec<_> = (0..16).map(|source| Label::exact(0, source, 5)).collect();
         let tags: Vec<_> = (0..16).map(|tag| Label::exact(0, 5, tag)).collect();
         let both: Vec<_> = (0..16).map(|at| Label::exact(0, at % 4, at / 4)).collect();
-        for (what, labels) in [("sources", sources), ("tags", tags), ("both", both)] {
+        for (name, labels) in [("sources", sources), ("tags", tags), ("both", both)] {
             let mut bins = [0; 16];
             labels.iter().for_each(|label| bins[(label.hash() >> 60) as usize] += 1);
-            assert!(bins.iter().all(|&count| count <= 3), "{what}: {bins:?}");
+            assert!(bins.iter().all(|&count| count <= 3), "{name}: {bins:?}");
         }
     }
 

@@ -47,7 +47,7 @@ impl RankMembers<'_> {
         let follows = matches!(how, NewComm::Dup | NewComm::Inter { .. } | NewComm::Merge { .. });
         let Some(context) = context.filter(|_| !follows && *comm != CommId::NULL) else { return };
         let communicator = &self.all.all[context as usize];
-        if !communicator.resolved {
+        if !communicator.is_resolved {
             return;
         }
         let ranks = |group: &[u32]| -> Vec<i32> {

@@ -13,7 +13,7 @@ use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
 /// Over all ranks.
-const TUPLES_KEPT: usize = 1 << 18;
+const TUPLES_MAX: usize = 1 << 18;
 
 /// Powers of two.
 const RUN_BUCKETS: usize = 40;
@@ -30,7 +30,7 @@ pub(crate) struct SharedStatistics {
 impl Default for SharedStatistics {
     fn default() -> Self {
         SharedStatistics {
-            tuples_left: TUPLES_KEPT,
+            tuples_left: TUPLES_MAX,
             runs: [0; RUN_BUCKETS],
             run_max: 0,
             blocks: 0,

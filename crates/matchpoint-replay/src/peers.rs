@@ -68,10 +68,10 @@ mod tests {
             }
             let mut counted: Vec<_> = peers.iter().collect();
             counted.sort_unstable();
-            let twice = (0..10).map(|at| at * 7 * stride).collect::<Vec<_>>();
+            let counted_twice = (0..10).map(|at| at * 7 * stride).collect::<Vec<_>>();
             let expected = (0..3000).map(|at| at * stride);
             let expected: Vec<_> =
-                expected.map(|from| (from, 2 + u32::from(twice.contains(&from)))).collect();
+                expected.map(|from| (from, 2 + u32::from(counted_twice.contains(&from)))).collect();
             assert_eq!(counted, expected);
             assert_eq!(!peers.many.is_empty(), is_by_rank, "{stride}");
             assert!(peers.many.capacity() <= 3000 * stride as usize);

@@ -54,9 +54,9 @@ pub(crate) struct AnySourceTracker {
 }
 
 impl AnySourceTracker {
-    /// `begun` gets number and request of a started receive; a null request for a blocking one.
+    /// `started` gets number and request of a started receive; a null request for a blocking one.
     #[inline(always)]
-    pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
+    pub fn note(&mut self, call: &Call, mut started: impl FnMut(u32, RequestId)) {
         match call.action {
             Action::Receive { args: ReceiveArgs { source: Peer::Any, .. }, request: None, status }
             | Action::SendReceive {
@@ -67,17 +67,17 @@ impl AnySourceTracker {
             } => {
                 let number = self.number();
                 self.end(number, status);
-                begun(number, RequestId::NULL);
+                started(number, RequestId::NULL);
             }
             Action::SendReceive { ref receive, request: Some(request), .. }
                 if receive.source == Peer::Any =>
             {
                 self.persistent.remove(&request);
-                begun(self.begin(request), request);
+                started(self.begin(request), request);
             }
             Action::Receive { ref args, request: Some(request), .. } if args.source == Peer::Any => {
                 self.persistent.remove(&request);
-                begun(self.begin(request), request);
+                started(self.begin(request), request);
             }
             Action::ReceiveInit { ref args, request } if args.source == Peer::Any => {
                 self.persistent.insert(request);
@@ -95,7 +95,7 @@ impl AnySourceTracker {
             Action::Start if !self.persistent.is_empty() => {
                 for &request in &call.requests {
                     if self.persistent.contains(&request) {
-                        begun(self.begin(request), request);
+                        started(self.begin(request), request);
                     }
                 }
             }
@@ -193,14 +193,14 @@ pub(crate) fn classify_receives(
             .for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
     // Ranks without a stream may have sent further messages.
-    let complete = communicators.all[WORLD as usize].complete;
+    let is_complete = communicators.all[WORLD as usize].is_complete;
     let mut undecided = 0;
     let decided =
         found.into_iter().zip(&ledgers).zip(trace.present()).map(|((rank_found, balance_of_rank), &rank)| {
             let mut found = rank_found.found;
             for (&key, &balance) in balance_of_rank.own.iter().filter(|(_, balance)| balance.unknown > 0) {
                 let messages = received.get(&(rank, key)).copied().unwrap_or(0);
-                match (Balance { messages, ..balance }).classify(balance_of_rank.any_tag || !complete) {
+                match (Balance { messages, ..balance }).classify(balance_of_rank.any_tag || !is_complete) {
                     Some(true) => {
                         found.keys.insert(key);
                         found.count += balance.unknown;

@@ -18,7 +18,7 @@ use crate::status_envelope::{CompletedRequest, StatusEnvelope};
 use crate::step::CallEnd;
 
 /// Calls read in search of one thread's next call, before the thread is idle.
-const READ_AHEAD: usize = 4096;
+const CALLS_READ_MAX: usize = 4096;
 
 /// Completions in the pooled calls of all processes: 3 MiB.
 const COMPLETIONS: usize = 1 << 16;
@@ -91,7 +91,7 @@ pub(crate) struct ReadCall {
 pub(crate) enum LaneState {
     Ready,
     Blocked(Blocked),
-    /// No call of the thread within [`READ_AHEAD`].
+    /// No call of the thread within [`CALLS_READ_MAX`].
     Idle,
 }
 
@@ -126,11 +126,11 @@ impl ReadCall {
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, completions_max: usize) -> Result<bool, TraceError> {
         self.compact_completions.clear();
-        let is_there = reader.read(&mut self.call)?;
+        let is_present = reader.read(&mut self.call)?;
         if self.call.completions.capacity() > completions_max {
             self.compact_completions();
         }
-        Ok(is_there)
+        Ok(is_present)
     }
 
     /// A vector shared by all processes took 30 instructions at every other call.
@@ -221,7 +221,7 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// Reads the next call of every lane that is not blocked, within [`READ_AHEAD`].
+    /// Reads the next call of every lane that is not blocked, within [`CALLS_READ_MAX`].
     #[inline(always)]
     pub fn read_next_calls(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
@@ -230,14 +230,14 @@ impl<'t> Process<'t> {
             }
             if !self.is_exhausted {
                 let mut read = self.spare.pop().unwrap_or_default();
-                let is_there = read.read(&mut *self.reader, self.completions_max)?;
-                if is_there && read.call.thread == lane.thread {
+                let is_present = read.read(&mut *self.reader, self.completions_max)?;
+                if is_present && read.call.thread == lane.thread {
                     self.calls += 1;
                     read.number = self.calls;
                     lane.next = Some(read);
                     return Ok(());
                 }
-                self.assign_to_lane(read, is_there);
+                self.assign_to_lane(read, is_present);
             }
         }
         self.read_calls_of_lanes()
@@ -260,7 +260,7 @@ impl<'t> Process<'t> {
     }
 
     fn read_for(&mut self, lane: usize) -> Result<(), TraceError> {
-        let limit = if self.lanes.len() == 1 { usize::MAX } else { READ_AHEAD };
+        let limit = if self.lanes.len() == 1 { usize::MAX } else { CALLS_READ_MAX };
         for _ in 0..limit {
             if !self.read_one()? || self.lanes[lane].next.is_some() {
                 break;
@@ -278,14 +278,14 @@ impl<'t> Process<'t> {
             return Ok(false);
         }
         let mut read = self.spare.pop().unwrap_or_default();
-        let is_there = read.read(&mut *self.reader, self.completions_max)?;
-        Ok(self.assign_to_lane(read, is_there))
+        let is_present = read.read(&mut *self.reader, self.completions_max)?;
+        Ok(self.assign_to_lane(read, is_present))
     }
 
     /// Adds a call to the lane of its thread, or ends the stream.
-    fn assign_to_lane(&mut self, mut read: Box<ReadCall>, is_there: bool) -> bool {
-        self.is_exhausted = !is_there;
-        if is_there {
+    fn assign_to_lane(&mut self, mut read: Box<ReadCall>, is_present: bool) -> bool {
+        self.is_exhausted = !is_present;
+        if is_present {
             self.calls += 1;
             read.number = self.calls;
             let lane = self.lane_of_thread(&read.call);
@@ -298,7 +298,7 @@ impl<'t> Process<'t> {
                 lane.state = LaneState::Ready;
             }
         }
-        is_there
+        is_present
     }
 
     /// Returns the lane whose next call was entered first in the traced run, and the call.

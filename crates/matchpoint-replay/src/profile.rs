@@ -54,7 +54,7 @@ struct Counter {
 impl StepSink for Counters {
     fn record_step(&mut self, step: CompactStep) {
         let counter = &mut self.0[step.process as usize];
-        match step.to_step().kind {
+        match step.expand().kind {
             Kind::Post { receive, took: None } => {
                 let number = counter.number(receive.selector.context());
                 if let Wild::Is(source) = receive.selector.source() {

@@ -147,10 +147,10 @@ impl Assignment<'_> {
             Action::Start => self.start(call),
             Action::Probe { args, found: true, status, handle: Some(handle), .. } => {
                 let started = self.begin(call, args);
-                let told = status.filter(|status| !status.cancelled);
+                let reported = status.filter(|status| !status.cancelled);
                 let started = StartedReceive {
-                    source: told.map_or(started.source, |status| status.source),
-                    tag: told.map_or(started.tag, |status| status.tag),
+                    source: reported.map_or(started.source, |status| status.source),
+                    tag: reported.map_or(started.tag, |status| status.tag),
                     ..started
                 };
                 self.handles.insert(handle, started);
@@ -285,10 +285,10 @@ impl Assignment<'_> {
         };
         let membership = self.comms.get(&started.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
         let from = source.and_then(|source| self.communicators.world_rank(self.rank, membership, source));
-        let (Some((at_ns, came_ns)), Some(from), Some(tag)) = (started.arrived, from, tag) else {
+        let (Some((at_ns, arrived_ns)), Some(from), Some(tag)) = (started.arrived, from, tag) else {
             self.unknown += 1;
             return;
         };
-        self.found.push((came_ns, Arrival { at_ns, from, tag }));
+        self.found.push((arrived_ns, Arrival { at_ns, from, tag }));
     }
 }

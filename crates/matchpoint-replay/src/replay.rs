@@ -375,7 +375,7 @@ impl ReplayInputs<'_> {
             },
             size: communicator.size(),
             messages,
-            resolved: communicator.resolved,
+            resolved: communicator.is_resolved,
         })
         .collect()
     }

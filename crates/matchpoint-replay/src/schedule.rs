@@ -123,8 +123,8 @@ mod tests {
     }
 
     fn is_least(schedule: &Schedule, times: &[i64]) {
-        let (at_ns, whose) = schedule.earliest();
+        let (at_ns, process) = schedule.earliest();
         assert_eq!(Some(&at_ns), times.iter().min());
-        assert!(at_ns == NEVER || times.iter().position(|&time| time == at_ns) == Some(whose));
+        assert!(at_ns == NEVER || times.iter().position(|&time| time == at_ns) == Some(process));
     }
 }

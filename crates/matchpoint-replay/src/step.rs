@@ -145,7 +145,7 @@ impl CompactStep {
     }
 
     #[inline]
-    pub fn to_step(&self) -> Step {
+    pub fn expand(&self) -> Step {
         let CompactStep { label, .. } = *self;
         let receive = || Receive::new(RecvId(self.id), label.to_selector());
         let message = || Message::new(MsgId(self.id), label.to_envelope());

@@ -13,12 +13,12 @@ use crate::ReplayError;
 use crate::proc_null::AnySourceTracker;
 use crate::progress::Progress;
 
-const SYNCHRONISATIONS_KEPT: usize = 16;
+const SYNCHRONISATIONS_MAX: usize = 16;
 
 const CALLS_PER_REPORT: u64 = 8192;
 
 /// All ranks together, about 100 bytes each. Beyond, the second pass reads the calls again.
-const MEMBERSHIP_KEPT: usize = 1 << 16;
+const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
 /// Compared with a new one.
 const RECENT_CALLS: usize = 64;
@@ -188,7 +188,7 @@ impl RankSurvey {
         self.time_errors.note(call.thread, call.enter_ns, call.leave_ns);
         match call.action {
             Action::Collective { comm: CommId::WORLD, request: None, .. }
-                if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
+                if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_MAX =>
             {
                 self.synchronisations.push((call.enter_ns, call.leave_ns));
             }
@@ -199,7 +199,7 @@ impl RankSurvey {
 
     fn keep(&mut self, call: &Call, lists: &MemberLists) {
         // A rank beyond the limit keeps none of its calls.
-        if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_KEPT {
+        if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_CALLS_MAX {
             self.membership_calls = None;
         } else if let Some(kept) = &mut self.membership_calls {
             kept.push(lists.of(call));

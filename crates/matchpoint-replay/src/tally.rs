@@ -14,7 +14,7 @@ use crate::survey::by_function;
 
 const MATRIX_CELLS: u32 = 128;
 
-const TAGS_KEPT: usize = 1 << 17;
+const TAGS_MAX: usize = 1 << 17;
 
 const TAGS_REPORTED: usize = 32;
 
@@ -126,7 +126,7 @@ impl Tally {
             return;
         }
         self.totals.tag_max = self.totals.tag_max.max(Some(tag));
-        if self.tags.len() < TAGS_KEPT {
+        if self.tags.len() < TAGS_MAX {
             *self.tags.entry(tag).or_insert(0) += sends;
         } else if let Some(count) = self.tags.get_mut(&tag) {
             *count += sends;
@@ -163,11 +163,11 @@ impl Tally {
             self.sites.push((process, address, SiteReceives::default()));
             self.sites.len() as u32
         });
-        let there = &mut self.sites[number as usize - 1].2;
-        there.posted += 1;
-        there.late += u64::from(late);
-        there.any_source += u64::from(selector.is_any_source());
-        there.any_tag += u64::from(selector.is_any_tag());
+        let counts = &mut self.sites[number as usize - 1].2;
+        counts.posted += 1;
+        counts.late += u64::from(late);
+        counts.any_source += u64::from(selector.is_any_source());
+        counts.any_tag += u64::from(selector.is_any_tag());
         number
     }
 

@@ -89,7 +89,7 @@ impl TimeSpan {
 
 impl StepSink for TimeSpan {
     fn record_step(&mut self, compact: CompactStep) {
-        let step = compact.to_step();
+        let step = compact.expand();
         if is_search(&step.kind) {
             self.note(step.at_ns);
         }
@@ -173,7 +173,7 @@ impl<'a> TrafficCounter<'a> {
 impl StepSink for TrafficCounter<'_> {
     fn record_step(&mut self, compact: CompactStep) {
         let process = compact.process as usize;
-        let step = compact.to_step();
+        let step = compact.expand();
         let phase = self.phase(step.at_ns);
         let matching = &mut self.matching[phase as usize][process];
         matching.operations += u64::from(is_search(&step.kind));

@@ -25,8 +25,8 @@ pub(crate) struct Communicator {
     pub members: Arc<[u32]>,
     /// The second group.
     pub remote: Option<Arc<[u32]>>,
-    pub resolved: bool,
-    pub complete: bool,
+    pub is_resolved: bool,
+    pub is_complete: bool,
     pub dims: Vec<u32>,
 }
 

@@ -46,7 +46,7 @@ impl Default for Contexts {
 impl Contexts {
     /// Returns a freed context of the same kind, else a new one.
     pub fn take(&mut self, communicator: &Communicator, first: usize) -> AssignedContext {
-        let Communicator { origin, members, remote, dims, resolved, .. } = communicator;
+        let Communicator { origin, members, remote, dims, is_resolved, .. } = communicator;
         let Origin { by, of, .. } = *origin;
         let key = KindKey {
             by,
@@ -54,13 +54,13 @@ impl Contexts {
             members: members.clone(),
             remote: remote.clone(),
             dims: dims.clone(),
-            undetermined_at: (!resolved).then_some(first),
+            undetermined_at: (!is_resolved).then_some(first),
         };
         let next = SELF + 1 + self.kinds.len() as Kind;
         let kind = *self.kinds.entry(key).or_insert(next);
-        let rested =
+        let reusable =
             self.freed_contexts.get_mut(&kind).filter(|freed_contexts| freed_contexts.len() >= REUSE_DELAY);
-        if let Some(context) = rested.and_then(VecDeque::pop_front) {
+        if let Some(context) = reusable.and_then(VecDeque::pop_front) {
             return AssignedContext::Reused(context);
         }
         self.kind_of.push(kind);

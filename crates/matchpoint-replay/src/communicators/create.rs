@@ -101,8 +101,8 @@ impl Resolver<'_> {
 
     fn create_split(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
         let members = self.parent_members(parent, &calls);
-        let resolved = calls.len() == members.len();
-        if !resolved {
+        let is_resolved = calls.len() == members.len();
+        if !is_resolved {
             self.found.unresolved += 1;
         }
         let position: FxHashMap<u32, usize> =
@@ -121,7 +121,7 @@ impl Resolver<'_> {
             of_color.sort_unstable();
             let members = of_color.into_iter().map(|(_, _, rank)| rank).collect();
             let origin = Origin { color: Some(color), ..origin_of("MPI_Comm_split", parent) };
-            let communicator = Communicator { resolved, ..self.intracomm(origin, members) };
+            let communicator = Communicator { is_resolved, ..self.intracomm(origin, members) };
             contexts.insert(color, self.add(communicator, first));
         }
         let contexts = calls.into_iter().map(|call| {

@@ -69,7 +69,7 @@ impl Resolver<'_> {
         // In a damaged trace, a rank may join without being a member.
         creation.expected += usize::from(!is_member);
         let is_complete = creation.joined.len() == creation.expected;
-        self.ranks[index].is_ahead = !is_complete;
+        self.ranks[index].is_waiting_with_result = !is_complete;
         self.assign_contexts(vec![(call, Some(context))]);
         if is_complete {
             self.remove_member_creation(&key, at);
@@ -82,7 +82,7 @@ impl Resolver<'_> {
         if open.is_empty() {
             self.member_creations.remove(key);
         }
-        creation.joined.into_iter().for_each(|index| self.ranks[index].is_ahead = false);
+        creation.joined.into_iter().for_each(|index| self.ranks[index].is_waiting_with_result = false);
         self.contexts.remove_holder(creation.context);
     }
 
@@ -92,8 +92,8 @@ impl Resolver<'_> {
 
     /// Releases ranks that wait although they know the result.
     pub(super) fn release_waiting_ranks(&mut self) -> bool {
-        let ahead = self.ranks.iter_mut().map(|state| std::mem::take(&mut state.is_ahead));
-        ahead.fold(false, |some, is_ahead| some | is_ahead)
+        let ahead = self.ranks.iter_mut().map(|state| std::mem::take(&mut state.is_waiting_with_result));
+        ahead.fold(false, |some, is_waiting_with_result| some | is_waiting_with_result)
     }
 
     pub(super) fn create_listed(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {

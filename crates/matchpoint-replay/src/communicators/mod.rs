@@ -46,7 +46,7 @@ impl Resolver<'_> {
     /// Executes one call. Returns false if the rank waits or has finished.
     fn execute_next_call(&mut self, index: usize) -> Result<bool, TraceError> {
         let state = &mut self.ranks[index];
-        if state.is_waiting || state.is_ahead {
+        if state.is_waiting || state.is_waiting_with_result {
             return Ok(false);
         }
         if state.now.is_none() {
@@ -78,7 +78,7 @@ impl Resolver<'_> {
     fn check_size(&mut self, index: usize, comm: CommId, size: u32) {
         let Some(&context) = self.ranks[index].comms.get(&comm) else { return };
         let own = self.local_group(context, self.ranks[index].rank);
-        if self.found.all[context as usize].resolved && own.len() != size as usize {
+        if self.found.all[context as usize].is_resolved && own.len() != size as usize {
             self.found.contradictions += 1;
         }
     }
@@ -86,7 +86,7 @@ impl Resolver<'_> {
     fn check_rank(&mut self, index: usize, comm: CommId, rank: u32) {
         let Some(&context) = self.ranks[index].comms.get(&comm) else { return };
         let me = self.ranks[index].rank;
-        if context == SELF || !self.found.all[context as usize].resolved {
+        if context == SELF || !self.found.all[context as usize].is_resolved {
             return;
         }
         if self.local_group(context, me).get(rank as usize) != Some(&me) {

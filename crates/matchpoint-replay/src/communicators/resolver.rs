@@ -21,7 +21,7 @@ pub(super) struct RankState<'a> {
     /// For the other members of its creation.
     pub is_waiting: bool,
     /// Waits, although it knows the result.
-    pub is_ahead: bool,
+    pub is_waiting_with_result: bool,
 }
 
 pub(super) struct Resolver<'a> {
@@ -95,17 +95,17 @@ impl<'a> Resolver<'a> {
             groups: FxHashMap::default(),
             creations: FxHashMap::default(),
             is_waiting: false,
-            is_ahead: false,
+            is_waiting_with_result: false,
         };
         let calls = MembershipCalls::of(trace, surveys, lists)?;
         let ranks = surveys.iter().zip(calls).map(state);
-        let complete = surveys.len() == world as usize;
-        let predefined = |name, members: Arc<[u32]>, complete| Communicator {
+        let is_complete = surveys.len() == world as usize;
+        let predefined = |name, members: Arc<[u32]>, is_complete| Communicator {
             origin: Origin { by: Some(name), of: [None; 2], color: None },
             members,
             remote: None,
-            resolved: true,
-            complete,
+            is_resolved: true,
+            is_complete,
             dims: Vec::new(),
         };
         Ok(Resolver {
@@ -118,7 +118,7 @@ impl<'a> Resolver<'a> {
             contexts: Contexts::default(),
             found: Communicators {
                 all: vec![
-                    predefined("MPI_COMM_WORLD", (0..world).collect(), complete),
+                    predefined("MPI_COMM_WORLD", (0..world).collect(), is_complete),
                     predefined("MPI_COMM_SELF", [0].into(), true),
                 ],
                 use_counts: vec![1, 1],
@@ -155,8 +155,8 @@ impl<'a> Resolver<'a> {
     pub fn add(&mut self, mut communicator: Communicator, first: usize) -> Context {
         let both =
             communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
-        communicator.complete =
-            communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
+        communicator.is_complete =
+            communicator.is_resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
         if let AssignedContext::Reused(context) = self.contexts.take(&communicator, first) {
             self.found.use_counts[context as usize] += 1;
             let color = &mut self.found.all[context as usize].origin.color;
@@ -169,7 +169,14 @@ impl<'a> Resolver<'a> {
     }
 
     pub fn intracomm(&self, origin: Origin, members: Arc<[u32]>) -> Communicator {
-        Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
+        Communicator {
+            origin,
+            members,
+            remote: None,
+            is_resolved: true,
+            is_complete: false,
+            dims: Vec::new(),
+        }
     }
 
     /// For the members for which `belongs` holds.
@@ -194,7 +201,7 @@ impl<'a> Resolver<'a> {
         self.found.unresolved += 1;
         let world = self.found.all[WORLD as usize].members.clone();
         let origin = Origin { by: None, of: [Some(parent), None], color: None };
-        let communicator = Communicator { resolved: false, ..self.intracomm(origin, world) };
+        let communicator = Communicator { is_resolved: false, ..self.intracomm(origin, world) };
         self.create_for_all(communicator, calls, |_, _| true)
     }
 

@@ -17,7 +17,7 @@ const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
 /// If available.
-const ENOUGH: usize = 5;
+const SAMPLES_MIN: usize = 5;
 
 pub(crate) fn is_same_phase(one: &Step, next: &Step) -> bool {
     next.at_ns - one.at_ns < COMPUTE_PHASE_NS
@@ -103,9 +103,9 @@ impl Surcharge {
             let (from, to) = (size.saturating_sub(radius), (size + radius).min(SIZES - 1));
             by_size[from..=to].concat()
         };
-        let enough =
-            |size: usize| (0..SIZES).map(|radius| around(size, radius)).find(|of| of.len() >= ENOUGH);
-        Surcharge(std::array::from_fn(|size| median(enough(size).unwrap_or_else(|| around(size, SIZES)))))
+        let sufficient =
+            |size: usize| (0..SIZES).map(|radius| around(size, radius)).find(|of| of.len() >= SAMPLES_MIN);
+        Surcharge(std::array::from_fn(|size| median(sufficient(size).unwrap_or_else(|| around(size, SIZES)))))
     }
 
     pub fn sum(&self, phases: &PhaseCounts) -> f64 {

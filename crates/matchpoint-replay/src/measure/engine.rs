@@ -11,7 +11,7 @@ use super::calls::CallCosts;
 use super::clock::{Elapsed, Stopwatch};
 use super::cold::{PhaseCounts, Sample, Surcharge};
 use super::play::{
-    StepResult, attempts, begun_bytes, compared, counting_ns, execute_step, expected_result, time,
+    StepResult, attempts, compared, counting_ns, execute_step, expected_result, loaded_bytes, time,
     time_counted,
 };
 use super::warm::{RecentTime, Timing};
@@ -38,11 +38,11 @@ pub(crate) struct MeasuredEngine {
     ranks: Vec<RankEngine>,
     empty_bytes: u64,
     /// Some engines allocate their tables late.
-    begun_bytes: u64,
+    loaded_bytes: u64,
     disagreements: u64,
     pub repeating: Duration,
     spent: Duration,
-    pub held_bytes: u64,
+    pub memory_bytes: u64,
     /// Steps that one instance measured and counted.
     timed_counting: u64,
     /// Added by counting to a step.
@@ -91,7 +91,7 @@ struct RankEngine {
     statistics: Vec<(&'static str, f64)>,
     substitute: Option<String>,
     bytes: u64,
-    held_bytes: u64,
+    memory_bytes: u64,
     bursts: u64,
     warm: Timing,
     recent: RecentTime,
@@ -114,7 +114,7 @@ impl EngineInstances {
         self.counted.substitute().or_else(timed)
     }
 
-    fn held_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         (self.counted.footprint().now_bytes() - COUNTS_BYTES) * (1 + self.timed.len() as u64)
     }
 }
@@ -139,11 +139,11 @@ impl MeasuredEngine {
             instance_count: InstanceCount::Repeated,
             ranks: present.iter().map(|_| RankEngine::default()).collect(),
             empty_bytes,
-            begun_bytes: begun_bytes(&mut *probe),
+            loaded_bytes: loaded_bytes(&mut *probe),
             disagreements: 0,
             repeating: Duration::ZERO,
             spent: Duration::ZERO,
-            held_bytes: 0,
+            memory_bytes: 0,
             timed_counting: 0,
             counting_ns: None,
             results: Vec::new(),
@@ -172,7 +172,7 @@ impl MeasuredEngine {
     ) -> Elapsed {
         let mut times = [f64::MAX; REPETITIONS];
         let mut played = 0;
-        if !self.is_ready(process, rank) {
+        if !self.ensure_instance(process, rank) {
             return stopwatch.restart();
         } else if self.instance_count == InstanceCount::One {
             times[0] = self.time_counted(process, steps, clock_ns);
@@ -213,7 +213,7 @@ impl MeasuredEngine {
 
     /// Returns false if the engine is stopped.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
-        self.is_ready(process, rank)
+        self.ensure_instance(process, rank)
             && (self.instance_count == InstanceCount::One || self.count(process, steps))
     }
 
@@ -248,7 +248,7 @@ impl MeasuredEngine {
     }
 
     /// Returns false if the engine is stopped.
-    fn is_ready(&mut self, process: usize, rank: u32) -> bool {
+    fn ensure_instance(&mut self, process: usize, rank: u32) -> bool {
         if self.stopped.is_none() && self.ranks[process].instances.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
             match EngineInstances::new(&name, self.instance_count.timed()) {
@@ -325,31 +325,31 @@ impl MeasuredEngine {
         let rank_engine = &mut self.ranks[process];
         rank_engine.bursts += 1;
         if self.stopped.is_none() && rank_engine.bursts % BURSTS_PER_UPDATE == 1 {
-            let held = rank_engine.instances.as_ref().map_or(0, EngineInstances::held_bytes);
-            self.held_bytes = self.held_bytes + held - rank_engine.held_bytes;
-            rank_engine.held_bytes = held;
+            let memory = rank_engine.instances.as_ref().map_or(0, EngineInstances::memory_bytes);
+            self.memory_bytes = self.memory_bytes + memory - rank_engine.memory_bytes;
+            rank_engine.memory_bytes = memory;
         }
     }
 
     /// Zero for an engine that shrinks with use.
     pub fn queued_bytes(&self) -> u64 {
-        let engines =
-            self.ranks.iter().filter(|rank| rank.held_bytes > 0).count() * (1 + self.instance_count.timed());
-        self.held_bytes.saturating_sub(self.begun_bytes * engines as u64)
+        let engines = self.ranks.iter().filter(|rank| rank.memory_bytes > 0).count()
+            * (1 + self.instance_count.timed());
+        self.memory_bytes.saturating_sub(self.loaded_bytes * engines as u64)
     }
 
     /// Memory with one receive and one message at each rank.
     pub fn idle_bytes(&self, instance_count: InstanceCount) -> u64 {
-        self.begun_bytes * (self.ranks.len() * (1 + instance_count.timed())) as u64
+        self.loaded_bytes * (self.ranks.len() * (1 + instance_count.timed())) as u64
     }
 
     /// Called after a burst, so that all instances are in the same state.
     pub fn apply_limits(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
-        } else if budget::is_too_large(self.held_bytes, engines) && !self.is_first {
+        } else if budget::is_too_large(self.memory_bytes, engines) && !self.is_first {
             self.stop(StopReason::Memory);
         } else if budget::is_used_up(self.spent, engines, passed)
-            || sampled && !self.is_first && budget::is_sampled_enough(self.spent, passed)
+            || sampled && !self.is_first && budget::is_sample_complete(self.spent, passed)
         {
             self.stop(StopReason::Time);
         }
@@ -357,12 +357,12 @@ impl MeasuredEngine {
 
     pub fn set_instance_count(&mut self, instance_count: InstanceCount) {
         self.instance_count = instance_count;
-        self.held_bytes = 0;
+        self.memory_bytes = 0;
         for rank_engine in &mut self.ranks {
             let Some(instances) = &mut rank_engine.instances else { continue };
             instances.timed.truncate(instance_count.timed());
-            rank_engine.held_bytes = instances.held_bytes();
-            self.held_bytes += rank_engine.held_bytes;
+            rank_engine.memory_bytes = instances.memory_bytes();
+            self.memory_bytes += rank_engine.memory_bytes;
         }
     }
 
@@ -461,14 +461,14 @@ impl MeasuredEngine {
             (sum(|rank| rank.steps as f64) / played, sum(|rank| rank.attempts() as f64) / played);
         let one = |process: usize| {
             let (rank, observer) = (&self.ranks[process], &observers[process]);
-            let asked = budget::total_work(&[&observer.posted_searched, &observer.unexpected_searched]);
+            let work = budget::total_work(&[&observer.posted_searched, &observer.unexpected_searched]);
             // The whole run ÷ the executed part.
             let scale = match rank.executed_work() {
-                own if own > 0.0 && self.stopped.is_some() => asked / own,
+                own if own > 0.0 && self.stopped.is_some() => work / own,
                 _ => 1.0,
             };
             let (steps, attempts) = match rank.executed_work() {
-                0.0 if self.stopped.is_some() => (steps_each * asked, attempts_each * asked),
+                0.0 if self.stopped.is_some() => (steps_each * work, attempts_each * work),
                 _ => (rank.steps as f64 * scale, rank.attempts() as f64 * scale),
             };
             let match_ns = per_step(process as u32) * steps;

@@ -47,7 +47,7 @@ const REPEATING_SHARE: u32 = 32;
 /// Of all engines while bursts are repeated, and of one engine with two instances. Beyond them searches are
 /// so long that counting adds little.
 const REPEATING_BYTES: u64 = 32 << 20;
-const TWICE_BYTES: u64 = 16 << 20;
+const TWO_INSTANCES_BYTES: u64 = 16 << 20;
 
 const SHORT_CALLS: u64 = 1 << 20;
 
@@ -98,7 +98,7 @@ impl Measurer {
         if idle_bytes.sum::<u64>() > REPEATING_BYTES {
             measurer.set_instance_count(InstanceCount::Two);
         }
-        if measurer.engines.iter().any(|engine| engine.idle_bytes(InstanceCount::Two) > TWICE_BYTES) {
+        if measurer.engines.iter().any(|engine| engine.idle_bytes(InstanceCount::Two) > TWO_INSTANCES_BYTES) {
             measurer.set_instance_count(InstanceCount::One);
         }
         Ok(measurer)
@@ -116,7 +116,7 @@ impl Measurer {
     }
 
     pub fn run(mut self, full: &Receiver<Chunk>, returned: &Sender<Chunk>) -> Self {
-        let begun = ProcessorClock::start();
+        let clock = ProcessorClock::start();
         let mut sorted = SortedChunk::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
@@ -126,7 +126,7 @@ impl Measurer {
                 first.receive_call_ends(&sorted);
             }
             for process in 0..self.observers.len() {
-                self.passed = begun.passed();
+                self.passed = clock.passed();
                 sorted.steps_of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
             }
         }
@@ -170,12 +170,12 @@ impl Measurer {
         if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
             let at_first = REPEATING_AT_FIRST * self.engines.len() as u32;
-            let held_bytes: u64 = self.engines.iter().map(|engine| engine.held_bytes).sum();
-            if held_bytes > REPEATING_BYTES || repeating > at_first + self.passed / REPEATING_SHARE {
+            let memory_bytes: u64 = self.engines.iter().map(|engine| engine.memory_bytes).sum();
+            if memory_bytes > REPEATING_BYTES || repeating > at_first + self.passed / REPEATING_SHARE {
                 self.set_instance_count(InstanceCount::Two);
             }
         } else if self.instance_count == InstanceCount::Two
-            && self.engines.iter().any(|engine| engine.queued_bytes() > TWICE_BYTES)
+            && self.engines.iter().any(|engine| engine.queued_bytes() > TWO_INSTANCES_BYTES)
         {
             self.set_instance_count(InstanceCount::One);
         }

@@ -73,7 +73,7 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
 }
 
 /// With a receive and a message that does not match it.
-pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
+pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
     let _ = engine.arrive_message(Message::new(MsgId::new(0, 0), envelope(1)));

@@ -375,7 +375,7 @@ impl<S: StepSink> Simulation<'_, S> {
         let communicator = &self.setting.communicators.all[membership.context as usize];
         let size = communicator.size();
         let is_own = membership.context == SELF;
-        if !communicator.complete || is_own || size <= 1 {
+        if !communicator.is_complete || is_own || size <= 1 {
             return Some(now_ns + if is_own { 0 } else { args.recorded_ns });
         }
         let root = args.root.filter(|_| communicator.remote.is_none());

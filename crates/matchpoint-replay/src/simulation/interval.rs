@@ -85,17 +85,17 @@ impl<S: StepSink> Simulation<'_, S> {
         let records = &self.records;
         let inbox = &mut self.processes[index].inbox;
         // A process ahead in time may have sent later messages.
-        let is_meant = |arrival_ns: i64, slot: u32| {
+        let is_wanted = |arrival_ns: i64, slot: u32| {
             let record = &records[slot];
             let is_sent = arrival_ns.saturating_sub(record.newer.into()) <= at_ns;
             is_sent && !record.is_cancelled && selector.accepts(record.label)
         };
-        let Some(meant) = inbox.first(is_meant) else { return false };
-        let (label, from) = (records[meant].label, records[meant].from);
+        let Some(wanted) = inbox.first(is_wanted) else { return false };
+        let (label, from) = (records[wanted].label, records[wanted].from);
         loop {
             let records = &self.records;
             let of_sender = |_, slot: u32| {
-                slot == meant
+                slot == wanted
                     || (records[slot].from == from && records[slot].label.context() == label.context())
             };
             let inbox = &mut self.processes[index].inbox;
@@ -103,7 +103,7 @@ impl<S: StepSink> Simulation<'_, S> {
             inbox.take(slot);
             self.tally.arrivals_moved += 1;
             self.arrive(index, at_ns, slot);
-            if slot == meant {
+            if slot == wanted {
                 return true;
             }
         }

@@ -68,8 +68,8 @@ impl<S: StepSink> Simulation<'_, S> {
     pub(super) fn cancel_send(&mut self, now_ns: i64, sent: requests::SentMessage) {
         let requests::SentMessage { to, slot, number } = sent;
         let to = to as usize;
-        let is_there = self.records.get(slot).is_some_and(|record| record.number == number);
-        let slot = match is_there {
+        let is_present = self.records.get(slot).is_some_and(|record| record.number == number);
+        let slot = match is_present {
             true => Some(slot),
             false => self.processes[to].matcher.restore_record(number, &mut self.records),
         };

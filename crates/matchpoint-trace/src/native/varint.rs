@@ -78,12 +78,12 @@ mod tests {
     #[test]
     fn values_are_read_at_any_distance() {
         for value in numbers() {
-            for behind in 0..10 {
+            for after in 0..10 {
                 let mut bytes = vec![0xff];
                 put(&mut bytes, value);
                 let length = bytes.len() - 1;
-                bytes.extend(std::iter::repeat_n(0xff, behind));
-                assert_eq!(get(&bytes, 1), Some((value, length)), "{value:#x}, {behind} bytes behind");
+                bytes.extend(std::iter::repeat_n(0xff, after));
+                assert_eq!(get(&bytes, 1), Some((value, length)), "{value:#x}, {after} bytes behind");
                 assert_eq!(get(&bytes[..length], 1), None);
             }
         }

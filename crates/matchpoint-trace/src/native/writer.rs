@@ -136,8 +136,8 @@ impl<W: Write> Writer<W> {
         let Some(Open { mut content, times, calls, .. }) = self.threads.remove(&thread) else {
             return Ok(());
         };
-        let behind = u32::try_from(content.len()).map_err(io::Error::other)?;
-        content[8..TIMES_HEADER].copy_from_slice(&behind.to_le_bytes());
+        let after = u32::try_from(content.len()).map_err(io::Error::other)?;
+        content[8..TIMES_HEADER].copy_from_slice(&after.to_le_bytes());
         content.extend(times);
         self.out.write_all(&block(kind::CALLS_THEN_TIMES, thread, calls, &content, self.settings.level)?)
     }

@@ -97,14 +97,14 @@ struct Builder {
     present: BTreeMap<u32, PathBuf>,
     empty: BTreeMap<u32, String>,
     bytes: u64,
-    damage: Vec<TraceError>,
+    has_damage: Vec<TraceError>,
 }
 
 impl Builder {
     fn new(form: &'static Form, path: PathBuf, ranks: u32) -> Self {
         let (survey, notes) = (Survey::default(), Vec::new());
         let (present, empty) = (BTreeMap::new(), BTreeMap::new());
-        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, damage: Vec::new() }
+        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, has_damage: Vec::new() }
     }
 
     fn claim(&mut self, claimed: u32) {
@@ -137,7 +137,7 @@ impl Builder {
         }
         match (self.form.facts)(&file) {
             Ok(facts) => self.survey.file(&facts),
-            Err(error) => self.damage.push(error),
+            Err(error) => self.has_damage.push(error),
         }
         self.bytes += bytes;
         self.present.insert(rank, file);
@@ -149,8 +149,8 @@ impl Builder {
         if self.present.is_empty() {
             return Err(self.no_readable_file());
         }
-        if self.survey.is_empty() && !self.damage.is_empty() {
-            return Err(self.damage.swap_remove(0));
+        if self.survey.is_empty() && !self.has_damage.is_empty() {
+            return Err(self.has_damage.swap_remove(0));
         }
         let missing = self.missing(why);
         self.notes.extend(self.survey.notes());
@@ -187,9 +187,9 @@ impl Builder {
     }
 
     fn damaged(&self) -> Option<String> {
-        let first = self.damage.first()?;
+        let first = self.has_damage.first()?;
         let place = first.offset.map_or(String::new(), |offset| format!(" at byte {offset}"));
-        let (count, problem) = (self.damage.len(), &first.problem);
+        let (count, problem) = (self.has_damage.len(), &first.problem);
         Some(format!("The files of {count} ranks are damaged, the first{place}: {problem}."))
     }
 

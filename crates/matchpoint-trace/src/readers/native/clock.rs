@@ -52,9 +52,9 @@ impl ClockSamples {
         match (after.checked_sub(1).map(|before| self.offsets[before]), self.offsets.get(after)) {
             (None, None) => 0,
             (Some((_, ns, _)), None) | (None, Some(&(_, ns, _))) => ns,
-            (Some(before), Some(behind)) => {
-                let (part, whole) = (i128::from(ticks - before.0), i128::from(behind.0 - before.0));
-                before.1 + (i128::from(behind.1 - before.1) * part / whole) as i64
+            (Some(before), Some(after)) => {
+                let (part, whole) = (i128::from(ticks - before.0), i128::from(after.0 - before.0));
+                before.1 + (i128::from(after.1 - before.1) * part / whole) as i64
             }
         }
     }

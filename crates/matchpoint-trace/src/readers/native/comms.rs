@@ -34,12 +34,12 @@ impl Comms {
     pub fn named(&mut self, handle: u64) -> CommId {
         let at = place(handle);
         if handle != self.recent[at].0 {
-            self.recent[at] = (handle, self.look_up(handle));
+            self.recent[at] = (handle, self.find(handle));
         }
         self.recent[at].1
     }
 
-    fn look_up(&mut self, handle: u64) -> CommId {
+    fn find(&mut self, handle: u64) -> CommId {
         match self.known.get(&handle) {
             _ if handle == 0 => CommId::NULL,
             Some((comm, _)) => *comm,

@@ -46,7 +46,7 @@ pub struct Queues {
 
 impl Queues {
     fn of((at_ns, [posted, unexpected, without]): (i64, [i64; 3])) -> Queues {
-        let length = |said: i64| u64::try_from(said).ok();
+        let length = |lengths: i64| u64::try_from(lengths).ok();
         let excludes_any_source = without & 1 != 0;
         Queues { at_ns, posted: length(posted), unexpected: length(unexpected), excludes_any_source }
     }
@@ -185,10 +185,10 @@ impl Follower {
 
     /// Returns the bytes of whole blocks.
     fn take(&mut self, bytes: &[u8], each: &mut dyn FnMut(Entry<'_>)) -> Result<usize, TraceError> {
-        let mut behind_head = 0;
+        let mut after_head = 0;
         if self.facts.is_none() {
             match Facts::of_head(&self.path, bytes) {
-                Ok(facts) => (behind_head, self.facts) = (facts.good, Some(facts)),
+                Ok(facts) => (after_head, self.facts) = (facts.good, Some(facts)),
                 Err(SurveyError::Truncated) => return Ok(0),
                 // The size may become visible before the bytes.
                 Err(SurveyError::Damaged(_)) if is_last(bytes) => return Ok(0),
@@ -196,19 +196,19 @@ impl Follower {
             }
         }
         let Some(mut facts) = self.facts.take() else { return Ok(0) };
-        let result = facts.extend(&self.path, &bytes[behind_head..]);
+        let result = facts.extend(&self.path, &bytes[after_head..]);
         let read = facts.good;
         let facts = Arc::new(facts);
-        let called = self.calls_of(&bytes[behind_head..behind_head + read], &facts, each);
+        let called = self.calls_of(&bytes[after_head..after_head + read], &facts, each);
         let mut facts = Arc::into_inner(facts).expect("the stream has ended");
         facts.keep_recent_time();
         self.facts = Some(facts);
-        let behind = |mut error: TraceError| {
-            error.offset = error.offset.map(|offset| offset + behind_head as u64);
+        let after = |mut error: TraceError| {
+            error.offset = error.offset.map(|offset| offset + after_head as u64);
             error
         };
-        result.and(called).map_err(behind)?;
-        Ok(behind_head + read)
+        result.and(called).map_err(after)?;
+        Ok(after_head + read)
     }
 
     fn calls_of(
@@ -222,9 +222,9 @@ impl Follower {
         // Reading the next call finds the remark.
         while stream.read(&mut self.call)? {
             each(Entry::Call(&self.call));
-            stream.queues().into_iter().for_each(|said| each(Entry::Queues(Queues::of(said))));
+            stream.queues().into_iter().for_each(|lengths| each(Entry::Queues(Queues::of(lengths))));
         }
-        stream.queues().into_iter().for_each(|said| each(Entry::Queues(Queues::of(said))));
+        stream.queues().into_iter().for_each(|lengths| each(Entry::Queues(Queues::of(lengths))));
         if let Some(&(ticks, _)) = facts.time.pairs.last() {
             self.until_ns = stream.ns(ticks);
         }

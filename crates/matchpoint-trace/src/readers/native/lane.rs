@@ -18,7 +18,7 @@ pub(super) struct CallHead {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
-    pub said: [i64; 3],
+    pub lengths: [i64; 3],
 }
 
 /// Position in a thread's calls.
@@ -52,8 +52,8 @@ pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file
 }
 
 fn times(content: &[u8]) -> Option<usize> {
-    let (_, behind) = content.first_chunk::<TIMES_HEADER>()?.split_last_chunk()?;
-    let times = usize::try_from(u32::from_le_bytes(*behind)).ok()?;
+    let (_, after) = content.first_chunk::<TIMES_HEADER>()?.split_last_chunk()?;
+    let times = usize::try_from(u32::from_le_bytes(*after)).ok()?;
     (TIMES_HEADER..=content.len()).contains(&times).then_some(times)
 }
 
@@ -157,10 +157,10 @@ impl Lane {
             return self.skip_fields(file, plan);
         }
         let (mut cursor, last) = self.parts(file);
-        let said = [cursor.signed()?, cursor.signed()?, cursor.signed()?];
+        let lengths = [cursor.signed()?, cursor.signed()?, cursor.signed()?];
         plan.skip_extra_fields(&mut cursor, last)?;
         self.at = cursor.at;
-        *queues = Some(TickedQueues { ticks: next_call.enter, said });
+        *queues = Some(TickedQueues { ticks: next_call.enter, lengths });
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl Lane {
 
     /// First entry in the next block, and latest return.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
-        self.next_block(path, file, facts.good).ok().filter(|is_there| *is_there)?;
+        self.next_block(path, file, facts.good).ok().filter(|is_present| *is_present)?;
         let mut span: Option<(u64, u64)> = None;
         while let Some((next_call, plan)) = self.entry(file, &facts.plans).ok()? {
             self.skip_fields(file, plan).ok()?;

@@ -68,7 +68,7 @@ fn damaged(files: &Files) -> Option<String> {
         .values()
         .filter_map(|file| match &file.facts {
             Err(problem) => Some((file, problem.clone())),
-            Ok(facts) if facts.damage => Some((file, format!("no block stands at byte {}", facts.good))),
+            Ok(facts) if facts.has_damage => Some((file, format!("no block stands at byte {}", facts.good))),
             Ok(_) => None,
         })
         .collect();
@@ -107,7 +107,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
     let was_cut = |rank, file| finished.get(&rank).is_some_and(|listed| is_cut(file, listed));
     let early: Vec<String> = facts(files)
-        .filter(|(_, _, facts)| facts.end.is_none() && !facts.damage)
+        .filter(|(_, _, facts)| facts.end.is_none() && !facts.has_damage)
         .filter(|&(rank, file, _)| !was_cut(rank, file))
         .map(|(rank, file, facts)| {
             let within = within(facts);
@@ -216,11 +216,12 @@ fn waited(files: &Files) -> Option<String> {
 }
 
 fn clocks(files: &Files) -> Option<String> {
-    let disorder = facts(files).filter(|(_, _, facts)| facts.disorder).count();
+    let has_disorder = facts(files).filter(|(_, _, facts)| facts.has_disorder).count();
     let hosts = hosts(files);
     let mut sentences = Vec::new();
-    if disorder > 0 {
-        sentences.push(format!("The clocks of {disorder} ranks went backward: what did was passed over."));
+    if has_disorder > 0 {
+        sentences
+            .push(format!("The clocks of {has_disorder} ranks went backward: what did was passed over."));
     }
     if clock_error_ns(files).is_none() && hosts.len() > 1 {
         sentences.push(format!(

@@ -16,6 +16,6 @@ impl RankFile {
     pub fn is_silent(&self) -> bool {
         let has_all =
             |facts: &Facts| facts.end.as_ref().is_some_and(|end| end.left_out == 0 && end.unseen == 0);
-        self.facts.as_ref().is_ok_and(|facts| facts.calls == 0 && !facts.damage && !has_all(facts))
+        self.facts.as_ref().is_ok_and(|facts| facts.calls == 0 && !facts.has_damage && !has_all(facts))
     }
 }

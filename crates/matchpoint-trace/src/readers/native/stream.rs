@@ -57,8 +57,8 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         let mut stream = Stream { bytes, path, facts, time, lanes, ids, position: 0, queues: None };
         let many = stream.lanes.len() > LOADED_MAX;
         for lane in (0..stream.lanes.len()).rev() {
-            let is_there = stream.read_next(lane).map_err(|stop| stream.explain(stop))?;
-            if !is_there {
+            let is_present = stream.read_next(lane).map_err(|stop| stream.explain(stop))?;
+            if !is_present {
                 stream.lanes.remove(lane);
             } else if many {
                 stream.lanes[lane].release_block();
@@ -111,7 +111,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
 
     /// Since the last call of this function.
     pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
-        self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.said))
+        self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.lengths))
     }
 
     pub fn ns(&mut self, ticks: u64) -> i64 {
@@ -146,7 +146,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
 
     fn ended(&mut self) -> Result<bool, StopReason> {
         self.position = self.bytes.len();
-        if self.facts.damage {
+        if self.facts.has_damage {
             let problem = "what stands here is no block";
             let advice = "the file is damaged from here on: copy it again, or leave this rank out";
             let error = TraceError::new(&self.path, problem, advice);
@@ -161,13 +161,13 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             StopReason::Error(error) => return error,
             StopReason::Fault(lane, fault) => (&self.lanes[lane], fault),
         };
-        let what = match fault {
+        let problem = match fault {
             Fault::Number => "is cut short, or has a number that is too large".to_owned(),
             Fault::Count(count) => format!("claims {count} elements, which are not there"),
             Fault::Function(index) => format!("is of function {index}, which the head does not have"),
             Fault::Status(status) => format!("has a status {status}, which is none"),
         };
-        let problem = format!("the call at byte {} of this block {what}", lane.at);
+        let problem = format!("the call at byte {} of this block {problem}", lane.at);
         let advice = "the recorder wrote it so: leave this rank out, and report it with this file";
         TraceError::new(&self.path, problem, advice).at_offset(lane.block as u64)
     }

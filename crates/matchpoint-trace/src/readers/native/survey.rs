@@ -29,10 +29,10 @@ pub(super) struct Facts {
     /// Position after the last whole block.
     pub good: usize,
     /// The file continues with damage: no truncated block, and no zeros of a crashed host.
-    pub damage: bool,
+    pub has_damage: bool,
     pub calls: u64,
     /// Some pairs or offsets were out of order.
-    pub disorder: bool,
+    pub has_disorder: bool,
     /// Of a followed file: the host's clock, and the calls until then.
     pub reports: VecDeque<(i64, u64)>,
 }
@@ -48,7 +48,7 @@ impl Facts {
     /// # Errors
     /// The file has no head.
     pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
-        let (head, plans, behind) = head(path, bytes)?;
+        let (head, plans, after) = head(path, bytes)?;
         let mut facts = Facts {
             time: ClockSamples::default(),
             threads: BTreeMap::new(),
@@ -56,10 +56,10 @@ impl Facts {
             end: None,
             modules: Vec::new(),
             searches: Vec::new(),
-            good: behind,
-            damage: false,
+            good: after,
+            has_damage: false,
             calls: 0,
-            disorder: false,
+            has_disorder: false,
             reports: VecDeque::new(),
             head,
             plans,
@@ -68,7 +68,8 @@ impl Facts {
         facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
         while facts.visit_block(path, bytes)? {}
         let rest = &bytes[facts.good..];
-        facts.damage = !rest.iter().all(|&byte| byte == 0) && next(bytes, facts.good) == NextBlock::NoBlock;
+        facts.has_damage =
+            !rest.iter().all(|&byte| byte == 0) && next(bytes, facts.good) == NextBlock::NoBlock;
         Ok(facts)
     }
 
@@ -77,8 +78,8 @@ impl Facts {
     /// # Errors
     /// The file is not a trace, or its head is incomplete.
     pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
-        let (_, _, behind) = head(path, bytes)?;
-        Facts::of(path, &bytes[..behind])
+        let (_, _, after) = head(path, bytes)?;
+        Facts::of(path, &bytes[..after])
     }
 
     /// `bytes` start after the known blocks.
@@ -91,11 +92,11 @@ impl Facts {
         loop {
             match next(bytes, self.good) {
                 NextBlock::Block(header) => {
-                    let behind = self.good + HEADER + header.packed as usize;
+                    let after = self.good + HEADER + header.packed as usize;
                     let whole = unpack::packed(path, bytes, self.good, &header);
                     match whole {
                         // Another host may see the size before the bytes.
-                        Err(_) if bytes[behind..].iter().all(|&byte| byte == 0) => return Ok(()),
+                        Err(_) if bytes[after..].iter().all(|&byte| byte == 0) => return Ok(()),
                         Err(error) => return Err(error),
                         Ok(_) => {}
                     }
@@ -118,11 +119,11 @@ impl Facts {
 
     /// Stores the last time and number of calls.
     fn report(&mut self) {
-        const KEPT: usize = 4;
+        const PAIRS_KEPT_EACH_SIDE: usize = 4;
         let Some(&(_, ns)) = self.time.pairs.last() else { return };
         if self.reports.back().is_none_or(|last| last.0 < ns) {
             self.reports.push_back((ns, self.calls));
-            if self.reports.len() > KEPT {
+            if self.reports.len() > PAIRS_KEPT_EACH_SIDE {
                 self.reports.pop_front();
             }
         }
@@ -184,12 +185,12 @@ impl Facts {
                     let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
                     // The first pair may repeat that of the head.
                     let again = self.time.pairs.last() == Some(&(ticks, ns));
-                    self.disorder |= !again && !self.time.pair(ticks, ns);
+                    self.has_disorder |= !again && !self.time.pair(ticks, ns);
                 }
             }
             kind::OFFSET if content.len() >= 24 => {
                 let (ticks, ns) = (word(&content[..8]), word(&content[8..16]) as i64);
-                self.disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
+                self.has_disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
             }
             kind::MODULES => self.modules = serde_json::from_str(&decode_lossy(content)).unwrap_or_default(),
             kind::SEARCH => self.searches.extend(serde_json::from_str::<SearchCost>(&decode_lossy(content))),

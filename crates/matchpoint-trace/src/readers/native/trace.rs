@@ -243,7 +243,7 @@ impl OpenedFiles {
         let calls_cut_off = self.calls_cut_off(&finished);
         self.move_silent_to_missing(&finished);
         let missing = missing(&self, &manifest, ranks, files.only);
-        let ended_early = self.facts().filter(|(_, facts)| facts.end.is_none() && !facts.damage);
+        let ended_early = self.facts().filter(|(_, facts)| facts.end.is_none() && !facts.has_damage);
         let ended_early = ended_early.map(|(rank, _)| rank).collect();
         let present = std::mem::take(&mut self.present);
         let (present, mapped) = present.into_iter().unzip();

@@ -122,12 +122,12 @@ impl RebuiltCalls {
             let Some(comm) = definitions.comms.get(&named) else { continue };
             self.introduced(comm, call);
         }
-        let begun = span.events.iter().filter_map(|event| match event {
+        let started = span.events.iter().filter_map(|event| match event {
             Event::ReceiveBegins(request) => self.envelopes.get(request).map(|args| args.comm),
             _ => None,
         });
-        let begun: Vec<CommId> = begun.collect();
-        for comm in definitions.comms.values().filter(|comm| begun.contains(&comm.id)) {
+        let started: Vec<CommId> = started.collect();
+        for comm in definitions.comms.values().filter(|comm| started.contains(&comm.id)) {
             self.introduced(comm, call);
         }
     }

@@ -204,13 +204,13 @@ impl<W: Write> Writer<W> {
         if let Action::CommCreate { comm, .. } = call.action {
             self.deviations.members += u64::from(comm != CommId::NULL);
         }
-        let begun: Option<RequestId> = match call.action {
+        let started: Option<RequestId> = match call.action {
             Action::Collective { request, .. } | Action::CommCreate { request, .. } => request,
             Action::MatchedReceive { request, .. } | Action::SendReceive { request, .. } => request,
             Action::CollectiveInit { request, .. } => Some(request),
             _ => None,
         };
-        begun.into_iter().for_each(|request| self.requests.omit(request));
+        started.into_iter().for_each(|request| self.requests.omit(request));
     }
 
     fn write(&mut self, function: Function, call: &Call) -> io::Result<()> {

@@ -104,7 +104,7 @@ enum RequestStart {
 /// Other requests are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
-    begun: Vec<RequestStart>,
+    started: Vec<RequestStart>,
     extra: u32,
 }
 
@@ -129,7 +129,7 @@ impl Requests {
     }
 
     pub fn number_of(&self, request: RequestId) -> i32 {
-        match self.begun.get(request.0 as usize) {
+        match self.started.get(request.0 as usize) {
             _ if request == RequestId::UNKNOWN => raw(request),
             None if request.0 >= FOLLOWED => raw(request),
             Some(RequestStart::Once | RequestStart::Persistent) => raw(request),
@@ -138,7 +138,7 @@ impl Requests {
     }
 
     pub fn complete(&mut self, request: RequestId) {
-        if self.begun.get(request.0 as usize) == Some(&RequestStart::Once) {
+        if self.started.get(request.0 as usize) == Some(&RequestStart::Once) {
             self.set(request, RequestStart::Not);
         }
     }
@@ -148,10 +148,10 @@ impl Requests {
         if request == RequestId::NULL || request.0 >= FOLLOWED {
             return;
         }
-        if at >= self.begun.len() {
-            self.begun.resize(at + 1, RequestStart::Not);
+        if at >= self.started.len() {
+            self.started.resize(at + 1, RequestStart::Not);
         }
-        self.begun[at] = to;
+        self.started[at] = to;
     }
 }
 
