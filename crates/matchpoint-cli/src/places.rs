@@ -5,7 +5,7 @@ use std::path::Path;
 
 use matchpoint_record::sites::{self, Place};
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{PlaceMeasurements, PostedThere};
+use matchpoint_replay::measurements::{PlaceMeasurements, SiteReceives};
 
 use crate::failure::Failure;
 use crate::format;
@@ -27,13 +27,13 @@ pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let wanted: Vec<(u32, u64)> = measurements.sites.iter().map(|site| (site.rank, site.address)).collect();
     let named = sites::places(folder, &wanted)?;
-    let mut merged: BTreeMap<Place, (u64, PostedThere)> = BTreeMap::new();
+    let mut merged: BTreeMap<Place, (u64, SiteReceives)> = BTreeMap::new();
     for (place, site) in named.into_iter().zip(&measurements.sites) {
         let entry = merged.entry(place).or_default();
         entry.0 += 1;
         entry.1 += site.receives;
     }
-    let place = |(place, (ranks, receives)): (Place, (u64, PostedThere))| PlaceMeasurements {
+    let place = |(place, (ranks, receives)): (Place, (u64, SiteReceives))| PlaceMeasurements {
         module: place.module,
         address: place.address,
         function: place.function,
@@ -63,7 +63,7 @@ pub fn short(place: &PlaceMeasurements) -> String {
 }
 
 /// Who posts most of the receives that `of` counts, as a sentence; nothing where the trace has no call sites.
-pub fn most(measurements: &Measurements, of: impl Fn(&PostedThere) -> u64) -> String {
+pub fn most(measurements: &Measurements, of: impl Fn(&SiteReceives) -> u64) -> String {
     const NAMED: usize = 3;
     let whole: u64 = measurements.places.iter().map(|place| of(&place.receives)).sum();
     let mut sorted: Vec<_> = measurements.places.iter().filter(|place| of(&place.receives) > 0).collect();

@@ -1,6 +1,5 @@
-//! What only one engine has to tell (`Engine::statistics`), of the ranks of traces: sums over their ranks, but for names
-//! that end in `_max`, of which the largest, and in `_mean` or `_percent`, which are left out. Arguments: ENGINE TRACE,
-//! any number of traces.
+//! Statistics of one engine (`Engine::statistics`) over the ranks of traces: the maximum of names with
+//! `_max`, else the sum, without `_mean` and `_percent`. Arguments: ENGINE TRACE…
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,38 +1,34 @@
-//! In which order messages arrive: a trace taken above MPI does not know, so it is a named choice.
+//! Arrival orders of messages.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use matchpoint_trace::Trace;
 
-/// How the order of arrivals is found.
+/// Source of the arrival order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Arrivals {
-    /// All ranks are simulated together under LogGP: compute gaps are the trace's, communication is the model's,
-    /// waits really wait.
+    /// Simulation of all ranks under LogGP. The trace gives the time between calls; blocking calls wait.
     #[default]
     Simulated,
-    /// Messages travel from the time their send was recorded at, under LogGP, clocks aligned; receives are posted at
-    /// the time recorded.
+    /// Messages leave at the recorded time of their send and travel under LogGP, with aligned clocks.
     Timestamps,
-    /// A message arrives when the call that completes its receive returns: nothing is ever unexpected. The
-    /// simplification of the published analyzer (García et al. 2024, §V), for comparison.
+    /// A message arrives when the call that completes its receive returns, as in the published analyzer
+    /// (García et al. 2024, §V).
     AtWait,
-    /// Messages arrive when they did, which was recorded below MPI (`matchpoint run --record`); receives are posted at
-    /// the time recorded.
+    /// Arrival times that `matchpoint run --record` recorded below MPI.
     Recorded,
 }
 
 impl Arrivals {
-    /// All of them.
+    /// All arrival orders.
     pub const ALL: [Arrivals; 4] =
         [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
 
-    /// Those that are assumed: any trace can be replayed under them.
+    /// Arrival orders for any trace.
     pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
 
-    /// The mode that says most of the traced run: as recorded, else by recorded times if they are of one clock, else
-    /// simulated.
+    /// Recorded arrivals, else timestamps of one clock, else the simulation.
     pub fn best_of(trace: &dyn Trace) -> Arrivals {
         match trace.description().clock_error_ns {
             _ if has_arrivals(trace) => Arrivals::Recorded,
@@ -41,13 +37,11 @@ impl Arrivals {
         }
     }
 
-    /// Calls are made at the times recorded.
-    pub(crate) fn by_clock(self) -> bool {
+    pub(crate) fn uses_recorded_times(self) -> bool {
         matches!(self, Arrivals::Timestamps | Arrivals::Recorded)
     }
 }
 
-/// Whether it was recorded when messages arrived, at all ranks.
 pub(crate) fn has_arrivals(trace: &dyn Trace) -> bool {
     trace.present().iter().all(|&rank| matches!(trace.arrivals(rank), Ok(Some(_))))
 }

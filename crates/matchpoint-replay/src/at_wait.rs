@@ -1,7 +1,6 @@
 //! `--arrivals at_wait`: a message arrives when the call that completes its receive returns.
 //!
-//! Each rank by itself, in the order of its stream; nothing is ever unexpected, and a receive counts as queued from
-//! its post to its completion. This is what the published analyzer assumes (García et al. 2024, §V-A).
+//! Each rank is replayed separately. No message is unexpected (García et al. 2024, §V-A).
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,22 +10,20 @@ use matchpoint_trace::{Call, Function, RankReader, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::{SELF, Seat, WORLD};
-use crate::entries::{Flight, PostedReceive};
+use crate::communicators::Membership;
+use crate::entries::{MessageRecord, PostedReceive};
 use crate::label::Label;
 use crate::matcher::Matcher;
 use crate::progress::Progress;
-use crate::reported::Reported;
 use crate::simulation::Setting;
 use crate::slab::Slab;
-use crate::step::{Point, Sent, Sink};
+use crate::status_envelope::StatusEnvelope;
+use crate::step::{Point, SendEvent, StepSink};
 use crate::tally::Tally;
 
-/// Calls between two looks at [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Replays every rank, one after the other.
-pub(crate) fn run<S: Sink>(
+pub(crate) fn run<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
     mut sink: S,
@@ -34,20 +31,15 @@ pub(crate) fn run<S: Sink>(
 ) -> Result<(S, Tally), ReplayError> {
     let mut tally = Tally::new(setting.world, trace.present().len(), setting.communicators.all.len());
     for (process, &rank) in trace.present().iter().enumerate() {
-        let mut alone = Alone {
+        let mut replay = RankReplay {
             setting,
             process,
             rank,
             matcher: Matcher::new(),
             receives: Slab::default(),
             messages: Slab::default(),
-            comms: [
-                (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
-                (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
-            ]
-            .into_iter()
-            .collect(),
-            meets_unexplained: Cell::new(false),
+            comms: Membership::predefined(rank).into_iter().collect(),
+            has_unresolved_comm: Cell::new(false),
             created: 0,
             any_sources: 0,
             requests: FxHashMap::default(),
@@ -55,30 +47,25 @@ pub(crate) fn run<S: Sink>(
             sink: &mut sink,
             tally: &mut tally,
         };
-        alone.comms.insert(CommId::SELF, Seat { context: SELF, rank: 0, second: false });
-        alone.replay(&mut *trace.rank(rank)?, progress)?;
-        let (receives, messages) = (alone.matcher.posted_len(), alone.matcher.unexpected_len());
+        replay.replay(&mut *trace.rank(rank)?, progress)?;
+        let (receives, messages) = (replay.matcher.posted_len(), replay.matcher.unexpected_len());
         tally.totals.unmatched_receives += receives as u64;
         tally.totals.unmatched_messages += messages as u64;
     }
-    tally.sum_up();
+    tally.compute_totals();
     Ok((sink, tally))
 }
 
-/// One rank.
-struct Alone<'a, S> {
+struct RankReplay<'a, S> {
     setting: &'a Setting<'a>,
     process: usize,
     rank: u32,
     matcher: Matcher,
-    /// Receives that no message has taken yet.
     receives: Slab<PostedReceive>,
-    /// Messages that no receive has taken yet.
-    messages: Slab<Flight>,
-    comms: FxHashMap<CommId, Seat>,
-    meets_unexplained: Cell<bool>,
+    messages: Slab<MessageRecord>,
+    comms: FxHashMap<CommId, Membership>,
+    has_unresolved_comm: Cell<bool>,
     created: usize,
-    /// Receives from any source begun so far.
     any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
     sequence: u64,
@@ -86,28 +73,26 @@ struct Alone<'a, S> {
     tally: &'a mut Tally,
 }
 
-/// What a request stands for.
 #[derive(Clone, Copy)]
 enum Request {
-    Receive(Begun),
+    Receive(StartedReceive),
     PersistentSend(SendArgs),
-    PersistentReceive(ReceiveArgs, Option<Begun>),
+    PersistentReceive(ReceiveArgs, Option<StartedReceive>),
 }
 
-/// A receive that was begun.
 #[derive(Clone, Copy)]
-struct Begun {
-    asked: Label,
-    /// Its number, and its place while it is posted.
+struct StartedReceive {
+    selector: Label,
+    /// `slot` is valid while posted.
     number: u64,
-    place: u32,
+    slot: u32,
 }
 
-impl<S: Sink> Alone<'_, S> {
+impl<S: StepSink> RankReplay<'_, S> {
     fn replay(&mut self, reader: &mut dyn RankReader, progress: &Progress) -> Result<(), ReplayError> {
         let (mut call, mut calls, mut reported) = (Call::default(), 0u64, 0);
         while reader.read(&mut call)? {
-            self.act(&call);
+            self.execute(&call);
             calls += 1;
             if calls % CALLS_PER_REPORT == 0 {
                 if progress.stopped() {
@@ -122,35 +107,22 @@ impl<S: Sink> Alone<'_, S> {
         progress.bytes.fetch_add(reader.position() - reported, Relaxed);
         let end_ns = self.setting.clocks.common(self.process, call.leave_ns);
         self.tally.end_ns = self.tally.end_ns.max(end_ns);
-        self.tally.unexplained_ranks += u64::from(self.meets_unexplained.get());
+        self.tally.unexplained_ranks += u64::from(self.has_unresolved_comm.get());
         Ok(())
     }
 
-    fn act(&mut self, call: &Call) {
-        self.tally.calls(self.process, call.site);
+    fn execute(&mut self, call: &Call) {
+        self.tally.set_call(self.process, call.site);
         let enter_ns = self.setting.clocks.common(self.process, call.enter_ns);
         let leave_ns = self.setting.clocks.common(self.process, call.leave_ns);
         match call.action {
             Action::Send { ref args, .. } => self.send(enter_ns, args),
             Action::Receive { ref args, request, status } => {
-                let posted = self.post(enter_ns, call.function, args);
-                match (posted, request) {
-                    (Some(begun), Some(request)) => {
-                        self.requests.insert(request, Request::Receive(begun));
-                    }
-                    (Some(begun), None) => self.arrive(leave_ns, begun.asked, status),
-                    (None, _) => {}
-                }
+                self.receive((enter_ns, leave_ns), call.function, args, request, status);
             }
             Action::SendReceive { ref send, ref receive, request, status } => {
                 self.send(enter_ns, send);
-                match (self.post(enter_ns, call.function, receive), request) {
-                    (Some(begun), Some(request)) => {
-                        self.requests.insert(request, Request::Receive(begun));
-                    }
-                    (Some(begun), None) => self.arrive(leave_ns, begun.asked, status),
-                    (None, _) => {}
-                }
+                self.receive((enter_ns, leave_ns), call.function, receive, request, status);
             }
             Action::SendInit { args, request } => {
                 self.requests.insert(request, Request::PersistentSend(args));
@@ -165,7 +137,7 @@ impl<S: Sink> Alone<'_, S> {
                 self.requests.remove(id);
             }),
             Action::Probe { ref args, found, .. } if args.source != Peer::Null => {
-                self.tally.probed(args, found)
+                self.tally.count_probe(args, found)
             }
             Action::CommCreate { comm, .. } => self.create_communicator(comm),
             Action::CommFree { comm } => {
@@ -179,20 +151,18 @@ impl<S: Sink> Alone<'_, S> {
         Point { at_ns, process: self.process }
     }
 
-    fn seat(&self, comm: CommId) -> Seat {
+    fn membership(&self, comm: CommId) -> Membership {
         self.comms.get(&comm).copied().unwrap_or_else(|| {
-            self.meets_unexplained.set(true);
+            self.has_unresolved_comm.set(true);
             self.comms[&CommId::WORLD]
         })
     }
 
     fn create_communicator(&mut self, comm: CommId) {
         let communicators = self.setting.communicators;
-        let context = communicators.created.get(self.process, self.created);
+        let membership = communicators.created_membership(self.process, self.created, self.rank);
         self.created += 1;
-        if let Some(context) = context {
-            self.comms.insert(comm, Seat::of(self.rank, context, &communicators.all[context as usize]));
-        }
+        self.comms.extend(membership.map(|membership| (comm, membership)));
     }
 
     fn send(&mut self, at_ns: i64, args: &SendArgs) {
@@ -200,18 +170,33 @@ impl<S: Sink> Alone<'_, S> {
             self.tally.totals.proc_null += 1;
             return;
         };
-        let seat = self.seat(args.comm);
-        let to = self.setting.communicators.world_rank(self.rank, seat, dest);
-        self.tally.sent(self.process, self.rank, to, seat.context, args);
+        let membership = self.membership(args.comm);
+        let to = self.setting.communicators.world_rank(self.rank, membership, dest);
+        self.tally.count_send(self.process, self.rank, to, membership.context, args);
         if let Some(to) = to {
-            self.sink.sent(Sent { at_ns, from: self.rank, to, bytes: args.bytes.unwrap_or(0) });
+            self.sink.record_send(SendEvent { at_ns, from: self.rank, to, bytes: args.bytes.unwrap_or(0) });
         }
     }
 
-    fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs) -> Option<Begun> {
+    fn receive(
+        &mut self,
+        (enter_ns, leave_ns): (i64, i64),
+        function: Function,
+        args: &ReceiveArgs,
+        request: Option<RequestId>,
+        status: Option<Status>,
+    ) {
+        let Some(started) = self.post(enter_ns, function, args) else { return };
+        match request {
+            Some(request) => drop(self.requests.insert(request, Request::Receive(started))),
+            None => self.arrive(leave_ns, started.selector, status),
+        }
+    }
+
+    fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs) -> Option<StartedReceive> {
         let mut is_null = args.source == Peer::Null;
         if args.source == Peer::Any {
-            let context = self.seat(args.comm).context;
+            let context = self.membership(args.comm).context;
             is_null = self.setting.null_receives[self.process].contains(self.any_sources, context, args.tag);
             self.any_sources = self.any_sources.wrapping_add(1);
         }
@@ -220,45 +205,45 @@ impl<S: Sink> Alone<'_, S> {
             return None;
         }
         self.sequence += 1;
-        let (asked, number) = (Label::asked(self.seat(args.comm), args), self.sequence);
-        let took = self.matcher.post(asked, &mut self.messages);
-        let message = took.and_then(|place| Some(self.messages.remove(place)?.id()));
-        let site = self.tally.posted(function, asked, took.is_some());
-        let posted = PostedReceive { site, ..PostedReceive::of(asked, number) };
-        let place = self.receives.next_place();
-        self.sink.step(self.point(at_ns).post(posted.id(place), asked, message).of_site(site));
+        let (selector, number) = (Label::from_receive(self.membership(args.comm), args), self.sequence);
+        let took = self.matcher.post(selector, &mut self.messages);
+        let message = took.and_then(|slot| Some(self.messages.remove(slot)?.id()));
+        let site = self.tally.count_receive(function, selector, took.is_some());
+        let posted = PostedReceive { site, ..PostedReceive::of(selector, number) };
+        let slot = self.receives.next_slot();
+        self.sink.record_step(self.point(at_ns).post(posted.id(slot), selector, message).with_site(site));
         if took.is_none() {
             self.receives.insert(posted);
-            self.matcher.queue_receive(&mut self.receives, place);
+            self.matcher.queue_receive(&mut self.receives, slot);
         }
-        Some(Begun { asked, number, place })
+        Some(StartedReceive { selector, number, slot })
     }
 
-    /// The message of that receive arrives. Of several receives that accept it the earliest takes it, as ever; the
-    /// messages of the others are still to come.
-    fn arrive(&mut self, at_ns: i64, asked: Label, status: Option<Status>) {
+    /// Simulates the arrival of a receive's message. An older receive may take it.
+    fn arrive(&mut self, at_ns: i64, selector: Label, status: Option<Status>) {
         self.sequence += 1;
-        let label = asked.made_up(Reported::of(status));
+        let label = selector.invent_envelope(StatusEnvelope::from_status(status));
         let from = self.world_rank_of(label);
-        let place = self.messages.next_place();
-        let message = Flight::of(label, self.sequence as u32);
+        let slot = self.messages.next_slot();
+        let message = MessageRecord::of(label, self.sequence as u32);
         let id = message.id();
         let took = self.matcher.arrive(label, &mut self.receives);
         let receive = took.and_then(|at| Some((self.receives.remove(at)?, at)));
         let site = receive.as_ref().map_or(0, |(receive, _)| receive.site);
-        let receive = receive.map(|(receive, at)| (receive.id(at), receive.asked));
-        self.sink.step(self.point(at_ns).arrive(id, label, from, receive).of_site(site));
+        let receive = receive.map(|(receive, at)| (receive.id(at), receive.selector));
+        self.sink.record_step(self.point(at_ns).arrive(id, label, from, receive).with_site(site));
         if took.is_none() {
             self.messages.insert(message);
-            self.matcher.queue_message(&mut self.messages, place);
+            self.matcher.queue_message(&mut self.messages, slot);
         }
     }
 
     fn world_rank_of(&self, message: Label) -> u32 {
-        let seat = self.comms.values().find(|seat| seat.context == message.context());
+        let membership = self.comms.values().find(|membership| membership.context == message.context());
         let communicators = self.setting.communicators;
-        seat.zip(message.source())
-            .and_then(|(seat, source)| communicators.world_rank(self.rank, *seat, source))
+        membership
+            .zip(message.source())
+            .and_then(|(membership, source)| communicators.world_rank(self.rank, *membership, source))
             .unwrap_or(u32::MAX)
     }
 
@@ -277,42 +262,41 @@ impl<S: Sink> Alone<'_, S> {
         for &Completion { index, status } in &call.completions {
             let Some(id) = call.requests.get(index as usize) else { continue };
             match self.requests.get(id).copied() {
-                Some(Request::Receive(begun)) => {
+                Some(Request::Receive(started)) => {
                     self.requests.remove(id);
-                    self.arrive(at_ns, begun.asked, status);
+                    self.arrive(at_ns, started.selector, status);
                 }
-                Some(Request::PersistentReceive(args, Some(begun))) => {
+                Some(Request::PersistentReceive(args, Some(started))) => {
                     self.requests.insert(*id, Request::PersistentReceive(args, None));
-                    self.arrive(at_ns, begun.asked, status);
+                    self.arrive(at_ns, started.selector, status);
                 }
                 _ => {}
             }
         }
     }
 
-    /// What a request began will not complete with a message.
     fn forget(&mut self, id: RequestId) {
         match self.requests.get_mut(&id) {
-            Some(Request::PersistentReceive(_, begun)) => *begun = None,
+            Some(Request::PersistentReceive(_, started)) => *started = None,
             _ => drop(self.requests.remove(&id)),
         }
     }
 
     fn cancel(&mut self, at_ns: i64, id: RequestId) {
-        let (Some(Request::Receive(begun)) | Some(Request::PersistentReceive(_, Some(begun)))) =
+        let (Some(Request::Receive(started)) | Some(Request::PersistentReceive(_, Some(started)))) =
             self.requests.get(&id).copied()
         else {
             return;
         };
-        let Begun { asked, number, place } = begun;
-        let is_there = self.receives.get(place).is_some_and(|receive| receive.number == number);
-        let was_posted = is_there && self.matcher.cancel(&mut self.receives, place);
+        let StartedReceive { selector, number, slot } = started;
+        let is_present = self.receives.get(slot).is_some_and(|receive| receive.number == number);
+        let was_posted = is_present && self.matcher.cancel(&mut self.receives, slot);
         if was_posted {
-            self.receives.remove(place);
+            self.receives.remove(slot);
             self.forget(id);
         }
         self.tally.totals.cancelled += u64::from(was_posted);
-        let receive = PostedReceive::of(asked, number).id(place);
-        self.sink.step(self.point(at_ns).cancel(receive, asked, was_posted));
+        let receive = PostedReceive::of(selector, number).id(slot);
+        self.sink.record_step(self.point(at_ns).cancel(receive, selector, was_posted));
     }
 }

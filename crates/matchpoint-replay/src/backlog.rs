@@ -1,64 +1,60 @@
-//! Messages that wait where very many do: 16 bytes each, and 1 to 2 for bins.
+//! Compact queue for very many unexpected messages: 16 bytes each, and 1 to 2 bytes for bins.
 //!
-//! While a message is under way it has a record of its own, 56 bytes that the simulation knows by their place. Of most
-//! that wait there is little left to know: what it says of itself, and its number. So once there are very many, those
-//! that come to wait are kept in blocks, in the order of their arrival, and their records are given up until somebody
-//! asks for them. A message about which there is more to know (its sender waits for it, or it was made up) keeps its
-//! record, and has its place in the order all the same.
+//! The record of a message in flight has 56 bytes. The backlog keeps only envelope and number of a plain
+//! message, until the simulation asks for the record. A message keeps its record if its sender waits for it,
+//! or if the simulation invented it.
 //!
-//! Messages that were taken leave a gap. A block of gaps at the beginning is given back at once; elsewhere all that
-//! waits moves up when a fifth of it is gaps, so that a message never costs more than a quarter besides.
+//! Taken messages leave gaps. An empty first block is freed at once; other gaps are closed when they are a
+//! fifth of the queue.
 
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::entries::{Flight, NIL};
+use crate::entries::{MessageRecord, NIL};
 use crate::label::Label;
 use crate::slab::Slab;
 
-/// Messages in a block: 4 KiB.
+/// 4 KiB.
 const BLOCK_BITS: u32 = 8;
 const BLOCK: u32 = 1 << BLOCK_BITS;
 
-/// Bins at first, as a power of two; messages per bin that are put up with.
+/// Initial bins, as a power of two; messages per bin before they grow.
 const FIRST_BITS: u32 = 4;
-const CROWD: usize = 4;
+const BIN_ENTRIES_MAX: usize = 4;
 
-/// In [`Waiting::origin`]: it was taken; it kept its record, whose place is in `tag`.
-const GONE: u32 = u32::MAX;
-const KEPT: u32 = u32::MAX - 1;
+/// Values of [`QueuedMessage::origin`]: the message was taken; `tag` is the index of its record.
+const REMOVED: u32 = u32::MAX;
+const HAS_RECORD: u32 = u32::MAX - 1;
 
-/// In [`Flight::older`] of a record that was kept: its position is in `newer`.
+/// In [`MessageRecord::older`]; `newer` is the position in the backlog.
 pub(crate) const IN_BACKLOG: u32 = u32::MAX - 1;
 
-/// A message that waits.
 #[derive(Clone, Copy)]
-struct Waiting {
-    /// Context and source, by their place among the origins.
+struct QueuedMessage {
+    /// Index in `origins`.
     origin: u32,
     tag: u32,
     number: u32,
-    /// The position of the next in its bin: of the last one, of the first.
+    /// Next position in the bin. The last message refers to the first.
     next: u32,
 }
 
-/// Where a message was found, and the one before it in its bin, if that is known.
+/// The predecessor in the bin, if known.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct QueuePosition {
     at: u32,
     before: u32,
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Backlog {
-    blocks: VecDeque<Vec<Waiting>>,
-    /// Positions: of the first place of the first block, of the earliest message, and behind the last.
+    blocks: VecDeque<Vec<QueuedMessage>>,
+    /// Of the first slot, of the oldest message, and after the newest.
     base: u32,
     first: u32,
     end: u32,
     len: usize,
-    /// The last of each bin.
+    /// Position of the newest message of each bin.
     bins: Box<[u32]>,
     origins: Vec<(u32, u32)>,
     origin_of: FxHashMap<(u32, u32), u32>,
@@ -82,60 +78,59 @@ impl Backlog {
         self.len
     }
 
-    /// Places for messages, gaps included.
     #[cfg(test)]
-    pub fn places(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.blocks.iter().map(Vec::capacity).sum()
     }
 
     #[inline]
-    fn get(&self, at: u32) -> &Waiting {
+    fn get(&self, at: u32) -> &QueuedMessage {
         let at = at - self.base;
         &self.blocks[(at >> BLOCK_BITS) as usize][(at % BLOCK) as usize]
     }
 
     #[inline]
-    fn get_mut(&mut self, at: u32) -> &mut Waiting {
+    fn get_mut(&mut self, at: u32) -> &mut QueuedMessage {
         let at = at - self.base;
         &mut self.blocks[(at >> BLOCK_BITS) as usize][(at % BLOCK) as usize]
     }
 
-    fn label(&self, waiting: &Waiting, flights: &Slab<Flight>) -> Label {
-        if waiting.origin == KEPT {
-            return flights[waiting.tag].label;
+    fn label(&self, queued: &QueuedMessage, records: &Slab<MessageRecord>) -> Label {
+        if queued.origin == HAS_RECORD {
+            return records[queued.tag].label;
         }
-        let (context, source) = self.origins[waiting.origin as usize];
-        Label::exact(context, source, waiting.tag)
+        let (context, source) = self.origins[queued.origin as usize];
+        Label::exact(context, source, queued.tag)
     }
 
     fn bin(&self, label: Label) -> usize {
         (label.hash() >> (64 - self.bins.len().trailing_zeros())) as usize
     }
 
-    /// The message at that place of the table joins those that wait.
-    pub fn push(&mut self, flights: &mut Slab<Flight>, place: u32) {
+    /// May remove the message's record.
+    pub fn push(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
         let gaps = (self.end - self.base) as usize - self.len;
         if gaps > self.len / 4 + BLOCK as usize
             || self.end > u32::MAX - 2 * BLOCK
             || self.origins.len() > self.len + BLOCK as usize
         {
-            self.move_up(flights);
+            self.compact(records);
         }
-        let flight = &mut flights[place];
-        flight.is_queued = true;
-        let (label, number) = (flight.label, flight.number);
-        let waiting = if flight.is_plain() {
-            flights.remove(place);
-            let (source, tag) = label.reported();
+        let record = &mut records[slot];
+        record.is_queued = true;
+        let (label, number) = (record.label, record.number);
+        let queued = if record.is_plain() {
+            records.remove(slot);
+            let (source, tag) = label.source_and_tag();
             let origin = self.origin(label.context(), source);
-            Waiting { origin, tag: tag as u32, number, next: NIL }
+            QueuedMessage { origin, tag: tag as u32, number, next: NIL }
         } else {
-            Waiting { origin: KEPT, tag: place, number, next: NIL }
+            QueuedMessage { origin: HAS_RECORD, tag: slot, number, next: NIL }
         };
-        self.append(waiting, label, flights);
-        if self.len > CROWD * self.bins.len() {
+        self.append(queued, label, records);
+        if self.len > BIN_ENTRIES_MAX * self.bins.len() {
             self.bins = vec![NIL; 2 * self.bins.len()].into();
-            self.link_all(flights);
+            self.link_all(records);
         }
     }
 
@@ -148,17 +143,17 @@ impl Backlog {
         origin
     }
 
-    fn append(&mut self, waiting: Waiting, label: Label, flights: &mut Slab<Flight>) {
+    fn append(&mut self, queued: QueuedMessage, label: Label, records: &mut Slab<MessageRecord>) {
         let at = self.end;
         self.end += 1;
         self.len += 1;
         if (at - self.base) % BLOCK == 0 {
             self.blocks.push_back(Vec::new());
         }
-        self.blocks.back_mut().expect("one was made at the first message of a block").push(waiting);
-        if waiting.origin == KEPT {
-            let flight = &mut flights[waiting.tag];
-            (flight.older, flight.newer) = (IN_BACKLOG, at);
+        self.blocks.back_mut().expect("a block starts with its first message").push(queued);
+        if queued.origin == HAS_RECORD {
+            let record = &mut records[queued.tag];
+            (record.older, record.newer) = (IN_BACKLOG, at);
         }
         self.link(at, label);
     }
@@ -171,51 +166,51 @@ impl Backlog {
     }
 
     #[cold]
-    fn link_all(&mut self, flights: &Slab<Flight>) {
+    fn link_all(&mut self, records: &Slab<MessageRecord>) {
         for at in self.first..self.end {
-            let waiting = *self.get(at);
-            if waiting.origin != GONE {
-                self.link(at, self.label(&waiting, flights));
+            let queued = *self.get(at);
+            if queued.origin != REMOVED {
+                self.link(at, self.label(&queued, records));
             }
         }
     }
 
-    /// Closes the gaps, and forgets origins of which nothing waits.
+    /// Also drops unused origins.
     #[cold]
-    fn move_up(&mut self, flights: &mut Slab<Flight>) {
+    fn compact(&mut self, records: &mut Slab<MessageRecord>) {
         let bins = vec![NIL; self.bins.len()].into();
         let old = std::mem::replace(self, Backlog { bins, ..Backlog::new() });
         for block in old.blocks {
-            for mut waiting in block.into_iter().filter(|waiting| waiting.origin != GONE) {
-                let label = match waiting.origin {
-                    KEPT => flights[waiting.tag].label,
+            for mut queued in block.into_iter().filter(|queued| queued.origin != REMOVED) {
+                let label = match queued.origin {
+                    HAS_RECORD => records[queued.tag].label,
                     origin => {
                         let (context, source) = old.origins[origin as usize];
-                        waiting.origin = self.origin(context, source);
-                        Label::exact(context, source, waiting.tag)
+                        queued.origin = self.origin(context, source);
+                        Label::exact(context, source, queued.tag)
                     }
                 };
-                self.append(waiting, label, flights);
+                self.append(queued, label, records);
             }
         }
     }
 
-    /// The earliest message that a receive would take.
-    pub fn find(&self, asked: Label, flights: &Slab<Flight>) -> Option<Found> {
-        if !asked.is_exact() {
-            let accepted =
-                |waiting: &Waiting| waiting.origin != GONE && asked.accepts(self.label(waiting, flights));
+    pub fn find(&self, selector: Label, records: &Slab<MessageRecord>) -> Option<QueuePosition> {
+        if !selector.is_exact() {
+            let accepted = |queued: &QueuedMessage| {
+                queued.origin != REMOVED && selector.accepts(self.label(queued, records))
+            };
             return self.search(accepted);
         }
-        let last = self.bins[self.bin(asked)];
+        let last = self.bins[self.bin(selector)];
         if last == NIL {
             return None;
         }
         let mut before = last;
         loop {
             let at = self.get(before).next;
-            if self.label(self.get(at), flights) == asked {
-                return Some(Found { at, before });
+            if self.label(self.get(at), records) == selector {
+                return Some(QueuePosition { at, before });
             }
             if at == last {
                 return None;
@@ -224,54 +219,60 @@ impl Backlog {
         }
     }
 
-    /// The message of that number.
-    pub fn numbered(&self, number: u32) -> Option<Found> {
-        self.search(|waiting| waiting.origin != GONE && waiting.number == number)
+    pub fn find_number(&self, number: u32) -> Option<QueuePosition> {
+        self.search(|queued| queued.origin != REMOVED && queued.number == number)
     }
 
-    fn search(&self, accepted: impl Fn(&Waiting) -> bool) -> Option<Found> {
+    fn search(&self, accepted: impl Fn(&QueuedMessage) -> bool) -> Option<QueuePosition> {
         let found = (self.first..self.end).find(|&at| accepted(self.get(at)));
-        found.map(Backlog::at)
+        found.map(Backlog::position)
     }
 
-    /// The message at that position.
-    pub fn at(at: u32) -> Found {
-        Found { at, before: NIL }
+    pub fn position(at: u32) -> QueuePosition {
+        QueuePosition { at, before: NIL }
     }
 
-    /// Gives a message its record back, where it stays in the order: the place of that.
-    pub fn keep(&mut self, Found { at, .. }: Found, flights: &mut Slab<Flight>) -> u32 {
-        let waiting = *self.get(at);
-        if waiting.origin == KEPT {
-            return waiting.tag;
+    /// Returns the slot of the record.
+    pub fn restore_record(
+        &mut self,
+        QueuePosition { at, .. }: QueuePosition,
+        records: &mut Slab<MessageRecord>,
+    ) -> u32 {
+        let queued = *self.get(at);
+        if queued.origin == HAS_RECORD {
+            return queued.tag;
         }
-        let label = self.label(&waiting, flights);
-        let flight =
-            Flight { is_queued: true, older: IN_BACKLOG, newer: at, ..Flight::of(label, waiting.number) };
-        let place = flights.insert(flight);
-        let kept = self.get_mut(at);
-        (kept.origin, kept.tag) = (KEPT, place);
-        place
+        let label = self.label(&queued, records);
+        let record = MessageRecord {
+            is_queued: true,
+            older: IN_BACKLOG,
+            newer: at,
+            ..MessageRecord::of(label, queued.number)
+        };
+        let slot = records.insert(record);
+        let queued = self.get_mut(at);
+        (queued.origin, queued.tag) = (HAS_RECORD, slot);
+        slot
     }
 
-    /// A message waits no longer: the place of its record.
-    pub fn take(&mut self, found: Found, flights: &mut Slab<Flight>) -> u32 {
-        let place = self.keep(found, flights);
-        self.leave_bin(found, flights[place].label);
-        flights[place].is_queued = false;
-        self.get_mut(found.at).origin = GONE;
+    /// Returns the slot of the record.
+    pub fn take(&mut self, found: QueuePosition, records: &mut Slab<MessageRecord>) -> u32 {
+        let slot = self.restore_record(found, records);
+        self.unlink_from_bin(found, records[slot].label);
+        records[slot].is_queued = false;
+        self.get_mut(found.at).origin = REMOVED;
         self.len -= 1;
-        while self.first < self.end && self.get(self.first).origin == GONE {
+        while self.first < self.end && self.get(self.first).origin == REMOVED {
             self.first += 1;
             if (self.first - self.base) == BLOCK {
                 self.blocks.pop_front();
                 self.base = self.first;
             }
         }
-        place
+        slot
     }
 
-    fn leave_bin(&mut self, Found { at, mut before }: Found, label: Label) {
+    fn unlink_from_bin(&mut self, QueuePosition { at, mut before }: QueuePosition, label: Label) {
         let bin = self.bin(label);
         let last = self.bins[bin];
         if before == NIL {

@@ -1,44 +1,38 @@
-//! Steps on their way from the simulation to the thread that measures.
+//! Chunks of steps from the simulation to the measuring thread.
 //!
-//! The simulation writes one long row of steps, of all ranks as they come, and sends it in chunks; the measuring
-//! thread, which has less to do, sorts each chunk by rank, and makes the engines' types of what the simulation wrote in
-//! half the bytes. A chunk has a few hundred steps of each rank, so that clocks need be read only once for those of one
-//! rank, and caches are warm for most of them.
+//! The simulation writes compact steps of all ranks in one sequence. The measuring thread sorts each chunk by
+//! rank. A chunk has a few hundred steps of each rank, so that one pair of clock readings covers many steps
+//! with warm caches.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use crate::step::{Brief, CallEnd, Sink, Step};
+use crate::step::{CallEnd, CompactStep, Step, StepSink};
 
-/// Steps of all ranks, and the ends of the calls that they belong to.
 #[derive(Default)]
 pub(crate) struct Chunk {
-    steps: Vec<Brief>,
-    /// Each with the number of steps before it.
+    steps: Vec<CompactStep>,
+    /// Each end with the number of steps before it.
     ends: Vec<(u32, CallEnd)>,
 }
 
-/// Steps per rank in a chunk, on average.
 const STEPS_PER_RANK: usize = 256;
 
-/// Steps in a chunk, at least and at most.
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Steps that may wait to be measured, in two to eight chunks: while the measuring thread flushes caches, a millisecond or
-/// two at a time, the simulation goes on.
+/// Steps that may wait, in two to eight chunks, while the measuring thread flushes caches for one to two
+/// milliseconds.
 const IN_FLIGHT: usize = 65_536;
 
-/// A call that takes so long may do what earlier ones have left to do.
+/// A call of this length may execute searches that earlier calls had no time for.
 const LONG_CALL_NS: u32 = 1000;
 
-/// The sending end.
 pub(crate) struct Batcher {
     open: Chunk,
     capacity: usize,
     full: SyncSender<Chunk>,
-    /// Chunks that come back, to be filled again.
     returned: Receiver<Chunk>,
-    /// By process: it has made a step since its last call ended.
+    /// By process: it made a step since its last call ended.
     has_stepped: Vec<bool>,
 }
 
@@ -46,7 +40,6 @@ fn capacity(processes: usize) -> usize {
     (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX)
 }
 
-/// Chunks that may wait to be measured.
 pub(crate) fn chunks_in_flight(processes: usize) -> usize {
     (IN_FLIGHT / capacity(processes)).clamp(2, 8)
 }
@@ -58,7 +51,6 @@ impl Batcher {
         Batcher { open, capacity, full, returned, has_stepped: vec![false; processes] }
     }
 
-    /// Sends what is left.
     pub fn flush(mut self) {
         self.send();
     }
@@ -69,14 +61,14 @@ impl Batcher {
         spare.steps.clear();
         spare.steps.reserve(self.capacity);
         spare.ends.clear();
-        // The receiver is gone only if it panicked, and that will be seen where it is joined.
+        // Fails only if the receiver panicked, which its join reports.
         let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }
 
-impl Sink for Batcher {
+impl StepSink for Batcher {
     #[inline]
-    fn step(&mut self, step: Brief) {
+    fn record_step(&mut self, step: CompactStep) {
         self.has_stepped[step.process as usize] = true;
         self.open.steps.push(step);
         if self.open.steps.len() == self.capacity {
@@ -85,7 +77,7 @@ impl Sink for Batcher {
     }
 
     #[inline]
-    fn ended(&mut self, end: CallEnd) {
+    fn end_call(&mut self, end: CallEnd) {
         let has_stepped = std::mem::take(&mut self.has_stepped[end.process as usize]);
         if has_stepped || end.took_ns >= LONG_CALL_NS {
             self.open.ends.push((self.open.steps.len() as u32, end));
@@ -93,19 +85,17 @@ impl Sink for Batcher {
     }
 }
 
-/// Steps sorted by process, those of one process in their order.
 #[derive(Default)]
-pub(crate) struct Sorted {
+pub(crate) struct SortedChunk {
     steps: Vec<Step>,
-    /// Where each process's steps begin, and one more.
+    /// And the number of all steps.
     begins: Vec<u32>,
-    /// Where the next step of each process goes.
     next: Vec<u32>,
-    /// Ends of calls, each with the number of steps of its process in this chunk before it.
+    /// Each with the number of earlier steps of its process in this chunk.
     ends: Vec<(u32, CallEnd)>,
 }
 
-impl Sorted {
+impl SortedChunk {
     pub fn sort(&mut self, chunk: &Chunk, processes: usize) {
         let Chunk { steps: chunk, ends } = chunk;
         self.begins.clear();
@@ -120,7 +110,7 @@ impl Sorted {
         self.steps.clear();
         self.ends.clear();
         if let Some(&any) = chunk.first() {
-            self.steps.resize(chunk.len(), any.step());
+            self.steps.resize(chunk.len(), any.expand());
         }
         let mut ends = ends.iter().peekable();
         for at in 0..=chunk.len() {
@@ -130,17 +120,16 @@ impl Sorted {
             }
             let Some(step) = chunk.get(at) else { break };
             let next = &mut self.next[step.process as usize];
-            self.steps[*next as usize] = step.step();
+            self.steps[*next as usize] = step.expand();
             *next += 1;
         }
     }
 
-    /// Ends of calls, those of one process in their order, each with the number of its steps in this chunk before it.
     pub fn ends(&self) -> &[(u32, CallEnd)] {
         &self.ends
     }
 
-    pub fn of(&self, process: usize) -> &[Step] {
+    pub fn steps_of(&self, process: usize) -> &[Step] {
         &self.steps[self.begins[process] as usize..self.begins[process + 1] as usize]
     }
 }

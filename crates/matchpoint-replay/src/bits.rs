@@ -1,6 +1,6 @@
-//! Sets of small numbers.
+//! Bit sets.
 
-/// A set of small numbers: a bit each, for there may be as many as receives.
+/// One bit per number: there may be as many numbers as receives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);
 
@@ -17,7 +17,6 @@ impl Bits {
         self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// How many numbers are in it.
     pub fn len(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }

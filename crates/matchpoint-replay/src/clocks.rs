@@ -1,26 +1,20 @@
-//! One time for all processes.
+//! A common time for all processes.
 //!
-//! Traces of clusters carry a clock per host. A collective that no process leaves before all have entered bounds how
-//! far two clocks can differ: what process r calls the end of it is no earlier than any entry, and its entry no later
-//! than any end. Clocks that keep these bounds as they are stay as they are; others are shifted to the middle of what
-//! is possible.
+//! Clusters have a clock per host. No process leaves a synchronizing collective before all have entered it,
+//! which bounds the offsets. Clocks outside their bounds are shifted to the middle.
 
 use crate::survey::RankSurvey;
 
-/// What to add to each process's clock.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     shift_ns: Vec<i64>,
-    /// The earliest entry of any call, in common time.
     origin_ns: i64,
-    /// Processes whose clock had to be shifted.
     pub shifted: usize,
-    /// Those of them for which no shift keeps all bounds: their clocks drift, or the trace is damaged.
+    /// No offset is within all bounds: the clock drifts, or the trace is damaged.
     pub irreconcilable: usize,
 }
 
 impl Clocks {
-    /// Aligns the clocks of the processes of a survey.
     pub fn align(surveys: &[RankSurvey]) -> Self {
         let reference = surveys.first();
         let bounds: Vec<(i64, i64)> = surveys
@@ -36,20 +30,19 @@ impl Clocks {
         Clocks { shift_ns, origin_ns, shifted, irreconcilable }
     }
 
-    /// Nanoseconds since the start of the run.
     #[inline]
     pub fn common(&self, process: usize, own_ns: i64) -> i64 {
         own_ns + self.shift_ns[process] - self.origin_ns
     }
 
-    /// From the first call entered to the last one left, over all processes.
+    /// Over all processes.
     pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
         let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
         ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
     }
 }
 
-/// Between what a clock may be shifted so that no collective ends before it was entered.
+/// No collective ends before its entry.
 fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
     pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
@@ -77,22 +70,21 @@ mod tests {
             first_ns: synchronisations[0].0,
             last_ns: synchronisations[0].1,
             setup_ns: 0,
-            membership: None,
+            membership_calls: None,
             any_sources: Default::default(),
             synchronisations: synchronisations.to_vec(),
-            times: Default::default(),
+            time_errors: Default::default(),
         }
     }
 
     #[test]
-    fn clocks_that_may_agree_are_left_alone() {
+    fn clocks_within_bounds_are_unchanged() {
         let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(90, 101)])]);
         assert_eq!((clocks.shifted, clocks.common(1, 90)), (0, 90));
     }
 
     #[test]
     fn contradicting_clocks_are_shifted_into_bounds() {
-        // By the first clock, the collective took place in [0, 100]; by the second, in [5000, 5100].
         let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(5000, 5100)])]);
         assert_eq!(clocks.shifted, 1);
         assert_eq!(clocks.common(1, 5050), 50);

@@ -1,77 +1,71 @@
-//! Entries of the simulation's queues: its records of receives and messages, linked to each other where they lie.
+//! Records of receives and messages in the simulation's queues, with their links.
 
 use matchpoint::{MsgId, RecvId};
 use matchpoint_trace::call::{CommId, RequestId};
 
 use crate::label::Label;
-use crate::reported::Reported;
+use crate::status_envelope::StatusEnvelope;
 
-/// No entry.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// What lies in a bin or a list: it knows the next.
 pub(crate) trait Linked {
     fn label(&self) -> Label;
     fn next(&self) -> u32;
     fn set_next(&mut self, next: u32);
 }
 
-/// Whom the end of a send, a receive or a collective concerns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Owner {
-    /// The thread that is blocked in the call: index of its lane.
+    /// Index of a blocked lane.
     Lane(u16),
-    /// A request.
     Request(RequestId),
-    /// A request that was freed.
-    Nobody,
+    /// The request was freed.
+    None,
 }
 
-/// A receive, from its post to the end of the call that completes it.
+/// From its post to its completion.
 pub(crate) struct PostedReceive {
-    pub asked: Label,
-    /// Its number among all receives and messages.
+    pub selector: Label,
+    /// Number among all receives and messages.
     pub number: u64,
-    /// Where it was posted, as [`Step::site`](crate::step::Step::site).
+    /// As in [`Step::site`](crate::step::Step::site).
     pub site: u32,
     pub owner: Owner,
     pub comm: CommId,
-    /// For the matcher: the next in its bin or list.
+    /// Next receive in the bin.
     pub next: u32,
-    /// What the call reported, if it blocked.
-    pub expected: Option<Reported>,
-    /// Its message is made up: the sender has no stream.
-    pub absent: bool,
-    /// Messages made up for it since everybody waited.
-    pub made_up: u8,
+    /// Recorded status of a blocking call.
+    pub expected: Option<StatusEnvelope>,
+    /// The sender has no stream, so the simulation invents the message.
+    pub is_sender_missing: bool,
+    /// Messages invented for this receive in a stall.
+    pub invented_count: u8,
 }
 
 impl PostedReceive {
-    /// A receive that is nobody's yet.
-    pub fn of(asked: Label, number: u64) -> Self {
+    pub fn of(selector: Label, number: u64) -> Self {
         PostedReceive {
-            asked,
+            selector,
             number,
             site: 0,
-            owner: Owner::Nobody,
+            owner: Owner::None,
             comm: CommId::WORLD,
             next: NIL,
             expected: None,
-            absent: false,
-            made_up: 0,
+            is_sender_missing: false,
+            invented_count: 0,
         }
     }
 
-    /// What engines know it by, at that place.
-    pub fn id(&self, place: u32) -> RecvId {
-        RecvId::new(place, self.number as u32)
+    pub fn id(&self, slot: u32) -> RecvId {
+        RecvId::new(slot, self.number as u32)
     }
 }
 
 impl Linked for PostedReceive {
     #[inline]
     fn label(&self) -> Label {
-        self.asked
+        self.selector
     }
 
     #[inline]
@@ -85,36 +79,31 @@ impl Linked for PostedReceive {
     }
 }
 
-/// A message on its way, or unexpected: 56 bytes. Where very many are unexpected, most are kept in less
-/// ([`Backlog`](crate::backlog::Backlog)).
-pub(crate) struct Flight {
+/// In flight or unexpected: 56 bytes.
+pub(crate) struct MessageRecord {
     pub label: Label,
     pub bytes: u64,
-    /// The lower half of its number among all receives and messages.
+    /// Lower half of the number among all receives and messages.
     pub number: u32,
-    /// World rank of the sender.
     pub from: u32,
-    /// For the matcher: the next in its bin, and its neighbours in the list of arrivals.
+    /// Next message in the bin, and neighbors in arrival order.
     pub next: u32,
     pub older: u32,
-    /// As long as it is under way, it has no neighbours, and this is how long it will have been when it arrives, in
-    /// nanoseconds: at most so many as fit, or [`NIL`].
+    /// In flight: the flight time in nanoseconds, at most [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
-    /// It waits for a receive.
     pub is_queued: bool,
-    /// Who waits at the sending process for its end, unless it was eager.
+    /// Waits for the match, unless the message is eager.
     pub sender: Owner,
-    /// The sender has no stream: this is what its receiver recorded.
-    pub made_up: bool,
-    /// The sender withdrew it before it arrived.
-    pub withdrawn: bool,
+    /// Invented, because the sender has no stream.
+    pub is_invented: bool,
+    /// Cancelled before the arrival.
+    pub is_cancelled: bool,
 }
 
-impl Flight {
-    /// An eager message of no bytes, from nobody.
+impl MessageRecord {
     pub fn of(label: Label, number: u32) -> Self {
-        Flight {
+        MessageRecord {
             label,
             bytes: 0,
             number,
@@ -124,26 +113,26 @@ impl Flight {
             newer: NIL,
             protocol: Protocol::Eager,
             is_queued: false,
-            sender: Owner::Nobody,
-            made_up: false,
-            withdrawn: false,
+            sender: Owner::None,
+            is_invented: false,
+            is_cancelled: false,
         }
     }
 
-    /// What engines know it by. Numbers begin again after four milliards, of which not all wait at once.
+    /// Numbers wrap after 2^32 messages, of which only some are queued at a time.
     #[inline]
     pub fn id(&self) -> MsgId {
         MsgId::new(self.number, 0)
     }
 
-    /// Once it waits, nothing matters of it but its label and number.
+    /// Label and number suffice once the message is unexpected.
     pub fn is_plain(&self) -> bool {
-        let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::Nobody;
-        is_sent && !self.made_up && !self.withdrawn && self.label.is_exact()
+        let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::None;
+        is_sent && !self.is_invented && !self.is_cancelled && self.label.is_exact()
     }
 }
 
-impl Linked for Flight {
+impl Linked for MessageRecord {
     #[inline]
     fn label(&self) -> Label {
         self.label
@@ -160,13 +149,12 @@ impl Linked for Flight {
     }
 }
 
-/// How a message travels.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Protocol {
-    /// All at once; the sender does not wait.
+    /// The sender does not wait.
     Eager,
-    /// All at once; the sender waits for the match (`MPI_Ssend`).
+    /// The sender waits for the match (`MPI_Ssend`).
     Synchronous,
-    /// A request to send, and the rest after the match.
+    /// A request to send; the data follows after the match.
     Rendezvous,
 }

@@ -1,23 +1,23 @@
-//! The events of a trace by themselves, for whoever measures something else than [`replay`](crate::replay()) does.
+//! Events of a trace, for other measurements than those of [`replay`](crate::replay()).
 
 use matchpoint::{Event, Outcome};
 use matchpoint_trace::Trace;
 
-use crate::replay::{Prepared, run};
-use crate::step::{Brief, Kind, Sink};
+use crate::replay::{FirstPass, run};
+use crate::step::{CompactStep, Kind, StepSink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
-/// What happened at one rank, in order, and what came of it.
+/// Events of one rank in order.
 #[derive(Clone, Debug, Default)]
 pub struct RankEvents {
-    /// The rank in `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Its events, each with the answer of the replay's own matcher.
+    /// With the outcomes of the replay's matcher.
     pub events: Vec<(Event, Outcome)>,
 }
 
-/// The first `limit` events of all ranks together, and whether there are more: what [`replay`](crate::replay()) plays
-/// through engines. All of them are in memory, some 200 bytes each.
+/// Returns the first `limit` events of all ranks together, and whether there are more. An event takes about
+/// 200 bytes.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -28,31 +28,30 @@ pub fn events(
     limit: usize,
     progress: &Progress,
 ) -> Result<(Vec<RankEvents>, bool), ReplayError> {
-    let prepared = Prepared::new(trace, progress)?;
+    let first_pass = FirstPass::new(trace, progress)?;
     let empty = |&rank: &u32| RankEvents { rank, events: Vec::new() };
-    let kept = Kept { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
-    let (kept, _) = run(trace, &prepared.setting(arrivals, loggp), kept, progress)?;
-    Ok((kept.ranks, kept.has_more))
+    let list = EventList { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
+    let (list, _) = run(trace, &first_pass.setting(arrivals, loggp), list, progress)?;
+    Ok((list.ranks, list.has_more))
 }
 
-struct Kept {
+struct EventList {
     ranks: Vec<RankEvents>,
     left: usize,
     has_more: bool,
 }
 
-impl Sink for Kept {
-    fn step(&mut self, step: Brief) {
+impl StepSink for EventList {
+    fn record_step(&mut self, step: CompactStep) {
         if self.left == 0 {
             self.has_more = true;
             return;
         }
         self.left -= 1;
-        self.ranks[step.process as usize].events.push(event(step.step().kind));
+        self.ranks[step.process as usize].events.push(event(step.expand().kind));
     }
 }
 
-/// The event that a step is, and the answer of the replay's own matcher.
 pub(crate) fn event(kind: Kind) -> (Event, Outcome) {
     match kind {
         Kind::Post { receive, took } => (Event::Post(receive), Outcome::Posted(Ok(took))),

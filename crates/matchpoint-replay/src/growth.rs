@@ -1,13 +1,10 @@
-//! How tables grow that every process has.
+//! Growth of tables that every process has.
 //!
-//! A vector that doubles leaves up to half of its room unused, and a replay has a dozen tables for each of ten thousand
-//! ranks, all of them just beyond some power of two. A quarter more each time is at most a fifth unused, for some two
-//! more copies of each entry, once.
+//! Growth by a quarter leaves at most a fifth of the capacity unused, doubling leaves half. A replay has a
+//! dozen tables for each of up to ten thousand ranks.
 
-/// Entries that a table has room for at first, and more of at least.
 const LEAST: usize = 4;
 
-/// Makes room for one more entry.
 #[inline]
 pub(crate) fn make_room<T>(table: &mut Vec<T>) {
     if table.len() == table.capacity() {
@@ -25,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_than_a_fifth_is_unused() {
+    fn growing_table_has_limited_spare_capacity() {
         let mut table = Vec::new();
         for at in 0..10_000 {
             make_room(&mut table);

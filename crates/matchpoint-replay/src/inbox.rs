@@ -1,41 +1,39 @@
-//! Messages under way to one process, by time of arrival.
+//! Messages in flight to one process, in order of arrival.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::schedule::NEVER;
 
-/// How far from its end the sorted queue is searched for a message's place.
+/// Entries that an insertion scans.
 const NEAR: usize = 8;
 
-/// When a message arrives, its number among those that set out, and its place in the simulation's table.
+/// Arrival time, number in the order of sends, and slot.
 type Due = (i64, u32, u32);
 
-/// Messages mostly set out in the order in which they will arrive, so a sorted queue that is searched from its end
-/// beats a heap. Those that overtake more than a few others go to a heap of their own, for what is behind one that
-/// is inserted has to move.
+/// Messages are usually sent in the order of arrival, so insertion at the end of a sorted queue is faster
+/// than a heap. Messages that overtake more than [`NEAR`] others go to a heap.
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
-    begun: u32,
-    /// When the next message arrives, or [`NEVER`]: asked for three times as often as it changes.
+    pushed: u32,
+    /// Or [`NEVER`]. It is read three times as often as it changes.
     next_ns: i64,
 }
 
 impl Default for Inbox {
     fn default() -> Self {
-        Inbox { sorted: VecDeque::new(), overtaking: BinaryHeap::new(), begun: 0, next_ns: NEVER }
+        Inbox { sorted: VecDeque::new(), overtaking: BinaryHeap::new(), pushed: 0, next_ns: NEVER }
     }
 }
 
 impl Inbox {
-    /// A message sets out; of two that arrive at once, the one that set out first arrives first.
+    /// Of equal arrival times, the first sent is first.
     #[inline]
-    pub fn push(&mut self, at_ns: i64, place: u32) {
-        let due = (at_ns, self.begun, place);
-        self.begun = self.begun.wrapping_add(1);
+    pub fn push(&mut self, at_ns: i64, slot: u32) {
+        let due = (at_ns, self.pushed, slot);
+        self.pushed = self.pushed.wrapping_add(1);
         self.next_ns = self.next_ns.min(at_ns);
-        // Mostly.
         if self.sorted.back().is_none_or(|last| last.0 <= at_ns) {
             self.sorted.push_back(due);
             return;
@@ -52,14 +50,13 @@ impl Inbox {
         }
     }
 
-    /// When the next message arrives, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> i64 {
         self.next_ns
     }
 
     #[inline]
-    fn see_next(&mut self) {
+    fn update_next(&mut self) {
         let first_ns = self.sorted.front().map_or(NEVER, |due| due.0);
         self.next_ns = match self.overtaking.peek() {
             None => first_ns,
@@ -67,38 +64,36 @@ impl Inbox {
         };
     }
 
-    /// The place of the first message to arrive that is meant, by when it will and by its place.
-    pub fn first(&self, is_meant: impl Fn(i64, u32) -> bool) -> Option<u32> {
-        let is_meant = |due: &&Due| is_meant(due.0, due.2);
-        let sorted = self.sorted.iter().find(is_meant);
-        let overtaking = self.overtaking.iter().map(|Reverse(due)| due).filter(is_meant).min();
+    /// The first for which `is_wanted(arrival time, slot)` holds.
+    pub fn first(&self, is_wanted: impl Fn(i64, u32) -> bool) -> Option<u32> {
+        let is_wanted = |due: &&Due| is_wanted(due.0, due.2);
+        let sorted = self.sorted.iter().find(is_wanted);
+        let overtaking = self.overtaking.iter().map(|Reverse(due)| due).filter(is_wanted).min();
         sorted.into_iter().chain(overtaking).min().map(|due| due.2)
     }
 
-    /// The message at that place of the table is under way no longer.
-    pub fn take(&mut self, place: u32) {
-        match self.sorted.iter().position(|due| due.2 == place) {
+    pub fn take(&mut self, slot: u32) {
+        match self.sorted.iter().position(|due| due.2 == slot) {
             Some(at) => drop(self.sorted.remove(at)),
-            None => self.overtaking.retain(|Reverse(due)| due.2 != place),
+            None => self.overtaking.retain(|Reverse(due)| due.2 != slot),
         }
-        self.see_next();
+        self.update_next();
     }
 
-    /// The next message arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<(i64, u32)> {
         let is_overtaken = match (self.sorted.front(), self.overtaking.peek()) {
             (_, None) => false,
             (None, Some(_)) => true,
-            // Numbers begin again after four milliards, of which not half are under way at once.
+            // Numbers wrap after 2^32 messages; fewer than half are in flight at a time.
             (Some(first), Some(Reverse(other))) => {
                 other.0 < first.0 || (other.0 == first.0 && (other.1.wrapping_sub(first.1) as i32) < 0)
             }
         };
         let next =
             if is_overtaken { self.overtaking.pop().map(|next| next.0) } else { self.sorted.pop_front() };
-        self.see_next();
-        next.map(|(at_ns, _, place)| (at_ns, place))
+        self.update_next();
+        next.map(|(at_ns, _, slot)| (at_ns, slot))
     }
 }
 
@@ -109,8 +104,8 @@ mod tests {
     #[test]
     fn messages_arrive_by_time_then_by_departure() {
         let mut inbox = Inbox::default();
-        for (at_ns, place) in [(5, 0), (3, 1), (5, 2), (4, 3), (3, 4)] {
-            inbox.push(at_ns, place);
+        for (at_ns, slot) in [(5, 0), (3, 1), (5, 2), (4, 3), (3, 4)] {
+            inbox.push(at_ns, slot);
         }
         let order: Vec<_> = std::iter::from_fn(|| inbox.pop()).collect();
         assert_eq!(order, [(3, 1), (3, 4), (4, 3), (5, 0), (5, 2)]);
@@ -119,28 +114,27 @@ mod tests {
     #[test]
     fn named_message_is_taken_out_of_turn() {
         let mut inbox = Inbox::default();
-        // The last overtakes more than are searched for its place.
-        for place in 0..20 {
-            inbox.push(100 + i64::from(place), place);
+        for slot in 0..20 {
+            inbox.push(100 + i64::from(slot), slot);
         }
         inbox.push(50, 20);
-        assert_eq!(inbox.first(|_, place| place >= 5), Some(20));
-        assert_eq!(inbox.first(|at_ns, place| at_ns > 50 && place >= 5), Some(5));
+        assert_eq!(inbox.first(|_, slot| slot >= 5), Some(20));
+        assert_eq!(inbox.first(|at_ns, slot| at_ns > 50 && slot >= 5), Some(5));
         inbox.take(20);
         inbox.take(5);
-        let order: Vec<u32> = std::iter::from_fn(|| inbox.pop()).map(|(_, place)| place).collect();
-        assert_eq!(order, (0..20).filter(|place| *place != 5).collect::<Vec<_>>());
+        let order: Vec<u32> = std::iter::from_fn(|| inbox.pop()).map(|(_, slot)| slot).collect();
+        assert_eq!(order, (0..20).filter(|slot| *slot != 5).collect::<Vec<_>>());
     }
 
     #[test]
     fn overtaking_messages_arrive_in_same_order() {
         let (mut inbox, mut expected) = (Inbox::default(), Vec::new());
         let mut state = 1u64;
-        for place in 0..5000u32 {
+        for slot in 0..5000u32 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let at_ns = (state >> 33) as i64 % 500;
-            inbox.push(at_ns, place);
-            expected.push((at_ns, place));
+            inbox.push(at_ns, slot);
+            expected.push((at_ns, slot));
         }
         assert!(!inbox.overtaking.is_empty());
         expected.sort_unstable();

@@ -1,57 +1,52 @@
-//! What a receive asks for, or what a message says of itself, as traces can have it: 16 bytes, where the engines'
-//! types, made for tags and addresses of 64 bits and for masks, take up to 32.
+//! Compact envelopes and selectors of traces: 16 bytes. The engines' types have up to 32, for 64-bit tags and
+//! masks.
 
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
 
-use crate::communicators::communicator::Seat;
-use crate::reported::Reported;
+use crate::communicators::communicator::Membership;
+use crate::status_envelope::StatusEnvelope;
 
 const SOURCE: u8 = 1;
 const TAG: u8 = 2;
 
-/// See the [module's documentation](self).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label {
     context: u32,
     source: u32,
     tag: u32,
-    /// What a receive leaves open. A message that was made up for such a receive, with nothing known of it, has the
-    /// same left open, and only such receives accept it.
-    open: u8,
+    /// Wildcards. An invented message with unknown fields has those of its receive, and only such receives
+    /// accept it.
+    wildcards: u8,
 }
 
-/// Which fields a label leaves open: what it takes to say, beside a message, what took it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Open(u8);
+pub(crate) struct WildcardClass(u8);
 
-impl Open {
-    /// Ways to leave something open, and none.
-    pub const WAYS: usize = 4;
+impl WildcardClass {
+    /// With the exact one.
+    pub const COUNT: usize = 4;
 
-    /// Which of them: 0 is none.
     #[inline]
-    pub fn way(self) -> usize {
+    pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// All that leave open at least this.
+    /// Classes that include these wildcards.
     #[inline]
-    pub fn and_more(self) -> impl Iterator<Item = Open> {
-        (0..Open::WAYS as u8).filter(move |way| way & self.0 == self.0).map(Open)
+    pub fn supersets(self) -> impl Iterator<Item = WildcardClass> {
+        (0..WildcardClass::COUNT as u8).filter(move |way| way & self.0 == self.0).map(WildcardClass)
     }
 }
 
 impl Label {
-    /// With nothing open.
     #[inline]
     pub fn exact(context: u32, source: u32, tag: u32) -> Self {
-        Label { context, source, tag, open: 0 }
+        Label { context, source, tag, wildcards: 0 }
     }
 
-    /// What a receive's arguments ask for.
     #[inline]
-    pub fn asked(seat: Seat, args: &ReceiveArgs) -> Self {
+    pub fn from_receive(membership: Membership, args: &ReceiveArgs) -> Self {
         let (source, open_source) = match args.source {
             Peer::Rank(rank) => (rank, 0),
             _ => (0, SOURCE),
@@ -60,49 +55,46 @@ impl Label {
             TagArg::Is(tag) => (tag as u32, 0),
             TagArg::Any => (0, TAG),
         };
-        Label { context: seat.context, source, tag, open: open_source | open_tag }
+        Label { context: membership.context, source, tag, wildcards: open_source | open_tag }
     }
 
-    /// Of a message that a receive which asked for this got: what it asked for, else what it reported, else something
-    /// that only a receive as open as this one accepts.
-    pub fn made_up(self, expected: Option<Reported>) -> Self {
+    /// Fields of the selector, else of the recorded status, else wild.
+    pub fn invent_envelope(self, expected: Option<StatusEnvelope>) -> Self {
         let mut label = self;
-        if let (true, Some(source)) = (self.any_source(), expected.and_then(Reported::source)) {
-            label = Label { source, open: label.open & !SOURCE, ..label };
+        if let (true, Some(source)) = (self.is_any_source(), expected.and_then(StatusEnvelope::source)) {
+            label = Label { source, wildcards: label.wildcards & !SOURCE, ..label };
         }
-        if let (true, Some(tag)) = (self.any_tag(), expected.and_then(Reported::tag)) {
-            label = Label { tag: tag as u32, open: label.open & !TAG, ..label };
+        if let (true, Some(tag)) = (self.is_any_tag(), expected.and_then(StatusEnvelope::tag)) {
+            label = Label { tag: tag as u32, wildcards: label.wildcards & !TAG, ..label };
         }
         label
     }
 
-    /// The same with another's fields open.
     #[inline]
-    pub fn opened(self, open: Open) -> Self {
-        let source = if open.0 & SOURCE != 0 { 0 } else { self.source };
-        let tag = if open.0 & TAG != 0 { 0 } else { self.tag };
-        Label { source, tag, open: open.0, ..self }
+    pub fn with_class(self, wildcards: WildcardClass) -> Self {
+        let source = if wildcards.0 & SOURCE != 0 { 0 } else { self.source };
+        let tag = if wildcards.0 & TAG != 0 { 0 } else { self.tag };
+        Label { source, tag, wildcards: wildcards.0, ..self }
     }
 
     #[inline]
-    pub fn open(self) -> Open {
-        Open(self.open)
+    pub fn wildcards(self) -> WildcardClass {
+        WildcardClass(self.wildcards)
     }
 
-    /// Nothing is left open.
     #[inline]
     pub fn is_exact(self) -> bool {
-        self.open == 0
+        self.wildcards == 0
     }
 
     #[inline]
-    pub fn any_source(self) -> bool {
-        self.open & SOURCE != 0
+    pub fn is_any_source(self) -> bool {
+        self.wildcards & SOURCE != 0
     }
 
     #[inline]
-    pub fn any_tag(self) -> bool {
-        self.open & TAG != 0
+    pub fn is_any_tag(self) -> bool {
+        self.wildcards & TAG != 0
     }
 
     #[inline]
@@ -110,32 +102,30 @@ impl Label {
         self.context
     }
 
-    /// The source, unless that is open.
     #[inline]
     pub fn source(self) -> Option<u32> {
-        (!self.any_source()).then_some(self.source)
+        (!self.is_any_source()).then_some(self.source)
     }
 
-    /// Source and tag as a status has them. Of no meaning if they are open.
+    /// As in a status. Wild fields are 0.
     #[inline]
-    pub fn reported(self) -> (u32, i32) {
+    pub fn source_and_tag(self) -> (u32, i32) {
         (self.source, self.tag as i32)
     }
 
-    /// The rule, for a receive that asks for this.
+    /// MPI's matching rule.
     #[inline]
     pub fn accepts(self, message: Label) -> bool {
-        let (open, same_source, same_tag) =
-            (self.open, self.source == message.source, self.tag == message.tag);
+        let (wildcards, same_source, same_tag) =
+            (self.wildcards, self.source == message.source, self.tag == message.tag);
         self.context == message.context
-            && (open & SOURCE != 0 || (same_source && message.open & SOURCE == 0))
-            && (open & TAG != 0 || (same_tag && message.open & TAG == 0))
+            && (wildcards & SOURCE != 0 || (same_source && message.wildcards & SOURCE == 0))
+            && (wildcards & TAG != 0 || (same_tag && message.wildcards & TAG == 0))
     }
 
-    /// 64 bits of which the upper ones are the best (multiply-shift, Dietzfelbinger et al. 1997). The two halves of the
-    /// factor spread the tag and the source: 2³² ÷ the golden ratio, and 2³² × the fractional part of √2. With the usual
-    /// 64 bits of the golden ratio the lower half is nearly a half of 2³², and sixteen neighbours share four of sixteen
-    /// bins.
+    /// Multiply-shift (Dietzfelbinger et al. 1997): the upper bits are the best. The halves of the factor are
+    /// 2³² ÷ the golden ratio, for the tag, and 2³² × the fractional part of √2, for the source. With 2⁶⁴ ÷
+    /// the golden ratio, sixteen consecutive sources share four of sixteen bins.
     #[inline]
     pub fn hash(self) -> u64 {
         let key = u64::from(self.source) << 32 | u64::from(self.tag);
@@ -143,31 +133,29 @@ impl Label {
         key.wrapping_mul(0x9E37_79B9_6A09_E667).wrapping_add(context)
     }
 
-    /// What engines have for a message's.
-    pub fn envelope(self) -> Envelope {
+    pub fn to_envelope(self) -> Envelope {
         let source = self.source().map_or(Rank::UNKNOWN, Rank);
-        let tag = if self.any_tag() { Tag(u64::MAX) } else { Tag(self.tag.into()) };
+        let tag = if self.is_any_tag() { Tag(u64::MAX) } else { Tag(self.tag.into()) };
         Envelope::new(ContextId(self.context), source, tag)
     }
 
-    /// What engines have for a receive's.
-    pub fn selector(self) -> Selector {
+    pub fn to_selector(self) -> Selector {
         let source = self.source().map_or(Wild::Any, |source| Wild::Is(Rank(source)));
-        let tag = if self.any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
+        let tag = if self.is_any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
         Selector::new(ContextId(self.context), source, tag)
     }
 
-    /// Of an [`envelope`](Self::envelope), but that a source or tag that is left open is 0.
-    pub fn of_envelope(envelope: &Envelope) -> Self {
+    /// Wild fields are 0.
+    pub fn from_envelope(envelope: &Envelope) -> Self {
         let Envelope { context, source, tag } = *envelope;
         let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
         let open_tag = if tag == Tag(u64::MAX) { TAG } else { 0 };
-        Label { context: context.0, source: source.0, tag: tag.0 as u32, open: 0 }
-            .opened(Open(open_source | open_tag))
+        Label { context: context.0, source: source.0, tag: tag.0 as u32, wildcards: 0 }
+            .with_class(WildcardClass(open_source | open_tag))
     }
 
-    /// Of a [`selector`](Self::selector), likewise.
-    pub fn of_selector(selector: &Selector) -> Self {
+    /// Wild fields are 0.
+    pub fn from_selector(selector: &Selector) -> Self {
         let (source, open_source) = match selector.source() {
             Wild::Is(source) => (source.0, 0),
             _ => (0, SOURCE),
@@ -176,22 +164,22 @@ impl Label {
             Wild::Is(tag) => (tag.0 as u32, 0),
             _ => (0, TAG),
         };
-        Label { context: selector.context().0, source, tag, open: open_source | open_tag }
+        Label { context: selector.context().0, source, tag, wildcards: open_source | open_tag }
     }
 }
 
 #[cfg(test)]
 impl Label {
     pub fn any(context: u32) -> Self {
-        Label { context, source: 0, tag: 0, open: SOURCE | TAG }
+        Label { context, source: 0, tag: 0, wildcards: SOURCE | TAG }
     }
 
-    pub fn open_source(self) -> Self {
-        Label { source: 0, open: self.open | SOURCE, ..self }
+    pub fn with_any_source(self) -> Self {
+        Label { source: 0, wildcards: self.wildcards | SOURCE, ..self }
     }
 
-    pub fn open_tag(self) -> Self {
-        Label { tag: 0, open: self.open | TAG, ..self }
+    pub fn with_any_tag(self) -> Self {
+        Label { tag: 0, wildcards: self.wildcards | TAG, ..self }
     }
 }
 
@@ -199,34 +187,35 @@ impl Label {
 mod tests {
     use super::*;
 
-    /// Messages of a few sources, or tags, or both, among as many bins as a matcher has at first.
     #[test]
-    fn few_bins_are_used_alike() {
+    fn labels_fill_bins_evenly() {
         let sources: Vec<_> = (0..16).map(|source| Label::exact(0, source, 5)).collect();
         let tags: Vec<_> = (0..16).map(|tag| Label::exact(0, 5, tag)).collect();
         let both: Vec<_> = (0..16).map(|at| Label::exact(0, at % 4, at / 4)).collect();
-        for (what, labels) in [("sources", sources), ("tags", tags), ("both", both)] {
+        for (name, labels) in [("sources", sources), ("tags", tags), ("both", both)] {
             let mut bins = [0; 16];
             labels.iter().for_each(|label| bins[(label.hash() >> 60) as usize] += 1);
-            assert!(bins.iter().all(|&count| count <= 3), "{what}: {bins:?}");
+            assert!(bins.iter().all(|&count| count <= 3), "{name}: {bins:?}");
         }
     }
 
     #[test]
-    fn the_rule_is_the_engines() {
+    fn labels_match_as_engine_selectors() {
         let some =
             [Label::exact(0, 1, 2), Label::exact(0, 1, 3), Label::exact(0, 2, 2), Label::exact(1, 1, 2)];
-        let all: Vec<Label> =
-            some.iter().flat_map(|l| [*l, l.open_source(), l.open_tag(), Label::any(l.context)]).collect();
-        for asked in &all {
+        let all: Vec<Label> = some
+            .iter()
+            .flat_map(|l| [*l, l.with_any_source(), l.with_any_tag(), Label::any(l.context)])
+            .collect();
+        for selector in &all {
             for message in &all {
-                let expected = asked.selector().matches(&message.envelope());
-                let (selector, envelope) = (asked.selector(), message.envelope());
-                let again = Label::of_selector(&selector).accepts(Label::of_envelope(&envelope));
-                assert_eq!(again, expected, "{asked:?} {message:?}");
-                assert_eq!(asked.accepts(*message), expected, "{asked:?} {message:?}");
-                if asked.is_exact() {
-                    assert_eq!(asked == message, expected, "{asked:?} {message:?}");
+                let expected = selector.to_selector().matches(&message.to_envelope());
+                let (engine_selector, envelope) = (selector.to_selector(), message.to_envelope());
+                let again = Label::from_selector(&engine_selector).accepts(Label::from_envelope(&envelope));
+                assert_eq!(again, expected, "{selector:?} {message:?}");
+                assert_eq!(selector.accepts(*message), expected, "{selector:?} {message:?}");
+                if selector.is_exact() {
+                    assert_eq!(selector == message, expected, "{selector:?} {message:?}");
                 }
             }
         }

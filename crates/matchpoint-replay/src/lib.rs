@@ -1,7 +1,7 @@
-//! Replays a trace: finds out in which order messages arrived, and plays the events that follow through matching
-//! engines.
+//! Replay of traces through matching engines.
 //!
-//! [`replay`] gives [`Measurements`]: plain data, from which every report is made.
+//! [`replay`] determines the arrival order, executes the calls and measures the engines. It returns
+//! [`Measurements`], the data of every report.
 
 pub mod arrivals;
 mod at_wait;
@@ -16,7 +16,6 @@ pub mod events;
 mod flush;
 mod growth;
 pub mod host;
-mod in_order;
 mod inbox;
 mod label;
 pub mod library_cost;
@@ -33,12 +32,13 @@ mod process;
 mod profile;
 pub mod progress;
 pub mod recorded;
+mod recorded_arrivals;
 mod replay;
-mod reported;
 mod requests;
 mod schedule;
 mod simulation;
 mod slab;
+mod status_envelope;
 mod step;
 mod survey;
 mod tally;
@@ -57,31 +57,31 @@ pub use traffic::traffic;
 use matchpoint::engines::NameError;
 use matchpoint_trace::TraceError;
 
-/// What to replay, and how.
+/// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of the engines. The verdict is about the first.
+    /// The verdict applies to the first engine.
     pub engines: Vec<String>,
-    /// Engines but the first are played as far as a fraction of a second goes, each; what remains is estimated.
+    /// Measure each engine except the first for a fraction of a second, and estimate the rest.
     pub sampled: bool,
-    /// In which order messages arrive.
+    /// Arrival order.
     pub arrivals: Arrivals,
-    /// The network.
+    /// Network model.
     pub loggp: LogGp,
-    /// Also find the unexpected share under the other modes (three replays instead of one).
+    /// Also replay under the other arrival orders.
     pub compare_arrivals: bool,
 }
 
-/// Why there are no measurements.
+/// Errors of a replay.
 #[derive(Debug)]
 pub enum ReplayError {
     /// The trace cannot be read.
     Trace(TraceError),
-    /// An engine's name cannot be understood.
+    /// An engine name is invalid.
     Engine(NameError),
-    /// The trace does not have when messages arrived: [`Arrivals::Recorded`] cannot be.
+    /// The trace has no recorded arrivals.
     NoArrivals,
-    /// The system would not start a thread.
+    /// The system refused a thread.
     Thread(String),
     /// [`Progress::stop`] was called.
     Stopped,

@@ -1,55 +1,53 @@
-//! The cost of searching in the traced MPI library: entries that an engine compares × the cost of an entry that was measured
-//! in the traced run.
+//! Estimated search time in the traced MPI library: attempts × the cost of an attempt.
 //!
-//! The cost of an entry depends on the length of the search, for long queues outgrow caches. It was measured for a few
-//! lengths with warm caches, and for the longest with cold ones. Between two lengths it changes with the logarithm of the
-//! length. Beyond the longest, the warm cost goes on as between the last two, and stays below the cold cost. The cold cost
-//! grows there by itself with every doubling, for the queue outgrows the caches that cores share: 16,384 receives of MPICH in
-//! random order took 70 ns each where 1024 took 13.
+//! The cost depends on the length of the search, because long queues exceed caches. The recorder measures a
+//! few lengths with warm caches, and the longest with cold ones. Costs are interpolated in the logarithm of
+//! the length. Beyond the longest, the warm cost rises with the last slope, up to the cold cost; every
+//! doubling adds the cold cost once more. 16,384 receives of MPICH in random order took 70 ns each, 1024 took
+//! 13 ns.
 
 use matchpoint_trace::{BurstCost, EntryCost, SearchCost, Trace};
 
-/// What searches cost, in nanoseconds.
+/// Search time in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct SearchTime {
     /// With warm caches.
     pub low_ns: f64,
-    /// What the calls took in which they were made, but no less than with warm caches and no more than with cold ones.
+    /// From the recorded durations of calls, within the range of warm and cold caches.
     pub likely_ns: f64,
     /// With cold caches.
     pub high_ns: f64,
 }
 
-/// Costs of entries, over the pairs of ranks that measured them: medians.
+/// Costs of attempts: medians over pairs of ranks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LibraryCost {
-    /// Pairs of ranks that measured; 0: the trace has none, and the costs are [typical].
+    /// Pairs of ranks; 0 for [typical] costs.
     pub pairs: u32,
-    /// All of them on one host each; else between hosts.
+    /// Each pair is on one host.
     pub same_host: bool,
-    /// Of posted receives.
+    /// Cost of posted receives.
     pub posted: Curve,
-    /// Of unexpected messages.
+    /// Cost of unexpected messages.
     pub unexpected: Curve,
-    /// Of messages of a burst that need no search.
+    /// Cost of messages in a burst without searches.
     pub bursts: Vec<BurstCost>,
-    /// The cost of such a message where every rank sends to the next rank at the same time, in nanoseconds; 0: not measured.
+    /// Cost of such a message while every rank sends to the next rank, in nanoseconds; 0 if not measured.
     pub ring_message_ns: f64,
 }
 
-/// The cost of an entry by the length of the search.
+/// Cost of an attempt by the length of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Curve {
-    /// Lengths, ascending, and the cost of an entry with warm caches, in nanoseconds.
+    /// Length, and cost with warm caches in nanoseconds; ascending.
     pub warm: Vec<(f64, f64)>,
-    /// The cost of an entry with cold caches.
+    /// Cost with cold caches, in nanoseconds.
     pub cold_ns: f64,
-    /// The time of a call that searches an empty queue.
+    /// Time of a call that searches an empty queue, in nanoseconds.
     pub empty_ns: f64,
 }
 
 impl SearchTime {
-    /// The cost of so many times as many.
     pub(crate) fn times(self, factor: f64) -> SearchTime {
         let SearchTime { low_ns, likely_ns, high_ns } = self;
         SearchTime { low_ns: low_ns * factor, likely_ns: likely_ns * factor, high_ns: high_ns * factor }
@@ -57,9 +55,9 @@ impl SearchTime {
 }
 
 impl LibraryCost {
-    /// What pairs have measured; `None`: nothing. Of the receives, the share `any_source` leaves the source open.
+    /// Medians of measurements, or `None`. `any_source` is the share of receives with `MPI_ANY_SOURCE`.
     ///
-    /// Pairs within a host count if there are any: neighbours exchange most messages.
+    /// Pairs within a host have priority, because neighbors exchange most messages.
     pub fn of(measured: &[SearchCost], any_source: f64) -> Option<LibraryCost> {
         let medians = SearchCost::medians(measured);
         let cost = medians.first()?;
@@ -68,7 +66,7 @@ impl LibraryCost {
             Some(Curve::of(&cost.lengths, named, any.as_ref().unwrap_or(named), any_source))
         };
         let posted = curve(&cost.posted, &cost.posted_any)?;
-        // A network that holds few messages searches both queues alike.
+        // A transport that buffers few messages searches both queues alike.
         let unexpected = curve(&cost.unexpected, &cost.unexpected_any).unwrap_or_else(|| posted.clone());
         Some(LibraryCost {
             pairs: cost.pairs,
@@ -80,15 +78,15 @@ impl LibraryCost {
         })
     }
 
-    /// The part of the calls that wait for a burst which is no search, in nanoseconds.
+    /// Time of the calls that wait for a burst, without searches, in nanoseconds.
     ///
-    /// The cost of a message grows linearly with the number of messages: sends that the transport does not take at once wait in
-    /// a queue of the library, and each progress call walks that queue.
+    /// The cost per message grows linearly: sends that the transport does not accept wait in a queue, which
+    /// each progress call scans.
     pub(crate) fn burst_ns(&self, messages: f64) -> f64 {
         let alone_ns = self.posted.empty_ns;
         let point = |burst: &BurstCost| (f64::from(burst.messages), burst.message_ns);
         let Some(first) = self.bursts.first().map(point) else { return messages * alone_ns };
-        // A call that waits for a few messages takes them as they arrive, which costs as much for each as a short burst.
+        // A call for a few messages takes them as they arrive, like a short burst.
         let (mut from, mut to) = (first, first);
         for next in self.bursts[1..].iter().map(point) {
             if to.0 >= messages {
@@ -101,7 +99,6 @@ impl LibraryCost {
     }
 }
 
-/// What an entry cost in a traced run: as it was measured there, else as it typically is.
 pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
     match trace.searches() {
         measured if measured.is_empty() => vec![typical(trace.description().library.as_deref())],
@@ -109,11 +106,10 @@ pub(crate) fn costs_of(trace: &dyn Trace) -> Vec<SearchCost> {
     }
 }
 
-/// Where the typical costs were measured.
+/// Libraries of the typical costs.
 pub const TYPICAL_OF: &str = "MPICH 5.0 and 4.0, Open MPI 5.0 and 4.1, Intel MPI 2021 on an AMD EPYC";
 
-/// What an entry costs in a library that calls itself so, over shared memory: medians of ten runs, as the recorder measures
-/// them. Those of MPICH, if the trace does not name its library.
+/// Typical costs over shared memory: medians of ten runs. The default is MPICH.
 pub fn typical(library: Option<&str>) -> SearchCost {
     let is = |name: &str| library.is_some_and(|library| library.starts_with(name));
     let cost = |warm_ns: [f64; 3], cold_ns, empty_ns| {
@@ -151,7 +147,7 @@ impl Curve {
         Curve { cold_ns: mixed(named.cold_ns, any.cold_ns).max(longest), warm, empty_ns }
     }
 
-    /// What a search of so many entries costs, with warm and with cold caches.
+    /// Time of a search with warm and with cold caches, in nanoseconds.
     pub(crate) fn search(&self, entries: u64) -> (f64, f64) {
         if entries == 0 {
             return (0.0, 0.0);
@@ -160,7 +156,7 @@ impl Curve {
         (entries as f64 * low_ns, entries as f64 * high_ns)
     }
 
-    /// What an entry costs in a search of so many, with warm and with cold caches, in nanoseconds.
+    /// Cost of an attempt with warm and with cold caches, in nanoseconds.
     pub fn entry(&self, length: f64) -> (f64, f64) {
         let low_ns = self.warm(length).clamp(0.0, self.cold_ns.max(0.0));
         let longest = self.warm.last().map_or(length, |&(longest, _)| longest);

@@ -1,25 +1,25 @@
-//! The network that a replay assumes: LogGP (Alexandrov et al. 1995), with eager and rendezvous.
+//! Network model: LogGP (Alexandrov et al. 1995), with eager and rendezvous protocol.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// LogGP's parameters. Written `L=1000,o=300,g=50,G=0.1,S=65536`, in any order, each optional.
+/// Text form: `L=1000,o=300,g=50,G=0.1,S=65536`, in any order, each optional.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LogGp {
     /// L: latency of the wire, in nanoseconds.
     pub latency_ns: f64,
-    /// o: time a process spends on sending or receiving one message, in nanoseconds.
+    /// o: processor time per send or receive, in nanoseconds.
     pub overhead_ns: f64,
-    /// g: least time between two messages of one process, in nanoseconds.
+    /// g: minimal interval between messages of one process, in nanoseconds.
     pub gap_ns: f64,
     /// G: time per byte, in nanoseconds.
     pub gap_per_byte_ns: f64,
-    /// S: messages of more bytes than this wait for their receive (rendezvous).
+    /// S: larger messages use the rendezvous protocol.
     pub eager_bytes: u64,
 }
 
 impl Default for LogGp {
-    /// A network of today: 1 µs, 0.3 µs, 20 million messages per second, 10 GB/s, eager up to 64 KiB.
+    /// 1 µs, 0.3 µs, 20 million messages per second, 10 GB/s, eager up to 64 KiB.
     fn default() -> Self {
         LogGp {
             latency_ns: 1000.0,
@@ -31,7 +31,6 @@ impl Default for LogGp {
     }
 }
 
-/// The same in whole nanoseconds, as the simulation counts them several times per call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delays {
     pub latency: i64,
@@ -48,23 +47,22 @@ impl Delays {
         Delays { latency, overhead, gap, gap_per_byte_ns, eager_bytes }
     }
 
-    /// None: the recorded times have them.
+    /// Recorded times contain the delays.
     pub fn none() -> Self {
         Delays { latency: 0, overhead: 0, gap: 0, gap_per_byte_ns: 0.0, eager_bytes: u64::MAX }
     }
 
-    /// No process can affect another sooner than this.
+    /// Minimal time before one process can affect another.
     pub fn lookahead(&self) -> i64 {
         self.latency
     }
 
-    /// Time on the wire for `bytes`.
     #[inline]
     pub fn wire(&self, bytes: u64) -> i64 {
         (self.gap_per_byte_ns * bytes.min(i64::MAX as u64) as i64 as f64) as i64
     }
 
-    /// A collective over `processes`, each contributing `bytes`: a tree of messages.
+    /// A tree of messages with `bytes` from each process.
     pub fn collective(&self, processes: u32, bytes: u64) -> i64 {
         let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
         rounds * (self.latency + 2 * self.overhead + self.wire(bytes))
@@ -118,14 +116,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_back_what_it_writes() {
+    fn parameters_survive_text_round_trip() {
         let parameters: LogGp = "G=0.25,L=5,S=100".parse().unwrap();
         assert_eq!(parameters.to_string(), "L=5,o=300,g=50,G=0.25,S=100");
         assert_eq!(parameters.to_string().parse(), Ok(parameters));
     }
 
     #[test]
-    fn refuses_what_it_cannot_use() {
+    fn invalid_parameters_are_refused() {
         for bad in ["L", "L=-1", "L=nan", "L=inf", "x=1", "L=1e300"] {
             assert!(bad.parse::<LogGp>().is_err(), "{bad}");
         }

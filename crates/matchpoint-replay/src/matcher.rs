@@ -1,62 +1,56 @@
-//! The matcher that decides what matches what, so that the simulation knows who may go on.
+//! The matcher of the simulation.
 //!
-//! Hash bins with order, as the engine `bins` has them, and nothing that the simulation does not need. What is queued
-//! are the simulation's own records of receives and messages, linked to each other where they lie: an engine would
-//! keep a copy of each, 64 bytes, and its calls through a table took longer than what they did.
+//! Hash bins with a total order, as in the engine `bins`, link the simulation's records. An engine would copy
+//! each record into 64 bytes, and its virtual calls took longer than their work.
 //!
-//! A receive lies in a bin by what it does not leave open, so an arrival looks at a bin for each way of leaving something
-//! open that is among the receives posted; a message lies in a bin and in a list of all arrivals. Bins are few at first, since every process has a matcher, and more where queues grow: the
-//! simulation must stay fast where the engines that it measures do not.
+//! The key of a bin is the context and the fields that are not wild, so an arrival searches one bin for each
+//! wildcard class among the posted receives. Messages are also linked in arrival order.
 //!
-//! Where very many messages wait, at all processes together, those that come to wait are kept in less
-//! ([`Backlog`]). As long as there are such at a process, any other that comes there joins them: so whatever waits
-//! with a record of its own is earlier.
+//! When all processes together have very many unexpected messages, further ones join the compact [`Backlog`].
+//! While a process has a backlog, all its new messages join it, so messages outside it are older.
 
 use crate::backlog::{Backlog, IN_BACKLOG};
-use crate::entries::{Flight, Linked, NIL, PostedReceive};
-use crate::label::{Label, Open};
+use crate::entries::{Linked, MessageRecord, NIL, PostedReceive};
+use crate::label::{Label, WildcardClass};
 use crate::slab::Slab;
 
-/// Bins at first, as a power of two.
+/// Bins, as powers of two: initial and maximum.
 const FIRST_BITS: u32 = 4;
-
-/// Bins at most.
 const LAST_BITS: u32 = 24;
 
-/// Entries per bin that are put up with, and by which power of two the bins become more then: so that they take no
-/// more than eight bytes for each entry.
-const CROWD: usize = 4;
+/// Entries per bin before the growth, and the growth as a power of two. Bins take at most eight bytes per
+/// entry.
+const BIN_ENTRIES_MAX: usize = 4;
 const GROWTH_BITS: u32 = 2;
 
-/// Messages that may have a record of their own, at all processes together: 7 MiB.
+/// Message records of all processes together: 7 MiB.
 const RECORDS: usize = 1 << 17;
 
-/// Some entries of a table, in their order.
 #[derive(Clone, Copy)]
-struct Chain {
+struct LinkedQueue {
     first: u32,
     last: u32,
 }
 
-impl Default for Chain {
+impl Default for LinkedQueue {
     fn default() -> Self {
-        Chain { first: NIL, last: NIL }
+        LinkedQueue { first: NIL, last: NIL }
     }
 }
 
-impl Chain {
+impl LinkedQueue {
     #[inline]
-    fn push<T: Linked>(&mut self, table: &mut Slab<T>, place: u32) {
-        table[place].set_next(NIL);
+    fn push<T: Linked>(&mut self, table: &mut Slab<T>, slot: u32) {
+        table[slot].set_next(NIL);
         if self.last == NIL {
-            self.first = place;
+            self.first = slot;
         } else {
-            table[self.last].set_next(place);
+            table[self.last].set_next(slot);
         }
-        self.last = place;
+        self.last = slot;
     }
 
-    /// The first entry that is accepted, and the one before it.
+    /// Returns the predecessor too.
     #[inline]
     fn find<T: Linked>(&self, table: &Slab<T>, accepted: impl Fn(u32, &T) -> bool) -> Option<(u32, u32)> {
         let (mut before, mut at) = (NIL, self.first);
@@ -70,7 +64,6 @@ impl Chain {
         None
     }
 
-    /// Takes out an entry, given the one before it.
     #[inline]
     fn unlink<T: Linked>(&mut self, table: &mut Slab<T>, (before, at): (u32, u32)) {
         let next = table[at].next();
@@ -84,45 +77,43 @@ impl Chain {
         }
     }
 
-    /// Takes out an entry that may be in it.
-    fn remove<T: Linked>(&mut self, table: &mut Slab<T>, place: u32) -> bool {
-        let found = self.find(table, |at, _| at == place);
+    fn remove<T: Linked>(&mut self, table: &mut Slab<T>, slot: u32) -> bool {
+        let found = self.find(table, |at, _| at == slot);
         found.map(|found| self.unlink(table, found)).is_some()
     }
 }
 
-/// Chains by label.
-struct Bins {
-    chains: Box<[Chain]>,
+struct HashBins {
+    queues: Box<[LinkedQueue]>,
     bits: u32,
     len: usize,
 }
 
-impl Bins {
+impl HashBins {
     fn new(bits: u32) -> Self {
-        Bins { chains: vec![Chain::default(); 1 << bits].into(), bits, len: 0 }
+        HashBins { queues: vec![LinkedQueue::default(); 1 << bits].into(), bits, len: 0 }
     }
 
     #[inline]
-    fn of(&mut self, label: Label) -> &mut Chain {
-        &mut self.chains[(label.hash() >> (64 - self.bits)) as usize]
+    fn of(&mut self, label: Label) -> &mut LinkedQueue {
+        &mut self.queues[(label.hash() >> (64 - self.bits)) as usize]
     }
 
     #[inline]
-    fn push<T: Linked>(&mut self, table: &mut Slab<T>, place: u32) {
-        if self.len >= CROWD << self.bits && self.bits < LAST_BITS {
+    fn push<T: Linked>(&mut self, table: &mut Slab<T>, slot: u32) {
+        if self.len >= BIN_ENTRIES_MAX << self.bits && self.bits < LAST_BITS {
             self.grow(table);
         }
         self.len += 1;
-        self.of(table[place].label()).push(table, place);
+        self.of(table[slot].label()).push(table, slot);
     }
 
-    /// Entries of one label lie in one bin, in order, and so they do after they have moved one by one.
+    /// Entries with one label are in one bin, so their order survives.
     #[cold]
     fn grow<T: Linked>(&mut self, table: &mut Slab<T>) {
-        let mut more = Bins::new(self.bits + GROWTH_BITS);
-        for chain in &self.chains {
-            let mut at = chain.first;
+        let mut more = HashBins::new(self.bits + GROWTH_BITS);
+        for queue in &self.queues {
+            let mut at = queue.first;
             while at != NIL {
                 let next = table[at].next();
                 more.of(table[at].label()).push(table, at);
@@ -134,205 +125,195 @@ impl Bins {
     }
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Matcher {
-    posted: Bins,
-    /// Of those, how many leave open what: nothing, or one of three wildcards.
-    open: [u32; Open::WAYS],
-    unexpected: Bins,
-    /// The ends of the list of arrivals.
+    posted: HashBins,
+    /// Posted receives by wildcard class.
+    posted_by_class: [u32; WildcardClass::COUNT],
+    unexpected: HashBins,
     oldest: u32,
     newest: u32,
-    /// Messages that wait behind those.
+    /// Newer than the messages in the list.
     backlog: Option<Box<Backlog>>,
-    records: usize,
+    records_max: usize,
 }
 
 impl Matcher {
     pub fn new() -> Self {
-        Matcher::with_records(RECORDS)
+        Matcher::with_records_max(RECORDS)
     }
 
-    /// One that keeps messages in less when the table has so many.
-    fn with_records(records: usize) -> Self {
+    fn with_records_max(records_max: usize) -> Self {
         Matcher {
-            posted: Bins::new(FIRST_BITS),
-            open: [0; Open::WAYS],
-            unexpected: Bins::new(FIRST_BITS),
+            posted: HashBins::new(FIRST_BITS),
+            posted_by_class: [0; WildcardClass::COUNT],
+            unexpected: HashBins::new(FIRST_BITS),
             oldest: NIL,
             newest: NIL,
             backlog: None,
-            records,
+            records_max,
         }
     }
 
-    /// A receive is posted: the message that it takes. Without one, it is for the caller to
-    /// [queue](Self::queue_receive).
+    /// Without a match, the caller [queues](Self::queue_receive) the receive.
     #[inline]
-    pub fn post(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
+    pub fn post(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
         if self.unexpected.len == 0 && self.backlog.is_none() {
             return None;
         }
-        self.matched_probe(asked, flights)
+        self.matched_probe(selector, records)
     }
 
     #[inline]
-    pub fn queue_receive(&mut self, receives: &mut Slab<PostedReceive>, place: u32) {
-        self.open[receives[place].asked.open().way()] += 1;
-        self.posted.push(receives, place);
+    pub fn queue_receive(&mut self, receives: &mut Slab<PostedReceive>, slot: u32) {
+        self.posted_by_class[receives[slot].selector.wildcards().index()] += 1;
+        self.posted.push(receives, slot);
     }
 
-    /// A message arrives: the receive that it completes. Without one, it is for the caller to
-    /// [queue](Self::queue_message).
+    /// Without a match, the caller [queues](Self::queue_message) the message.
     #[inline]
     pub fn arrive(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
-        if self.open[0] as usize != self.posted.len {
+        if self.posted_by_class[0] as usize != self.posted.len {
             return self.arrive_among_wildcards(message, receives);
         }
         let bin = self.posted.of(message);
-        let found = bin.find(receives, |_, receive| receive.asked == message)?;
+        let found = bin.find(receives, |_, receive| receive.selector == message)?;
         bin.unlink(receives, found);
         self.posted.len -= 1;
-        self.open[0] -= 1;
+        self.posted_by_class[0] -= 1;
         Some(found.1)
     }
 
-    /// The earliest of the receives that ask for just this in each of the ways to ask for it.
+    /// Searches one bin for each wildcard class in use, and takes the oldest receive.
     fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
         let mut earliest: Option<(u64, Label, (u32, u32))> = None;
-        for open in message.open().and_more() {
-            if self.open[open.way()] == 0 {
+        for class in message.wildcards().supersets() {
+            if self.posted_by_class[class.index()] == 0 {
                 continue;
             }
-            let asked = message.opened(open);
-            let found = self.posted.of(asked).find(receives, |_, receive| receive.asked == asked);
+            let selector = message.with_class(class);
+            let found = self.posted.of(selector).find(receives, |_, receive| receive.selector == selector);
             let Some(found) = found else { continue };
             let number = receives[found.1].number;
             if earliest.is_none_or(|earlier| number < earlier.0) {
-                earliest = Some((number, asked, found));
+                earliest = Some((number, selector, found));
             }
         }
-        let (_, asked, found) = earliest?;
-        self.posted.of(asked).unlink(receives, found);
+        let (_, selector, found) = earliest?;
+        self.posted.of(selector).unlink(receives, found);
         self.posted.len -= 1;
-        self.open[asked.open().way()] -= 1;
+        self.posted_by_class[selector.wildcards().index()] -= 1;
         Some(found.1)
     }
 
-    /// Its record may be gone then.
+    /// May remove the record from `records`.
     #[inline]
-    pub fn queue_message(&mut self, flights: &mut Slab<Flight>, place: u32) {
-        if self.backlog.is_some() || flights.len() > self.records {
-            self.backlog.get_or_insert_with(|| Box::new(Backlog::new())).push(flights, place);
+    pub fn queue_message(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
+        if self.backlog.is_some() || records.len() > self.records_max {
+            self.backlog.get_or_insert_with(|| Box::new(Backlog::new())).push(records, slot);
             return;
         }
-        self.unexpected.push(flights, place);
-        let flight = &mut flights[place];
-        flight.is_queued = true;
-        (flight.older, flight.newer) = (self.newest, NIL);
-        match std::mem::replace(&mut self.newest, place) {
-            NIL => self.oldest = place,
-            before => flights[before].newer = place,
+        self.unexpected.push(records, slot);
+        let record = &mut records[slot];
+        record.is_queued = true;
+        (record.older, record.newer) = (self.newest, NIL);
+        match std::mem::replace(&mut self.newest, slot) {
+            NIL => self.oldest = slot,
+            before => records[before].newer = slot,
         }
     }
 
-    /// The earliest message that a receive would take: the place of its record.
     #[inline]
-    pub fn probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
-        let found = self.find(asked, flights);
+    pub fn probe(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
+        let found = self.find(selector, records);
         if found.is_some() {
             return found;
         }
         let backlog = self.backlog.as_mut()?;
-        let found = backlog.find(asked, flights)?;
-        Some(backlog.keep(found, flights))
+        let found = backlog.find(selector, records)?;
+        Some(backlog.restore_record(found, records))
     }
 
-    /// The same, of those with a record.
     #[inline]
-    fn find(&mut self, asked: Label, flights: &Slab<Flight>) -> Option<u32> {
-        if asked.is_exact() {
-            let bin = self.unexpected.of(asked);
-            return bin.find(flights, |_, flight| flight.label == asked).map(|(_, at)| at);
+    fn find(&mut self, selector: Label, records: &Slab<MessageRecord>) -> Option<u32> {
+        if selector.is_exact() {
+            let bin = self.unexpected.of(selector);
+            return bin.find(records, |_, record| record.label == selector).map(|(_, at)| at);
         }
         let mut at = self.oldest;
         while at != NIL {
-            let flight = &flights[at];
-            if asked.accepts(flight.label) {
+            let record = &records[at];
+            if selector.accepts(record.label) {
                 return Some(at);
             }
-            at = flight.newer;
+            at = record.newer;
         }
         None
     }
 
-    /// The same as [`probe`](Self::probe), which takes it.
     #[inline]
-    pub fn matched_probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
-        let Some(at) = self.find(asked, flights) else { return self.take_from_backlog(asked, flights) };
-        self.take(flights, at);
+    pub fn matched_probe(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
+        let Some(at) = self.find(selector, records) else { return self.take_from_backlog(selector, records) };
+        self.take(records, at);
         Some(at)
     }
 
-    fn take_from_backlog(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
+    fn take_from_backlog(&mut self, selector: Label, records: &mut Slab<MessageRecord>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
-        let found = backlog.find(asked, flights)?;
-        let place = backlog.take(found, flights);
+        let found = backlog.find(selector, records)?;
+        let slot = backlog.take(found, records);
         if backlog.len() == 0 {
             self.backlog = None;
         }
-        Some(place)
+        Some(slot)
     }
 
-    /// The place of the record of a message that waits, where that was given up: compares all of those.
-    pub fn recall(&mut self, number: u32, flights: &mut Slab<Flight>) -> Option<u32> {
+    /// Searches the backlog linearly.
+    pub fn restore_record(&mut self, number: u32, records: &mut Slab<MessageRecord>) -> Option<u32> {
         let backlog = self.backlog.as_mut()?;
-        let found = backlog.numbered(number)?;
-        Some(backlog.keep(found, flights))
+        let found = backlog.find_number(number)?;
+        Some(backlog.restore_record(found, records))
     }
 
-    /// Takes back a receive; false if it is not queued.
-    pub fn cancel(&mut self, receives: &mut Slab<PostedReceive>, place: u32) -> bool {
-        let asked = receives[place].asked;
-        let was_queued = self.posted.of(asked).remove(receives, place);
+    pub fn cancel(&mut self, receives: &mut Slab<PostedReceive>, slot: u32) -> bool {
+        let selector = receives[slot].selector;
+        let was_queued = self.posted.of(selector).remove(receives, slot);
         self.posted.len -= usize::from(was_queued);
-        self.open[asked.open().way()] -= u32::from(was_queued);
+        self.posted_by_class[selector.wildcards().index()] -= u32::from(was_queued);
         was_queued
     }
 
-    /// Takes back a message; false if it is not queued.
-    pub fn retract(&mut self, flights: &mut Slab<Flight>, place: u32) -> bool {
-        let is_queued = flights[place].is_queued;
+    pub fn retract(&mut self, records: &mut Slab<MessageRecord>, slot: u32) -> bool {
+        let is_queued = records[slot].is_queued;
         if is_queued {
-            self.take(flights, place);
+            self.take(records, slot);
         }
         is_queued
     }
 
     #[inline]
-    fn take(&mut self, flights: &mut Slab<Flight>, place: u32) {
-        let flight = &mut flights[place];
-        flight.is_queued = false;
-        let Flight { label, older, newer, .. } = *flight;
+    fn take(&mut self, records: &mut Slab<MessageRecord>, slot: u32) {
+        let record = &mut records[slot];
+        record.is_queued = false;
+        let MessageRecord { label, older, newer, .. } = *record;
         if older == IN_BACKLOG {
-            return self.take_kept(flights, newer);
+            return self.take_queued(records, newer);
         }
-        self.unexpected.of(label).remove(flights, place);
+        self.unexpected.of(label).remove(records, slot);
         self.unexpected.len -= 1;
         match older {
             NIL => self.oldest = newer,
-            older => flights[older].newer = newer,
+            older => records[older].newer = newer,
         }
         match newer {
             NIL => self.newest = older,
-            newer => flights[newer].older = older,
+            newer => records[newer].older = older,
         }
     }
 
     #[cold]
-    fn take_kept(&mut self, flights: &mut Slab<Flight>, at: u32) {
-        let backlog = self.backlog.as_mut().expect("a record says that it waits there");
-        backlog.take(Backlog::at(at), flights);
+    fn take_queued(&mut self, records: &mut Slab<MessageRecord>, at: u32) {
+        let backlog = self.backlog.as_mut().expect("the record is in the backlog");
+        backlog.take(Backlog::position(at), records);
         if backlog.len() == 0 {
             self.backlog = None;
         }
@@ -354,55 +335,53 @@ mod tests {
     use matchpoint::{Message, Receive, RecvId};
 
     #[test]
-    fn growing_keeps_what_is_queued_in_order() {
-        for records in [usize::MAX, 1000, 0] {
-            let (mut matcher, mut flights) = (Matcher::with_records(records), Slab::default());
+    fn growing_queue_keeps_order() {
+        for records_max in [usize::MAX, 1000, 0] {
+            let (mut matcher, mut records) = (Matcher::with_records_max(records_max), Slab::default());
             let label = |at| Label::exact(0, at % 7, at % 500);
             for at in 0..5000 {
-                let place = flights.insert(Flight::of(label(at), at));
-                matcher.queue_message(&mut flights, place);
+                let slot = records.insert(MessageRecord::of(label(at), at));
+                matcher.queue_message(&mut records, slot);
             }
-            assert_eq!(matcher.unexpected.bits > FIRST_BITS, records > 0);
+            assert_eq!(matcher.unexpected.bits > FIRST_BITS, records_max > 0);
             for at in 0..5000 {
-                let asked = if at % 2 == 0 { Label::any(0) } else { label(at) };
-                let took = matcher.post(asked, &mut flights).unwrap();
-                assert_eq!(flights.remove(took).unwrap().number, at);
+                let selector = if at % 2 == 0 { Label::any(0) } else { label(at) };
+                let took = matcher.post(selector, &mut records).unwrap();
+                assert_eq!(records.remove(took).unwrap().number, at);
             }
             assert_eq!((matcher.unexpected_len(), matcher.oldest, matcher.newest), (0, NIL, NIL));
-            assert!(matcher.backlog.is_none() && flights.len() == 0);
+            assert!(matcher.backlog.is_none() && records.len() == 0);
         }
     }
 
-    /// Taken from behind, from everywhere, and while others come.
     #[test]
-    fn gaps_are_closed() {
-        let (mut matcher, mut flights) = (Matcher::with_records(0), Slab::default());
+    fn removed_messages_leave_few_gaps() {
+        let (mut matcher, mut records) = (Matcher::with_records_max(0), Slab::default());
         for at in 0..200_000u32 {
-            let place = flights.insert(Flight::of(Label::exact(at % 3, 0, at), at));
-            matcher.queue_message(&mut flights, place);
-            // All but one in a hundred of those that are a thousand old.
+            let slot = records.insert(MessageRecord::of(Label::exact(at % 3, 0, at), at));
+            matcher.queue_message(&mut records, slot);
             if at >= 1000 && at % 100 != 0 {
-                let took = matcher.post(Label::exact((at - 1000) % 3, 0, at - 1000), &mut flights).unwrap();
-                assert_eq!(flights.remove(took).unwrap().number, at - 1000);
+                let took = matcher.post(Label::exact((at - 1000) % 3, 0, at - 1000), &mut records).unwrap();
+                assert_eq!(records.remove(took).unwrap().number, at - 1000);
             }
         }
         let backlog = matcher.backlog.as_ref().unwrap();
-        let (places, least) = (backlog.places(), backlog.len());
-        assert!(places <= least + least / 4 + 1024, "{places} places for {least}");
-        assert_eq!(flights.len(), 0);
+        let (slots, least) = (backlog.slots(), backlog.len());
+        assert!(slots <= least + least / 4 + 1024, "{slots} slots for {least}");
+        assert_eq!(records.len(), 0);
     }
 
-    /// Receives from any source, each of another tag: an arrival looks at one of them.
+    /// An arrival compares few of the receives with different tags.
     #[test]
-    fn many_wildcards_are_no_list() {
+    fn wildcard_receives_fill_bins_evenly() {
         let (mut matcher, mut receives) = (Matcher::new(), Slab::default());
         for tag in 0..20_000 {
-            let asked = Label::exact(0, 0, tag).open_source();
-            let place = receives.insert(PostedReceive::of(asked, tag.into()));
-            matcher.queue_receive(&mut receives, place);
+            let selector = Label::exact(0, 0, tag).with_any_source();
+            let slot = receives.insert(PostedReceive::of(selector, tag.into()));
+            matcher.queue_receive(&mut receives, slot);
         }
         let longest = (0..1 << matcher.posted.bits).map(|bin| {
-            let mut at = matcher.posted.chains[bin].first;
+            let mut at = matcher.posted.queues[bin].first;
             std::iter::from_fn(|| (at != NIL).then(|| at = receives[at].next)).count()
         });
         assert!(longest.max().unwrap() < 40);
@@ -411,18 +390,17 @@ mod tests {
         }
     }
 
-    /// Whatever is done in whatever order, the engine `list` gives the same answers: with records for all that waits,
-    /// for some, and for none.
+    /// With records for all messages, some and none.
     #[test]
-    fn the_answers_are_those_of_a_list() {
-        for records in [usize::MAX, 200, 0] {
-            compare_with_a_list(records);
+    fn matcher_agrees_with_list_engine() {
+        for records_max in [usize::MAX, 200, 0] {
+            compare_with_list_engine(records_max);
         }
     }
 
-    fn compare_with_a_list(records: usize) {
+    fn compare_with_list_engine(records_max: usize) {
         let mut list = matchpoint::engines::create("list").unwrap();
-        let (mut matcher, mut flights) = (Matcher::with_records(records), Slab::default());
+        let (mut matcher, mut records) = (Matcher::with_records_max(records_max), Slab::default());
         let mut receives = Slab::default();
         let mut state = 1u64;
         let mut draw = |below: u64| {
@@ -432,70 +410,70 @@ mod tests {
         let (mut matched, mut retracted, mut deepest) = (0, 0, 0);
         for number in 0..200_000u32 {
             let exact = Label::exact(draw(2), draw(40), draw(40));
-            let asked = match draw(16) {
-                0 => exact.open_source(),
-                1 => exact.open_tag(),
-                2 => exact.open_source().open_tag(),
+            let selector = match draw(16) {
+                0 => exact.with_any_source(),
+                1 => exact.with_any_tag(),
+                2 => exact.with_any_source().with_any_tag(),
                 _ => exact,
             };
             match draw(if number % 20_000 < 10_000 { 11 } else { 18 }) {
                 0..5 => {
-                    let took = matcher.post(asked, &mut flights);
-                    let id = RecvId::new(receives.next_place(), number);
-                    let expected = list.post(Receive::new(id, asked.selector())).unwrap();
-                    assert_eq!(took.map(|place| flights[place].id()), expected);
+                    let took = matcher.post(selector, &mut records);
+                    let id = RecvId::new(receives.next_slot(), number);
+                    let expected = list.post(Receive::new(id, selector.to_selector())).unwrap();
+                    assert_eq!(took.map(|slot| records[slot].id()), expected);
                     matched += u64::from(took.is_some());
                     match took {
-                        Some(place) => drop(flights.remove(place)),
+                        Some(slot) => drop(records.remove(slot)),
                         None => {
-                            let place = receives.insert(PostedReceive::of(asked, number.into()));
-                            matcher.queue_receive(&mut receives, place);
+                            let slot = receives.insert(PostedReceive::of(selector, number.into()));
+                            matcher.queue_receive(&mut receives, slot);
                         }
                     }
                 }
                 5..10 => {
-                    let message = if draw(50) == 0 { asked } else { exact };
+                    let message = if draw(50) == 0 { selector } else { exact };
                     let protocol = if draw(10) == 0 { Protocol::Synchronous } else { Protocol::Eager };
-                    let flight = Flight { protocol, ..Flight::of(message, number) };
+                    let record = MessageRecord { protocol, ..MessageRecord::of(message, number) };
                     let expected =
-                        list.arrive_message(Message::new(flight.id(), message.envelope())).unwrap();
+                        list.arrive_message(Message::new(record.id(), message.to_envelope())).unwrap();
                     let took = matcher.arrive(message, &mut receives);
-                    assert_eq!(took.map(|place| receives[place].id(place)), expected);
+                    assert_eq!(took.map(|slot| receives[slot].id(slot)), expected);
                     matched += u64::from(took.is_some());
                     match took {
-                        Some(place) => drop(receives.remove(place)),
+                        Some(slot) => drop(receives.remove(slot)),
                         None => {
-                            let place = flights.insert(flight);
-                            matcher.queue_message(&mut flights, place);
+                            let slot = records.insert(record);
+                            matcher.queue_message(&mut records, slot);
                         }
                     }
                 }
                 10 => {
-                    let found = matcher.probe(asked, &mut flights);
-                    assert_eq!(found.map(|place| flights[place].id()), list.probe(&asked.selector()));
+                    let found = matcher.probe(selector, &mut records);
+                    assert_eq!(found.map(|slot| records[slot].id()), list.probe(&selector.to_selector()));
                 }
                 11..15 => {
-                    let place = draw(300);
-                    if receives.get(place).is_some() {
-                        let PostedReceive { asked, .. } = receives[place];
-                        let receive = Receive::new(receives[place].id(place), asked.selector());
+                    let slot = draw(300);
+                    if receives.get(slot).is_some() {
+                        let PostedReceive { selector, .. } = receives[slot];
+                        let receive = Receive::new(receives[slot].id(slot), selector.to_selector());
                         assert!(list.cancel(&receive));
-                        assert!(matcher.cancel(&mut receives, place));
-                        receives.remove(place);
+                        assert!(matcher.cancel(&mut receives, slot));
+                        receives.remove(slot);
                     }
                 }
                 _ => {
-                    // One with a record, or one of the latest that may have none.
-                    let (place, latest) = (draw(300), number.saturating_sub(draw(100)));
-                    let place = match flights.get(place) {
-                        Some(_) => Some(place),
-                        None => matcher.recall(latest, &mut flights),
+                    // With a record, or recent.
+                    let (slot, latest) = (draw(300), number.saturating_sub(draw(100)));
+                    let slot = match records.get(slot) {
+                        Some(_) => Some(slot),
+                        None => matcher.restore_record(latest, &mut records),
                     };
-                    if let Some(place) = place {
-                        let flight = &flights[place];
-                        assert!(list.retract(&Message::new(flight.id(), flight.label.envelope())));
-                        assert!(matcher.retract(&mut flights, place));
-                        flights.remove(place);
+                    if let Some(slot) = slot {
+                        let record = &records[slot];
+                        assert!(list.retract(&Message::new(record.id(), record.label.to_envelope())));
+                        assert!(matcher.retract(&mut records, slot));
+                        records.remove(slot);
                         retracted += 1;
                     }
                 }
@@ -505,6 +483,6 @@ mod tests {
             deepest = deepest.max(matcher.backlog.as_ref().map_or(0, |backlog| backlog.len()));
         }
         assert!(matched > 1000 && retracted > 100, "{matched} {retracted}");
-        assert_eq!(deepest > 300, records < usize::MAX, "{deepest}");
+        assert_eq!(deepest > 300, records_max < usize::MAX, "{deepest}");
     }
 }

@@ -1,5 +1,4 @@
-//! Who belongs to the communicators that a trace's calls make, put into the calls: for formats that say so
-//! ([`NewComm::Listed`]), written from formats that do not.
+//! Members of communicators, added to the calls of a trace as [`NewComm::Listed`].
 
 use matchpoint_trace::Trace;
 use matchpoint_trace::call::{Action, Call, CommId, NewComm};
@@ -9,39 +8,38 @@ use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
 use crate::survey::survey;
 
-/// What all creations of a trace came to.
+/// Communicators of a trace.
 pub struct Members(Communicators, usize);
 
 impl Members {
     /// Reads the trace once.
     ///
     /// # Errors
-    /// It is damaged, or [`Progress::stop`] was called.
+    /// The trace is damaged, or [`Progress::stop`] was called.
     pub fn of(trace: &dyn Trace, progress: &Progress) -> Result<Members, ReplayError> {
         Ok(Members(resolve(trace, &survey(trace, progress)?)?, trace.present().len()))
     }
 
-    /// For the calls of one rank: which is the so-many-th of those that are present.
+    /// Communicators of one rank, by its index among the ranks with a stream.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// The index is out of bounds.
     pub fn rank(&self, index: usize) -> RankMembers<'_> {
         assert!(index < self.1, "there are {} ranks", self.1);
         RankMembers { all: &self.0, index, created: 0 }
     }
 }
 
-/// What the creations of one rank came to, one after the other.
+/// Communicators of one rank, in the order of their creation.
 pub struct RankMembers<'a> {
     all: &'a Communicators,
     index: usize,
-    /// Creations so far.
     created: usize,
 }
 
 impl RankMembers<'_> {
-    /// Puts the members into a call that makes a communicator, if they are known and do not follow from the call: it is
-    /// to be given every call of the rank, in order.
+    /// Adds the members, if they are known and do not follow from the call. Needs all calls of the rank in
+    /// order.
     pub fn list(&mut self, call: &mut Call) {
         let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
         let context = self.all.created.get(self.index, self.created);
@@ -49,7 +47,7 @@ impl RankMembers<'_> {
         let follows = matches!(how, NewComm::Dup | NewComm::Inter { .. } | NewComm::Merge { .. });
         let Some(context) = context.filter(|_| !follows && *comm != CommId::NULL) else { return };
         let communicator = &self.all.all[context as usize];
-        if !communicator.resolved {
+        if !communicator.is_resolved {
             return;
         }
         let ranks = |group: &[u32]| -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! What the events of one rank tell, whatever engine plays them: lengths over time, envelopes, runs, conflicts.
+//! Statistics of one rank that do not depend on the engine: lengths, envelopes, runs and conflicts.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -12,14 +12,13 @@ use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
-/// Distinct (source, tag) combinations that are told apart, over all ranks together.
-const TUPLES_KEPT: usize = 1 << 18;
+/// Over all ranks.
+const TUPLES_MAX: usize = 1 << 18;
 
-/// Number of powers of two that a run's length is sorted into.
+/// Powers of two.
 const RUN_BUCKETS: usize = 40;
 
-/// What all ranks share.
-pub(crate) struct Shared {
+pub(crate) struct SharedStatistics {
     tuples_left: usize,
     pub runs: [u64; RUN_BUCKETS],
     pub run_max: u64,
@@ -28,10 +27,10 @@ pub(crate) struct Shared {
     pub blocks_with_conflict: u64,
 }
 
-impl Default for Shared {
+impl Default for SharedStatistics {
     fn default() -> Self {
-        Shared {
-            tuples_left: TUPLES_KEPT,
+        SharedStatistics {
+            tuples_left: TUPLES_MAX,
             runs: [0; RUN_BUCKETS],
             run_max: 0,
             blocks: 0,
@@ -41,16 +40,16 @@ impl Default for Shared {
     }
 }
 
-/// Searches of one queue, which every engine has to make.
+/// Searches of one queue.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Searched {
+pub(crate) struct SearchTotals {
     pub searches: u64,
     pub hits: u64,
-    /// Entries queued at each, in all.
+    /// Sum of the queue lengths at search.
     pub length_sum: u64,
 }
 
-impl Searched {
+impl SearchTotals {
     fn add(&mut self, length: u32, hit: bool) {
         self.searches += 1;
         self.hits += u64::from(hit);
@@ -58,47 +57,44 @@ impl Searched {
     }
 }
 
-impl std::ops::AddAssign<&Searched> for Searched {
-    fn add_assign(&mut self, other: &Searched) {
+impl std::ops::AddAssign<&SearchTotals> for SearchTotals {
+    fn add_assign(&mut self, other: &SearchTotals) {
         self.searches += other.searches;
         self.hits += other.hits;
         self.length_sum += other.length_sum;
     }
 }
 
-/// See the [module's documentation](self).
 #[derive(Default)]
-pub(crate) struct Observer {
+pub(crate) struct RankObserver {
     pub posted: Timeline,
     pub unexpected: Timeline,
-    /// By arrivals, and by posts.
-    pub posted_searched: Searched,
-    pub unexpected_searched: Searched,
-    /// The longest queue that was searched, and when.
+    pub posted_searched: SearchTotals,
+    pub unexpected_searched: SearchTotals,
+    /// Maximal queue length at search, and its time.
     pub worst_length: u64,
     pub worst_at_ns: i64,
-    /// Messages that arrived, by the sender's world rank.
+    /// By world rank.
     pub peers: Peers,
-    /// Envelopes and selectors, by a hash of 64 bits: a fifth of the memory, at the risk that two of them count as one.
+    /// 64-bit hashes, in a fifth of the memory. Two of them may collide.
     arrived: FxHashMap<u64, u32>,
-    asked: FxHashSet<u64>,
+    selector: FxHashSet<u64>,
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
-    /// Receives taken in the current block of arrivals.
-    taken: Vec<Taken>,
+    /// Matched receives of the current block.
+    matched: Vec<MatchedReceive>,
     in_block: usize,
-    /// The order of the first receive posted since the current block began.
+    /// Posted order of the first receive of the block.
     first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
 }
 
-/// A receive that a message took, in half the bytes of a [`Receive`]: every rank keeps up to a block of them.
-struct Taken {
-    asked: Label,
+/// Half the bytes of a [`Receive`].
+struct MatchedReceive {
+    selector: Label,
     order: u32,
 }
 
-/// The summary of a rank's envelopes.
 pub(crate) struct Tuples {
     pub unique: u64,
     pub exact: bool,
@@ -106,14 +102,14 @@ pub(crate) struct Tuples {
     pub per_receive: f64,
 }
 
-impl Observer {
-    pub fn observe(&mut self, step: &Step, shared: &mut Shared) {
+impl RankObserver {
+    pub fn observe(&mut self, step: &Step, shared: &mut SharedStatistics) {
         match step.kind {
             Kind::Post { receive, took } => {
-                self.searched(self.unexpected.length(), step.at_ns);
+                self.note_search(self.unexpected.length(), step.at_ns);
                 self.unexpected_searched.add(self.unexpected.length(), took.is_some());
                 self.extend_run(receive.selector, shared);
-                self.note_asked(receive.selector, shared);
+                self.note_selector(receive.selector, shared);
                 if self.in_block > 0 {
                     self.first_posted_in_block.get_or_insert(order(&receive));
                 }
@@ -123,7 +119,7 @@ impl Observer {
                 }
             }
             Kind::Arrive { message, from, took } => {
-                self.searched(self.posted.length(), step.at_ns);
+                self.note_search(self.posted.length(), step.at_ns);
                 self.posted_searched.add(self.posted.length(), took.is_some());
                 self.note_peer(from);
                 self.note_arrived(message.envelope, shared);
@@ -133,9 +129,9 @@ impl Observer {
                     None => self.unexpected.change(step.at_ns, 1),
                 }
             }
-            Kind::Probe { .. } => self.searched(self.unexpected.length(), step.at_ns),
+            Kind::Probe { .. } => self.note_search(self.unexpected.length(), step.at_ns),
             Kind::MatchedProbe { took, .. } => {
-                self.searched(self.unexpected.length(), step.at_ns);
+                self.note_search(self.unexpected.length(), step.at_ns);
                 if took.is_some() {
                     self.unexpected.change(step.at_ns, -1);
                 }
@@ -146,7 +142,7 @@ impl Observer {
         }
     }
 
-    fn searched(&mut self, length: u32, at_ns: i64) {
+    fn note_search(&mut self, length: u32, at_ns: i64) {
         if u64::from(length) > self.worst_length {
             self.worst_length = length.into();
             self.worst_at_ns = at_ns;
@@ -159,7 +155,7 @@ impl Observer {
         }
     }
 
-    fn note_arrived(&mut self, envelope: Envelope, shared: &mut Shared) {
+    fn note_arrived(&mut self, envelope: Envelope, shared: &mut SharedStatistics) {
         let envelope = fingerprint(&envelope);
         if let Some(count) = self.arrived.get_mut(&envelope) {
             *count += 1;
@@ -171,16 +167,16 @@ impl Observer {
         }
     }
 
-    fn note_asked(&mut self, selector: Selector, shared: &mut Shared) {
+    fn note_selector(&mut self, selector: Selector, shared: &mut SharedStatistics) {
         let selector = fingerprint(&selector);
         if shared.tuples_left == 0 {
-            self.tuples_cut |= !self.asked.contains(&selector);
-        } else if self.asked.insert(selector) {
+            self.tuples_cut |= !self.selector.contains(&selector);
+        } else if self.selector.insert(selector) {
             shared.tuples_left -= 1;
         }
     }
 
-    fn extend_run(&mut self, selector: Selector, shared: &mut Shared) {
+    fn extend_run(&mut self, selector: Selector, shared: &mut SharedStatistics) {
         match &mut self.run {
             Some((of, length)) if *of == selector => *length += 1,
             _ => {
@@ -190,29 +186,30 @@ impl Observer {
         }
     }
 
-    fn end_run(&mut self, shared: &mut Shared) {
+    fn end_run(&mut self, shared: &mut SharedStatistics) {
         if let Some((_, length)) = self.run.take() {
             shared.runs[length.ilog2() as usize] += 1;
             shared.run_max = shared.run_max.max(length);
         }
     }
 
-    /// Matched at once with the others of its block, the message would have taken the earliest receive it matches:
-    /// one that an earlier message of the block takes, if that accepts it and was posted before its own.
-    fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
-        // A receive that was posted since the block began shows that its messages were not there at once.
+    /// A conflict: an earlier message of the block took a matching receive that is older than the own one.
+    fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut SharedStatistics) {
+        // The messages were not available together.
         let first = self.first_posted_in_block;
-        let own = took.map(|own| Taken { asked: Label::of_selector(&own.selector), order: order(&own) });
+        let own = took
+            .map(|own| MatchedReceive { selector: Label::from_selector(&own.selector), order: order(&own) });
         if own.as_ref().is_some_and(|own| first.is_some_and(|first| own.order >= first)) {
             self.end_block(shared);
         }
-        let message = Label::of_envelope(&message.envelope);
+        let message = Label::from_envelope(&message.envelope);
         let before = own.as_ref().map_or(u32::MAX, |own| own.order);
-        let conflicts = self.taken.iter().any(|taken| taken.order < before && taken.asked.accepts(message));
+        let conflicts =
+            self.matched.iter().any(|matched| matched.order < before && matched.selector.accepts(message));
         self.conflicts_in_block += u64::from(conflicts);
         if let Some(own) = own {
-            make_room(&mut self.taken);
-            self.taken.push(own);
+            make_room(&mut self.matched);
+            self.matched.push(own);
         }
         self.in_block += 1;
         if self.in_block == CONFLICT_BLOCK {
@@ -220,7 +217,7 @@ impl Observer {
         }
     }
 
-    fn end_block(&mut self, shared: &mut Shared) {
+    fn end_block(&mut self, shared: &mut SharedStatistics) {
         if self.in_block > 0 {
             shared.blocks += 1;
             shared.conflicts += self.conflicts_in_block;
@@ -229,11 +226,10 @@ impl Observer {
         self.in_block = 0;
         self.first_posted_in_block = None;
         self.conflicts_in_block = 0;
-        self.taken.clear();
+        self.matched.clear();
     }
 
-    /// Closes what is open.
-    pub fn finish(&mut self, shared: &mut Shared) {
+    pub fn finish(&mut self, shared: &mut SharedStatistics) {
         self.end_run(shared);
         self.end_block(shared);
     }
@@ -244,11 +240,11 @@ impl Observer {
             unique: self.arrived.len() as u64,
             exact: !self.tuples_cut,
             share_max: ratio(most.into(), self.posted_searched.searches),
-            per_receive: ratio(self.asked.len() as u64, self.unexpected_searched.searches),
+            per_receive: ratio(self.selector.len() as u64, self.unexpected_searched.searches),
         }
     }
 
-    /// Both queues, over equal spans of a run that took `end_ns`.
+    /// Over equal intervals of a run with the duration `end_ns`.
     pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
         (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
     }
@@ -258,7 +254,7 @@ fn fingerprint(of: &impl Hash) -> u64 {
     FxBuildHasher.hash_one(of)
 }
 
-/// Receives' ids carry the order of posting in their generation.
+/// The generation of the id is the posted order.
 fn order(receive: &Receive) -> u32 {
     (receive.id.0 >> 32) as u32
 }
@@ -283,7 +279,7 @@ mod tests {
     }
 
     fn conflicts(steps: &[Step]) -> u64 {
-        let (mut observer, mut shared) = (Observer::default(), Shared::default());
+        let (mut observer, mut shared) = (RankObserver::default(), SharedStatistics::default());
         steps.iter().for_each(|step| observer.observe(step, &mut shared));
         observer.finish(&mut shared);
         assert_eq!(shared.blocks, 1);
@@ -291,19 +287,24 @@ mod tests {
     }
 
     #[test]
-    fn equal_messages_conflict_but_the_first() {
+    fn duplicate_messages_conflict_after_first() {
         let one = Wild::Is(Rank(1));
         let steps = [arrives(1, Some(receive(1, one))), arrives(1, Some(receive(2, one))), arrives(1, None)];
         assert_eq!(conflicts(&steps), 2);
     }
 
     #[test]
-    fn messages_of_different_times_do_not_conflict() {
+    fn sequential_messages_do_not_conflict() {
         let one = Wild::Is(Rank(1));
         let post = |receive| Step { at_ns: 0, kind: Kind::Post { receive, took: None }, site: 0 };
-        let (first, second) = (receive(1, one), receive(2, one));
-        let steps = [post(first), arrives(1, Some(first)), post(second), arrives(1, Some(second))];
-        let (mut observer, mut shared) = (Observer::default(), Shared::default());
+        let (first, is_in_second_group) = (receive(1, one), receive(2, one));
+        let steps = [
+            post(first),
+            arrives(1, Some(first)),
+            post(is_in_second_group),
+            arrives(1, Some(is_in_second_group)),
+        ];
+        let (mut observer, mut shared) = (RankObserver::default(), SharedStatistics::default());
         steps.iter().for_each(|step| observer.observe(step, &mut shared));
         observer.finish(&mut shared);
         assert_eq!((shared.blocks, shared.conflicts), (2, 0));
@@ -317,7 +318,7 @@ mod tests {
             conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]),
             1
         );
-        // The second message's own receive is the earlier one: it would have taken that anyway.
+        // The second message's own receive is older.
         assert_eq!(
             conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]),
             0

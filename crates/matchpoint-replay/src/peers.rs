@@ -1,27 +1,25 @@
-//! Messages that arrived at one process, by who sent them.
+//! Count of messages by sender.
 //!
-//! By a map while senders are few or far between, by rank where they are many: in a map, a thousand senders take 18 KiB,
-//! and up to 14 bytes each; by rank four, and no more than sixteen if three of four ranks send nothing.
+//! A map, for few or sparse senders, takes up to 14 bytes each, 18 KiB for a thousand. An array takes four,
+//! or at most sixteen if three of four ranks send nothing.
 
 use rustc_hash::FxHashMap;
 
-/// Senders from which on they may be counted by rank.
+/// Minimal number of senders for an array.
 const MANY: usize = 256;
 
-/// Ranks for each sender, at most, where they are.
+/// Maximal array elements per sender.
 const RANKS_PER_SENDER: usize = 4;
 
-/// See the [module's documentation](self).
 #[derive(Default)]
 pub(crate) struct Peers {
-    /// By rank, of those below its length.
+    /// By rank, below its length.
     many: Vec<u32>,
-    /// Of the others.
+    /// Of the other ranks.
     few: FxHashMap<u32, u32>,
 }
 
 impl Peers {
-    /// A message of that rank arrived.
     #[inline]
     pub fn add(&mut self, from: u32) {
         match self.many.get_mut(from as usize) {
@@ -32,7 +30,6 @@ impl Peers {
 
     fn add_to_few(&mut self, from: u32) {
         *self.few.entry(from).or_insert(0) += 1;
-        // As often as the map grows.
         if self.few.len() >= MANY && self.few.len().is_power_of_two() && self.few[&from] == 1 {
             self.count_by_rank();
         }
@@ -52,7 +49,6 @@ impl Peers {
         }
     }
 
-    /// Who sent any, and how many.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> + Clone {
         let many = (0..).zip(self.many.iter().copied()).filter(|&(_, count)| count > 0);
         many.chain(self.few.iter().map(|(&from, &count)| (from, count)))
@@ -63,9 +59,8 @@ impl Peers {
 mod tests {
     use super::*;
 
-    /// Whatever the order, and however far apart they are.
     #[test]
-    fn all_are_counted() {
+    fn all_senders_are_counted() {
         for (stride, is_by_rank) in [(1, true), (2, true), (1000, false)] {
             let mut peers = Peers::default();
             for at in (0..3000u32).chain((0..3000).rev()).chain(0..10) {
@@ -73,10 +68,10 @@ mod tests {
             }
             let mut counted: Vec<_> = peers.iter().collect();
             counted.sort_unstable();
-            let twice = (0..10).map(|at| at * 7 * stride).collect::<Vec<_>>();
+            let counted_twice = (0..10).map(|at| at * 7 * stride).collect::<Vec<_>>();
             let expected = (0..3000).map(|at| at * stride);
             let expected: Vec<_> =
-                expected.map(|from| (from, 2 + u32::from(twice.contains(&from)))).collect();
+                expected.map(|from| (from, 2 + u32::from(counted_twice.contains(&from)))).collect();
             assert_eq!(counted, expected);
             assert_eq!(!peers.many.is_empty(), is_by_rank, "{stride}");
             assert!(peers.many.capacity() <= 3000 * stride as usize);

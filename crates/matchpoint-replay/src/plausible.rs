@@ -1,26 +1,24 @@
-//! Whether the recorded times can be true. A flipped bit in a time field is read without an error; what it does to the
-//! replay, and to the run time that costs are compared with, may be anything.
+//! Plausibility of recorded times. A flipped bit in a time is read without an error.
 
 use crate::clocks::Clocks;
-use crate::measurements::OddTimes;
+use crate::measurements::ImplausibleTimes;
 use crate::survey::RankSurvey;
 
-/// Times at which a process may begin or end apart from the others, whatever the length of the run.
+/// Minimal distance of an outlier.
 const APART_NS: i64 = 1_000_000_000;
 
-/// What is odd about the times of all processes.
-pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
-    let odd = |survey: &&RankSurvey| survey.times.negative + survey.times.backward > 0;
-    OddTimes {
-        negative: surveys.iter().map(|survey| survey.times.negative).sum(),
-        backward: surveys.iter().map(|survey| survey.times.backward).sum(),
+pub(crate) fn implausible_times(surveys: &[RankSurvey], clocks: &Clocks) -> ImplausibleTimes {
+    let odd = |survey: &&RankSurvey| survey.time_errors.negative + survey.time_errors.backward > 0;
+    ImplausibleTimes {
+        negative: surveys.iter().map(|survey| survey.time_errors.negative).sum(),
+        backward: surveys.iter().map(|survey| survey.time_errors.backward).sum(),
         first_rank: surveys.iter().find(odd).map(|survey| survey.rank),
         outliers: outliers(surveys, clocks),
     }
 }
 
-/// The ranks that begin or end at a time that is further from an ordinary rank's than an ordinary rank runs: all begin
-/// with `MPI_Init` and end with `MPI_Finalize`, together.
+/// All ranks begin together in `MPI_Init` and end together in `MPI_Finalize`, so outliers are further from
+/// the median than the run time.
 fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
     let used = || surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
     let first = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.first_ns);
@@ -34,20 +32,20 @@ fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
     outside.map(|(_, survey)| survey.rank).collect()
 }
 
-fn median(times: impl Iterator<Item = i64>) -> Option<i64> {
-    let mut times: Vec<i64> = times.collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied()
+fn median(time_errors: impl Iterator<Item = i64>) -> Option<i64> {
+    let mut time_errors: Vec<i64> = time_errors.collect();
+    time_errors.sort_unstable();
+    time_errors.get(time_errors.len() / 2).copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::Times;
+    use crate::survey::TimeErrors;
 
     fn survey(rank: u32, calls: &[(i64, i64)]) -> RankSurvey {
-        let mut times = Times::default();
-        calls.iter().for_each(|&(enter, leave)| times.note(0, enter, leave));
+        let mut time_errors = TimeErrors::default();
+        calls.iter().for_each(|&(enter, leave)| time_errors.note(0, enter, leave));
         RankSurvey {
             rank,
             calls: calls.len() as u64,
@@ -55,22 +53,22 @@ mod tests {
             first_ns: calls.iter().map(|call| call.0).min().unwrap_or(0),
             last_ns: calls.iter().map(|call| call.1).max().unwrap_or(0),
             setup_ns: 0,
-            membership: None,
+            membership_calls: None,
             any_sources: Default::default(),
             synchronisations: Vec::new(),
-            times,
+            time_errors,
         }
     }
 
     #[test]
     fn unordered_times_are_reported() {
         let fine = survey(0, &[(0, 10), (10, 20), (25, 2_000_000_000)]);
-        let found = odd_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
+        let found =
+            implausible_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
         assert_eq!((found.negative, found.backward, found.first_rank), (0, 0, None));
         let all = [fine, survey(1, &[(0, 10), (20, 15), (12, 30)]), survey(2, &[(0, 10), (11, 1 << 40)])];
-        let found = odd_times(&all, &Clocks::align(&all));
+        let found = implausible_times(&all, &Clocks::align(&all));
         assert_eq!((found.negative, found.backward, found.first_rank), (1, 1, Some(1)));
-        // Two of three end within a second of each other; the third a quarter of an hour later.
         assert_eq!(found.outliers, [2]);
     }
 }

@@ -1,14 +1,12 @@
 //! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
 //!
-//! MPICH's `MPI_PROC_NULL` is −1, and so is DUMPI's any source; the tracer translates one and not the other. The status of
-//! a receive shows which it was, unless the application ignored the status. Replayed as a wildcard, a receive from
-//! `MPI_PROC_NULL` would take the message of another receive. So the whole trace is read first:
+//! `MPI_PROC_NULL` of MPICH and any source of DUMPI are both −1; the tracer translates only one. As a wildcard,
+//! such a receive would match the message of another receive. Two rules identify them:
 //!
-//! 1. A receive that completed without a source was from `MPI_PROC_NULL`.
-//! 2. Of those whose status was ignored, as many were as there are receives for an envelope too many for the
-//!    messages sent: if the messages suffice for the other receives only, all of them.
+//! 1. It completed without a source.
+//! 2. Its status was ignored, and the messages suffice only for the other receives of its context and tag.
 //!
-//! The second needs another pass over the streams, made only if there is such a receive.
+//! Rule 2 needs a second pass, which runs only if there is such a receive.
 
 use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use matchpoint_trace::{Call, Trace};
@@ -17,54 +15,48 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ReplayError;
 use crate::bits::Bits;
-use crate::communicators::communicator::{Communicators, Context, SELF, Seat, WORLD};
+use crate::communicators::communicator::{Communicators, Context, Membership, WORLD};
 
-/// Of one rank's receives from any source, numbered in the order in which they begin, those from `MPI_PROC_NULL`.
+/// Numbers among one rank's receives from any source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NullReceives {
-    /// By their status.
-    told: Bits,
-    /// Their status was ignored …
+    /// Known by their status.
+    known: Bits,
+    /// Receives with an ignored status, and the keys for which they are from `MPI_PROC_NULL`.
     unknown: Bits,
-    /// … and that means `MPI_PROC_NULL` under these contexts and tags.
     keys: FxHashSet<Key>,
     count: u64,
 }
 
 impl NullReceives {
-    /// Whether the receive of that number was from `MPI_PROC_NULL`.
     #[inline]
     pub fn contains(&self, number: u32, context: Context, tag: TagArg) -> bool {
         let undecided = || match tag {
             TagArg::Is(tag) => self.unknown.contains(number) && self.keys.contains(&(context, tag)),
             TagArg::Any => false,
         };
-        self.count > 0 && (self.told.contains(number) || undecided())
+        self.count > 0 && (self.known.contains(number) || undecided())
     }
 
-    /// How many there are.
     pub fn len(&self) -> u64 {
         self.count
     }
 }
 
-/// Follows one rank's receives from any source to their completion.
 #[derive(Debug, Default)]
-pub(crate) struct AnySources {
+pub(crate) struct AnySourceTracker {
     next: u32,
-    /// Begun and not complete.
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
     found: NullReceives,
-    /// At least one completed with its status ignored.
-    in_doubt: bool,
+    /// A receive completed with an ignored status.
+    has_unknown: bool,
 }
 
-impl AnySources {
-    /// Notes what a call says of them; the number of the receive it begins, if it begins one. The request of a blocking
-    /// receive is null.
+impl AnySourceTracker {
+    /// `started` gets number and request of a started receive; a null request for a blocking one.
     #[inline(always)]
-    pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
+    pub fn note(&mut self, call: &Call, mut started: impl FnMut(u32, RequestId)) {
         match call.action {
             Action::Receive { args: ReceiveArgs { source: Peer::Any, .. }, request: None, status }
             | Action::SendReceive {
@@ -75,17 +67,17 @@ impl AnySources {
             } => {
                 let number = self.number();
                 self.end(number, status);
-                begun(number, RequestId::NULL);
+                started(number, RequestId::NULL);
             }
             Action::SendReceive { ref receive, request: Some(request), .. }
                 if receive.source == Peer::Any =>
             {
                 self.persistent.remove(&request);
-                begun(self.begin(request), request);
+                started(self.begin(request), request);
             }
             Action::Receive { ref args, request: Some(request), .. } if args.source == Peer::Any => {
                 self.persistent.remove(&request);
-                begun(self.begin(request), request);
+                started(self.begin(request), request);
             }
             Action::ReceiveInit { ref args, request } if args.source == Peer::Any => {
                 self.persistent.insert(request);
@@ -103,7 +95,7 @@ impl AnySources {
             Action::Start if !self.persistent.is_empty() => {
                 for &request in &call.requests {
                     if self.persistent.contains(&request) {
-                        begun(self.begin(request), request);
+                        started(self.begin(request), request);
                     }
                 }
             }
@@ -112,7 +104,6 @@ impl AnySources {
         }
     }
 
-    /// Nobody will be told how they completed.
     #[cold]
     fn forget(&mut self, requests: &[RequestId]) {
         for request in requests {
@@ -121,7 +112,7 @@ impl AnySources {
         }
     }
 
-    /// Whether what starts or completes next may tell something.
+    /// Completions can matter.
     #[inline]
     pub fn awaits_any(&self) -> bool {
         !self.open.is_empty() || !self.persistent.is_empty()
@@ -151,10 +142,10 @@ impl AnySources {
         match status {
             None => {
                 self.found.unknown.insert(number);
-                self.in_doubt = true;
+                self.has_unknown = true;
             }
             Some(status) if status.source == Peer::Any && !status.cancelled => {
-                self.found.told.insert(number);
+                self.found.known.insert(number);
                 self.found.count += 1;
             }
             Some(_) => {}
@@ -162,54 +153,54 @@ impl AnySources {
     }
 }
 
-/// What a rank is sent, and asks for, under one context and tag.
 #[derive(Clone, Copy, Default)]
 struct Balance {
     messages: u64,
-    /// Receives known not to be from `MPI_PROC_NULL`.
+    /// Not from `MPI_PROC_NULL`.
     receives: u64,
     unknown: u64,
 }
 
-/// Context and tag. Receives that leave the tag open as well are taken at their word.
+/// Receives that also have `MPI_ANY_TAG` are never reclassified.
 type Key = (Context, i32);
 
-/// One rank's part of the balance.
 #[derive(Default)]
-struct Ledger {
-    /// Messages it sends, by receiver.
+struct MessageBalance {
+    /// By receiver.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
     any_tag: bool,
 }
 
-/// Decides about the receives whose status was ignored. `found` is what the survey found, by process; returns the
-/// receives from `MPI_PROC_NULL` by process, and how many receives remain undecided.
-pub(crate) fn decide(
+/// Returns the receives from `MPI_PROC_NULL` by process, and the number of undecided ones.
+pub(crate) fn classify_receives(
     trace: &dyn Trace,
     communicators: &Communicators,
-    found: Vec<AnySources>,
+    found: Vec<AnySourceTracker>,
 ) -> Result<(Vec<NullReceives>, u64), ReplayError> {
-    if found.iter().all(|rank| !rank.in_doubt) {
+    if found.iter().all(|rank| !rank.has_unknown) {
         return Ok((found.into_iter().map(|rank| rank.found).collect(), 0));
     }
     let ranks = trace.present().par_iter().zip(&found).enumerate();
-    let ledgers: Vec<Ledger> = ranks
-        .map(|(process, (&rank, found))| ledger(trace, communicators, process, rank, found))
+    let ledgers: Vec<MessageBalance> = ranks
+        .map(|(process, (&rank, found))| balance_of_rank(trace, communicators, process, rank, found))
         .collect::<Result<_, _>>()?;
     let mut received: FxHashMap<(u32, Key), u64> = FxHashMap::default();
-    for ledger in &ledgers {
-        ledger.sent.iter().for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
+    for balance_of_rank in &ledgers {
+        balance_of_rank
+            .sent
+            .iter()
+            .for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
     }
-    // Messages of ranks without a stream are not counted, so nothing follows from their number.
-    let complete = communicators.all[WORLD as usize].complete;
+    // Ranks without a stream may have sent further messages.
+    let is_complete = communicators.all[WORLD as usize].is_complete;
     let mut undecided = 0;
     let decided =
-        found.into_iter().zip(&ledgers).zip(trace.present()).map(|((rank_found, ledger), &rank)| {
+        found.into_iter().zip(&ledgers).zip(trace.present()).map(|((rank_found, balance_of_rank), &rank)| {
             let mut found = rank_found.found;
-            for (&key, &balance) in ledger.own.iter().filter(|(_, balance)| balance.unknown > 0) {
+            for (&key, &balance) in balance_of_rank.own.iter().filter(|(_, balance)| balance.unknown > 0) {
                 let messages = received.get(&(rank, key)).copied().unwrap_or(0);
-                match (Balance { messages, ..balance }).verdict(ledger.any_tag || !complete) {
+                match (Balance { messages, ..balance }).classify(balance_of_rank.any_tag || !is_complete) {
                     Some(true) => {
                         found.keys.insert(key);
                         found.count += balance.unknown;
@@ -224,9 +215,8 @@ pub(crate) fn decide(
 }
 
 impl Balance {
-    /// Whether the receives in doubt were from `MPI_PROC_NULL`; `None`: the trace does not tell which were. `open`:
-    /// there may be other receives for these messages, or other messages.
-    fn verdict(self, open: bool) -> Option<bool> {
+    /// `None` if undetermined. `open`: there may be other matching receives or messages.
+    fn classify(self, open: bool) -> Option<bool> {
         if self.messages >= self.receives + self.unknown {
             Some(false)
         } else if self.messages <= self.receives && !open {
@@ -237,55 +227,52 @@ impl Balance {
     }
 }
 
-fn ledger(
+fn balance_of_rank(
     trace: &dyn Trace,
     communicators: &Communicators,
     process: usize,
     rank: u32,
-    found: &AnySources,
-) -> Result<Ledger, ReplayError> {
-    let mut ledger = Ledger::default();
-    let mut seats: FxHashMap<CommId, Seat> = FxHashMap::default();
-    seats.insert(CommId::WORLD, Seat { context: WORLD, rank, second: false });
-    seats.insert(CommId::SELF, Seat { context: SELF, rank: 0, second: false });
-    let (mut created, mut any_sources, mut persistent) = (0, AnySources::default(), FxHashMap::default());
+    found: &AnySourceTracker,
+) -> Result<MessageBalance, ReplayError> {
+    let mut balance = MessageBalance::default();
+    let mut memberships: FxHashMap<CommId, Membership> = Membership::predefined(rank).into_iter().collect();
+    let (mut created, mut any_sources, mut persistent) =
+        (0, AnySourceTracker::default(), FxHashMap::default());
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
         if let Action::CommCreate { comm, .. } = call.action {
-            if let Some(context) = communicators.created.get(process, created) {
-                seats.insert(comm, Seat::of(rank, context, &communicators.all[context as usize]));
-            }
+            let membership = communicators.created_membership(process, created, rank);
             created += 1;
+            memberships.extend(membership.map(|membership| (comm, membership)));
         }
-        ledger.enter(&call, communicators, rank, &seats, &mut persistent);
+        balance.count_call(&call, communicators, rank, &memberships, &mut persistent);
         any_sources.note(&call, |number, request| {
             let args = match call.action {
                 Action::Receive { args, .. } | Action::SendReceive { receive: args, .. } => Some(args),
                 _ => persistent.get(&request).and_then(|template| match template {
-                    Template::Receive(args) => Some(*args),
-                    Template::Send(_) => None,
+                    PersistentArgs::Receive(args) => Some(*args),
+                    PersistentArgs::Send(_) => None,
                 }),
             };
             let Some(args) = args else { return };
-            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             match args.tag {
-                TagArg::Is(_) if found.found.told.contains(number) => {}
-                TagArg::Is(tag) => ledger.any_source(number, (seat.context, tag), found),
-                TagArg::Any => ledger.any_tag = true,
+                TagArg::Is(_) if found.found.known.contains(number) => {}
+                TagArg::Is(tag) => balance.any_source(number, (membership.context, tag), found),
+                TagArg::Any => balance.any_tag = true,
             }
         });
     }
-    Ok(ledger)
+    Ok(balance)
 }
 
-/// What a persistent request does at each start.
-enum Template {
+enum PersistentArgs {
     Send(matchpoint_trace::call::SendArgs),
     Receive(ReceiveArgs),
 }
 
-impl Ledger {
-    fn any_source(&mut self, number: u32, key: Key, found: &AnySources) {
+impl MessageBalance {
+    fn any_source(&mut self, number: u32, key: Key, found: &AnySourceTracker) {
         let balance = self.own.entry(key).or_default();
         if found.found.unknown.contains(number) {
             balance.unknown += 1;
@@ -294,27 +281,26 @@ impl Ledger {
         }
     }
 
-    /// Sends, and receives that name their source.
-    fn enter(
+    fn count_call(
         &mut self,
         call: &Call,
         communicators: &Communicators,
         rank: u32,
-        seats: &FxHashMap<CommId, Seat>,
-        persistent: &mut FxHashMap<RequestId, Template>,
+        memberships: &FxHashMap<CommId, Membership>,
+        persistent: &mut FxHashMap<RequestId, PersistentArgs>,
     ) {
         let mut send = |args: &matchpoint_trace::call::SendArgs| {
-            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             let Peer::Rank(dest) = args.dest else { return };
-            if let Some(to) = communicators.world_rank(rank, seat, dest) {
-                *self.sent.entry((to, (seat.context, args.tag))).or_default() += 1;
+            if let Some(to) = communicators.world_rank(rank, membership, dest) {
+                *self.sent.entry((to, (membership.context, args.tag))).or_default() += 1;
             }
         };
         let mut receive = |args: &ReceiveArgs| {
             let Peer::Rank(_) = args.source else { return };
-            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let membership = memberships.get(&args.comm).copied().unwrap_or(memberships[&CommId::WORLD]);
             match args.tag {
-                TagArg::Is(tag) => self.own.entry((seat.context, tag)).or_default().receives += 1,
+                TagArg::Is(tag) => self.own.entry((membership.context, tag)).or_default().receives += 1,
                 TagArg::Any => self.any_tag = true,
             }
         };
@@ -326,16 +312,16 @@ impl Ledger {
                 receive(receives);
             }
             Action::SendInit { args, request } => {
-                persistent.insert(request, Template::Send(args));
+                persistent.insert(request, PersistentArgs::Send(args));
             }
             Action::ReceiveInit { args, request } => {
-                persistent.insert(request, Template::Receive(args));
+                persistent.insert(request, PersistentArgs::Receive(args));
             }
             Action::Start => {
                 for request in &call.requests {
                     match persistent.get(request) {
-                        Some(Template::Send(args)) => send(args),
-                        Some(Template::Receive(args)) => receive(args),
+                        Some(PersistentArgs::Send(args)) => send(args),
+                        Some(PersistentArgs::Receive(args)) => receive(args),
                         None => {}
                     }
                 }

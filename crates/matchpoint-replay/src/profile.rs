@@ -1,5 +1,4 @@
-//! The profile that the static approach of the engine `partner` works from: which source each process queued how much of
-//! (partner paper §4.2).
+//! Profiles for the static approach of the engine `partner` (partner paper §4.2).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,11 +12,12 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::loggp::LogGp;
 use crate::progress::Progress;
-use crate::replay::{Prepared, run};
-use crate::step::{Brief, Kind, Sink};
+use crate::replay::{FirstPass, run};
+use crate::step::{CompactStep, Kind, StepSink};
 
-/// Replays `trace`, and counts what waits: the receives that name a source and find no message, the messages that find
-/// no receive. Receives from any source are nobody's. Memory is bounded by processes and their peers.
+/// Counts queued entries by source: receives without a message, and messages without a receive.
+///
+/// Receives from any source do not count. Memory is proportional to the pairs of processes that communicate.
 ///
 /// # Errors
 /// The trace is damaged, or [`Progress::stop`] was called.
@@ -28,35 +28,33 @@ pub fn profile(
     progress: &Progress,
 ) -> Result<Profile, ReplayError> {
     progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
-    let prepared = Prepared::new(trace, progress)?;
+    let first_pass = FirstPass::new(trace, progress)?;
     let counters = trace.present().iter().map(|_| Counter::default()).collect();
     let (Counters(counters), _) =
-        run(trace, &prepared.setting(arrivals, loggp), Counters(counters), progress)?;
+        run(trace, &first_pass.setting(arrivals, loggp), Counters(counters), progress)?;
     let known: Vec<Process> =
         trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
-    // A communicator that the trace does not resolve may have ranks beyond those of MPI_COMM_WORLD.
+    // Ranks of an unresolved communicator may exceed those of `MPI_COMM_WORLD`.
     let highest = known.iter().flat_map(|process| &process.sources).map(|source| source.source).max();
     let processes =
         u64::from(trace.description().ranks).max(highest.map_or(0, |highest| u64::from(highest) + 1));
     Ok(Profile { processes, known })
 }
 
-/// By process.
 struct Counters(Vec<Counter>);
 
-/// What one process queued.
 #[derive(Default)]
 struct Counter {
-    /// Mapped context ids: contexts in the order in which something was first queued in them.
+    /// Mapped context ids, in the order of their first entry.
     numbers: FxHashMap<ContextId, u64>,
-    /// By mapped context id and source: receives posted, messages unexpected.
+    /// Receives and messages, by mapped context id and source.
     sources: FxHashMap<(u64, Rank), (u64, u64)>,
 }
 
-impl Sink for Counters {
-    fn step(&mut self, step: Brief) {
+impl StepSink for Counters {
+    fn record_step(&mut self, step: CompactStep) {
         let counter = &mut self.0[step.process as usize];
-        match step.step().kind {
+        match step.expand().kind {
             Kind::Post { receive, took: None } => {
                 let number = counter.number(receive.selector.context());
                 if let Wild::Is(source) = receive.selector.source() {

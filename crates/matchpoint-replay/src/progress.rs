@@ -1,13 +1,13 @@
-//! What a replay tells while it runs, and how it is stopped.
+//! Progress of a replay, and the request to stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Shared between a replay and whoever watches it. Every field is a mere count: nothing is ordered by them.
+/// The order of updates has no meaning.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes of the trace read so far, in all passes together.
+    /// Bytes read so far, in all passes.
     pub bytes: AtomicU64,
-    /// Bytes that will have been read at the end.
+    /// Bytes of all passes.
     pub bytes_total: AtomicU64,
     /// Calls replayed so far.
     pub calls: AtomicU64,
@@ -15,12 +15,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Asks the replay to give up soon: it then returns [`ReplayError::Stopped`](crate::ReplayError::Stopped).
+    /// Makes the replay return [`ReplayError::Stopped`](crate::ReplayError::Stopped).
     pub fn stop(&self) {
         self.stop.store(true, Relaxed);
     }
 
-    /// Whether it was asked to.
+    /// [`stop`](Self::stop) was called.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }

@@ -1,9 +1,8 @@
-//! Which message arrived when: what a provider below MPI saw, put to the calls of a trace.
+//! Assignment of recorded arrivals to the calls of a trace.
 //!
-//! The provider (`matchpoint-fabric`) knows of each match when its receive was posted and when its message arrived, and
-//! nothing of MPI; the trace has the calls, and what their statuses said. A receive is posted within the call that the
-//! application makes for it, by the same clock: so the n-th post within a call is that of its n-th receive. What MPI
-//! libraries do for themselves (collectives, acknowledgements) is posted within other calls, or after.
+//! The provider (`matchpoint-fabric`) records the times of each match without MPI's arguments; the trace has
+//! the calls and their statuses. The n-th post within a call belongs to its n-th receive, because both use
+//! one clock. Internal receives of the MPI library are posted in other calls, or later.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,41 +11,40 @@ use matchpoint_trace::{Arrival, Call, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
-use crate::communicators::Seat;
-use crate::communicators::{Communicators, SELF, WORLD};
+use crate::communicators::{Communicators, Membership};
 use crate::progress::Progress;
-use crate::replay::Prepared;
+use crate::replay::FirstPass;
 
-/// What the provider saw of one match, in ticks of the process that both happened in.
+/// Times of one match, in ticks of the receiving process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// The receive was posted, or the message taken by a probe.
+    /// Post, or probe that took the message.
     pub posted: u64,
-    /// The message arrived; [`u64::MAX`]: none did.
+    /// Arrival; [`u64::MAX`] without a message.
     pub arrived: u64,
 }
 
-/// The arrivals of one rank.
+/// Arrivals of one rank.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Placed {
-    /// Of messages that were received, in their order.
+pub struct AssignedArrivals {
+    /// Arrivals of received messages, in order.
     pub arrivals: Vec<Arrival>,
-    /// Receives that are complete, and of which it is not known when their message arrived.
+    /// Completed receives with an unknown arrival.
     pub unknown: u64,
 }
 
-/// Puts what the provider saw of each rank that is present, in the order of [`Trace::present`], to the rank's calls.
-/// Memory: 40 bytes for each match of one rank, beside what is given and returned.
+/// Assigns the matches of each rank, in the order of [`Trace::present`], to its calls. Memory: 40 bytes per
+/// match of one rank.
 ///
 /// # Errors
 /// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
-pub fn place(
+pub fn assign_arrivals(
     trace: &dyn Trace,
     matches: Vec<Vec<Match>>,
     progress: &Progress,
-) -> Result<Vec<Placed>, ReplayError> {
+) -> Result<Vec<AssignedArrivals>, ReplayError> {
     progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
-    let Prepared { communicators, .. } = Prepared::new(trace, progress)?;
+    let FirstPass { communicators, .. } = FirstPass::new(trace, progress)?;
     let ranks = trace.present().iter().zip(matches).enumerate();
     ranks
         .map(|(process, (&rank, matches))| of_rank(trace, &communicators, (process, rank), matches))
@@ -58,30 +56,26 @@ fn of_rank(
     communicators: &Communicators,
     (process, rank): (usize, u32),
     matches: Vec<Match>,
-) -> Result<Placed, ReplayError> {
+) -> Result<AssignedArrivals, ReplayError> {
     let mut ns = trace.nanoseconds(rank).ok_or(ReplayError::NoArrivals)?;
-    let mut matches: Vec<Seen> = matches
+    let mut matches: Vec<ObservedMatch> = matches
         .into_iter()
-        .map(|Match { posted, arrived }| Seen {
+        .map(|Match { posted, arrived }| ObservedMatch {
             posted_ns: ns(posted),
             arrived_ns: ns(arrived),
-            was_there: arrived < posted,
+            arrived_before_post: arrived < posted,
             has_message: arrived != u64::MAX,
             is_taken: false,
         })
         .collect();
-    matches.sort_by_key(|seen| seen.posted_ns);
-    let comms = [
-        (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
-        (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
-    ];
-    let mut placing = Placing {
+    matches.sort_by_key(|observed| observed.posted_ns);
+    let mut assignment = Assignment {
         communicators,
         process,
         rank,
         matches,
         passed: 0,
-        comms: comms.into_iter().collect(),
+        comms: Membership::predefined(rank).into_iter().collect(),
         created: 0,
         requests: FxHashMap::default(),
         handles: FxHashMap::default(),
@@ -90,61 +84,58 @@ fn of_rank(
     };
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
-        placing.act(&call);
+        assignment.execute(&call);
     }
-    let Placing { mut found, unknown, .. } = placing;
-    found.sort_by_key(|&(came, arrival)| (arrival.at_ns, came));
-    Ok(Placed { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
+    let Assignment { mut found, unknown, .. } = assignment;
+    found.sort_by_key(|&(arrived, arrival)| (arrival.at_ns, arrived));
+    Ok(AssignedArrivals { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
 }
 
-/// A [`Match`] on the clock of the calls.
+/// A [`Match`] in the clock of the calls.
 #[derive(Clone, Copy)]
-struct Seen {
+struct ObservedMatch {
     posted_ns: i64,
     arrived_ns: i64,
-    was_there: bool,
+    arrived_before_post: bool,
     has_message: bool,
     is_taken: bool,
 }
 
-/// When a message arrived: for the replay, and to the nanosecond.
-type Came = Option<(i64, i64)>;
+/// Arrival for the replay, and exact.
+type ArrivalTime = Option<(i64, i64)>;
 
-/// A receive that is not complete.
 #[derive(Clone, Copy)]
-struct Begun {
+struct StartedReceive {
     source: Peer,
     tag: TagArg,
     comm: CommId,
-    came: Came,
+    arrived: ArrivalTime,
 }
 
-/// What a request stands for.
 #[derive(Clone, Copy)]
 enum Request {
-    Receive(Begun),
-    Persistent(ReceiveArgs, Option<Begun>),
+    Receive(StartedReceive),
+    Persistent(ReceiveArgs, Option<StartedReceive>),
 }
 
-/// One rank.
-struct Placing<'a> {
+struct Assignment<'a> {
     communicators: &'a Communicators,
     process: usize,
     rank: u32,
-    /// By when they were posted.
-    matches: Vec<Seen>,
-    /// Those before this one were posted before the present call.
+    /// Sorted by post.
+    matches: Vec<ObservedMatch>,
+    /// Matches posted before the current call.
     passed: usize,
-    comms: FxHashMap<CommId, Seat>,
+    comms: FxHashMap<CommId, Membership>,
     created: usize,
     requests: FxHashMap<RequestId, Request>,
-    handles: FxHashMap<HandleId, Begun>,
+    handles: FxHashMap<HandleId, StartedReceive>,
     found: Vec<(i64, Arrival)>,
     unknown: u64,
 }
 
-impl Placing<'_> {
-    fn act(&mut self, call: &Call) {
+impl Assignment<'_> {
+    fn execute(&mut self, call: &Call) {
         match call.action {
             Action::Receive { args, request, status } => self.receive(call, args, request, status),
             Action::SendReceive { receive, request, status, .. } => {
@@ -155,20 +146,20 @@ impl Placing<'_> {
             }
             Action::Start => self.start(call),
             Action::Probe { args, found: true, status, handle: Some(handle), .. } => {
-                let begun = self.begin(call, args);
-                let told = status.filter(|status| !status.cancelled);
-                let begun = Begun {
-                    source: told.map_or(begun.source, |status| status.source),
-                    tag: told.map_or(begun.tag, |status| status.tag),
-                    ..begun
+                let started = self.begin(call, args);
+                let reported = status.filter(|status| !status.cancelled);
+                let started = StartedReceive {
+                    source: reported.map_or(started.source, |status| status.source),
+                    tag: reported.map_or(started.tag, |status| status.tag),
+                    ..started
                 };
-                self.handles.insert(handle, begun);
+                self.handles.insert(handle, started);
             }
             Action::MatchedReceive { handle, request, status } => {
-                if let Some(begun) = self.handles.remove(&handle) {
+                if let Some(started) = self.handles.remove(&handle) {
                     match request {
-                        Some(request) => drop(self.requests.insert(request, Request::Receive(begun))),
-                        None => self.complete(begun, status),
+                        Some(request) => drop(self.requests.insert(request, Request::Receive(started))),
+                        None => self.complete(started, status),
                     }
                 }
             }
@@ -177,12 +168,9 @@ impl Placing<'_> {
                 self.requests.remove(id);
             }),
             Action::CommCreate { comm, .. } => {
-                let context = self.communicators.created.get(self.process, self.created);
+                let membership = self.communicators.created_membership(self.process, self.created, self.rank);
                 self.created += 1;
-                if let Some(context) = context {
-                    let seat = Seat::of(self.rank, context, &self.communicators.all[context as usize]);
-                    self.comms.insert(comm, seat);
-                }
+                self.comms.extend(membership.map(|membership| (comm, membership)));
             }
             Action::CommFree { comm } => {
                 self.comms.remove(&comm);
@@ -191,36 +179,42 @@ impl Placing<'_> {
         }
     }
 
-    /// Several receives may begin at once, and a library may match those from the process itself without the provider:
-    /// where fewer were posted than began, those are left out; if that does not explain it, all are.
+    /// A library may match receives from the process itself without the provider. If there are fewer posts
+    /// than receives, those have no arrival; if that does not explain the number, none has.
     fn start(&mut self, call: &Call) {
         let of = |id: &RequestId| match self.requests.get(id) {
             Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
             _ => None,
         };
-        let begun: Vec<(RequestId, ReceiveArgs)> = call.requests.iter().filter_map(of).collect();
+        let started: Vec<(RequestId, ReceiveArgs)> = call.requests.iter().filter_map(of).collect();
         let is_own = |args: &ReceiveArgs| {
-            let seat = self.comms.get(&args.comm);
-            seat.is_some_and(|seat| args.source == Peer::Rank(seat.rank) && !seat.second)
+            let membership = self.comms.get(&args.comm);
+            membership.is_some_and(|membership| {
+                args.source == Peer::Rank(membership.rank) && !membership.is_in_second_group
+            })
         };
-        let own: Vec<bool> = begun.iter().map(|(_, args)| is_own(args)).collect();
+        let own: Vec<bool> = started.iter().map(|(_, args)| is_own(args)).collect();
         let others = own.iter().filter(|is_own| !**is_own).count();
-        let (count, posts) = (begun.len(), self.within(call).filter(|seen| !seen.is_taken).count());
-        for ((id, args), is_own) in begun.into_iter().zip(own) {
+        let (count, posts) =
+            (started.len(), self.matches_within(call).filter(|observed| !observed.is_taken).count());
+        for ((id, args), is_own) in started.into_iter().zip(own) {
             let ReceiveArgs { source, tag, comm, .. } = args;
             let is_missing = posts < others || is_own && posts < count;
-            let begun =
-                if is_missing { Begun { source, tag, comm, came: None } } else { self.begin(call, args) };
-            self.requests.insert(id, Request::Persistent(args, Some(begun)));
+            let started = if is_missing {
+                StartedReceive { source, tag, comm, arrived: None }
+            } else {
+                self.begin(call, args)
+            };
+            self.requests.insert(id, Request::Persistent(args, Some(started)));
         }
     }
 
-    /// What was posted within a call. Calls come in the order of their entry.
-    fn within(&mut self, call: &Call) -> impl Iterator<Item = &mut Seen> {
-        while self.matches.get(self.passed).is_some_and(|seen| seen.posted_ns < call.enter_ns) {
+    /// Calls are in the order of their entry.
+    fn matches_within(&mut self, call: &Call) -> impl Iterator<Item = &mut ObservedMatch> {
+        while self.matches.get(self.passed).is_some_and(|observed| observed.posted_ns < call.enter_ns) {
             self.passed += 1;
         }
-        self.matches[self.passed..].iter_mut().take_while(|seen| seen.posted_ns <= call.leave_ns)
+        self.matches[self.passed..].iter_mut().take_while(|observed| observed.posted_ns <= call.leave_ns)
     }
 
     fn receive(
@@ -233,65 +227,68 @@ impl Placing<'_> {
         if args.source == Peer::Null {
             return;
         }
-        let begun = self.begin(call, args);
+        let started = self.begin(call, args);
         match request {
-            Some(request) => drop(self.requests.insert(request, Request::Receive(begun))),
-            None => self.complete(begun, status),
+            Some(request) => drop(self.requests.insert(request, Request::Receive(started))),
+            None => self.complete(started, status),
         }
     }
 
-    /// A receive of this call takes the next match that was posted within it.
-    fn begin(&mut self, call: &Call, args: ReceiveArgs) -> Begun {
+    fn begin(&mut self, call: &Call, args: ReceiveArgs) -> StartedReceive {
         let ReceiveArgs { source, tag, comm, .. } = args;
-        let taken = self.within(call).find(|seen| !seen.is_taken);
-        let came = taken.and_then(|seen| {
-            seen.is_taken = true;
-            if !seen.has_message {
+        let taken = self.matches_within(call).find(|observed| !observed.is_taken);
+        let arrived = taken.and_then(|observed| {
+            observed.is_taken = true;
+            if !observed.has_message {
                 return None;
             }
-            // The replay posts receives at the entry of their call: what was there before the post is there before that.
-            let at_ns = if seen.was_there { seen.arrived_ns.min(call.enter_ns) } else { seen.arrived_ns };
-            Some((at_ns, seen.arrived_ns))
+            // The replay posts receives at the entry of their call, so a message that arrived before the post
+            // must arrive before the entry.
+            let at_ns = if observed.arrived_before_post {
+                observed.arrived_ns.min(call.enter_ns)
+            } else {
+                observed.arrived_ns
+            };
+            Some((at_ns, observed.arrived_ns))
         });
-        Begun { source, tag, comm, came }
+        StartedReceive { source, tag, comm, arrived }
     }
 
     fn completions(&mut self, call: &Call) {
         for completion in &call.completions {
             let Some(id) = call.requests.get(completion.index as usize) else { continue };
             match self.requests.get(id).copied() {
-                Some(Request::Receive(begun)) => {
+                Some(Request::Receive(started)) => {
                     self.requests.remove(id);
-                    self.complete(begun, completion.status);
+                    self.complete(started, completion.status);
                 }
-                Some(Request::Persistent(args, Some(begun))) => {
+                Some(Request::Persistent(args, Some(started))) => {
                     self.requests.insert(*id, Request::Persistent(args, None));
-                    self.complete(begun, completion.status);
+                    self.complete(started, completion.status);
                 }
                 _ => {}
             }
         }
     }
 
-    /// A receive is complete; its status says whose message it had.
-    fn complete(&mut self, begun: Begun, status: Option<Status>) {
+    fn complete(&mut self, started: StartedReceive, status: Option<Status>) {
         if status.is_some_and(|status| status.cancelled) {
             return;
         }
-        let source = match (begun.source, status.map(|status| status.source)) {
+        let source = match (started.source, status.map(|status| status.source)) {
             (Peer::Rank(rank), _) | (Peer::Any, Some(Peer::Rank(rank))) => Some(rank),
             _ => None,
         };
-        let tag = match (begun.tag, status.map(|status| status.tag)) {
+        let tag = match (started.tag, status.map(|status| status.tag)) {
             (TagArg::Is(tag), _) | (TagArg::Any, Some(TagArg::Is(tag))) => Some(tag),
             _ => None,
         };
-        let seat = self.comms.get(&begun.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
-        let from = source.and_then(|source| self.communicators.world_rank(self.rank, seat, source));
-        let (Some((at_ns, came_ns)), Some(from), Some(tag)) = (begun.came, from, tag) else {
+        let membership = self.comms.get(&started.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
+        let from = source.and_then(|source| self.communicators.world_rank(self.rank, membership, source));
+        let (Some((at_ns, arrived_ns)), Some(from), Some(tag)) = (started.arrived, from, tag) else {
             self.unknown += 1;
             return;
         };
-        self.found.push((came_ns, Arrival { at_ns, from, tag }));
+        self.found.push((arrived_ns, Arrival { at_ns, from, tag }));
     }
 }

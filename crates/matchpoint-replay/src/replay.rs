@@ -1,4 +1,4 @@
-//! The replay of a trace, from its files to its measurements.
+//! Replay of a trace, from its files to the measurements.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,7 +21,7 @@ use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
 use crate::progress::Progress;
 use crate::simulation::{Setting, Simulation};
-use crate::step::{Brief, CallEnd, Sent, Sink};
+use crate::step::{CallEnd, CompactStep, SendEvent, StepSink};
 use crate::survey::{RankSurvey, survey};
 use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
@@ -35,18 +35,17 @@ pub fn replay(
     options: &Options,
     progress: &Progress,
 ) -> Result<Measurements, ReplayError> {
-    replayed(trace, options, progress, Ignore, 0).map(|(measurements, ..)| measurements)
+    replay_with_sink(trace, options, progress, NullSink, 0).map(|(measurements, ..)| measurements)
 }
 
-/// The same, with what happens told to `beside` as well, which comes back with what the first pass found out: `more` passes
-/// through the trace are to follow.
-pub(crate) fn replayed<S: Sink>(
+/// Also passes the steps to `extra_sink`. `more` passes through the trace follow.
+pub(crate) fn replay_with_sink<S: StepSink>(
     trace: &dyn Trace,
     options: &Options,
     progress: &Progress,
-    beside: S,
+    extra_sink: S,
     more: u64,
-) -> Result<(Measurements, S, Prepared), ReplayError> {
+) -> Result<(Measurements, S, FirstPass), ReplayError> {
     let mut measurer =
         Measurer::new(&options.engines, options.sampled, trace.present(), trace.description().ranks)?;
     let others = Arrivals::ALL.into_iter().filter(|mode| {
@@ -56,30 +55,30 @@ pub(crate) fn replayed<S: Sink>(
     });
     let others: Vec<Arrivals> = others.collect();
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64 + more), Relaxed);
-    let prepared = Prepared::new(trace, progress)?;
-    measurer.expect(prepared.surveys.iter().map(|survey| survey.calls).sum());
+    let first_pass = FirstPass::new(trace, progress)?;
+    measurer.set_call_count(first_pass.surveys.iter().map(|survey| survey.calls).sum());
     let costs = library_cost::costs_of(trace);
-    measurer.know_costs(&costs, trace.crowding());
-    let setting = |arrivals| prepared.setting(arrivals, options.loggp);
-    let (measurer, beside, tally) = measured(trace, &setting(options.arrivals), measurer, beside, progress)?;
+    measurer.set_library_costs(&costs, trace.crowding());
+    let setting = |arrivals| first_pass.setting(arrivals, options.loggp);
+    let (measurer, extra_sink, tally) =
+        simulate_and_measure(trace, &setting(options.arrivals), measurer, extra_sink, progress)?;
     let mut compared = Vec::new();
     if options.compare_arrivals {
         let longest = measurer.observers.iter().map(|of| of.unexpected.longest()).max().unwrap_or(0);
-        compared.push(under(options.arrivals, &tally, longest));
+        compared.push(result_of_order(options.arrivals, &tally, longest));
     }
     for mode in others {
-        let (lengths, tally) = run(trace, &setting(mode), Lengths::new(trace), progress)?;
-        compared.push(under(mode, &tally, lengths.longest));
+        let (lengths, tally) = run(trace, &setting(mode), UnexpectedLengths::new(trace), progress)?;
+        compared.push(result_of_order(mode, &tally, lengths.longest));
     }
-    let Prepared { surveys, communicators, clocks, null_receives, undecided, .. } = &prepared;
+    let FirstPass { surveys, communicators, clocks, null_receives, undecided, .. } = &first_pass;
     let proc_null = (null_receives.iter().map(NullReceives::len).sum(), *undecided);
-    let found = Found { trace, options, costs: &costs, surveys, communicators, clocks, proc_null };
+    let found = ReplayInputs { trace, options, costs: &costs, surveys, communicators, clocks, proc_null };
     let measurements = found.measurements(&measurer, tally, compared);
-    Ok((measurements, beside, prepared))
+    Ok((measurements, extra_sink, first_pass))
 }
 
-/// What the first pass finds out.
-pub(crate) struct Prepared {
+pub(crate) struct FirstPass {
     surveys: Vec<RankSurvey>,
     pub communicators: Communicators,
     clocks: Clocks,
@@ -89,18 +88,18 @@ pub(crate) struct Prepared {
     one_clock: bool,
 }
 
-impl Prepared {
+impl FirstPass {
     pub fn new(trace: &dyn Trace, progress: &Progress) -> Result<Self, ReplayError> {
         let mut surveys = survey(trace, progress)?;
         let world = trace.description().ranks;
         let communicators = communicators::resolve(trace, &surveys)?;
-        // Of use to nobody else.
-        surveys.iter_mut().for_each(|survey| survey.membership = None);
+        // The second pass does not need it.
+        surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
-        let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
+        let (null_receives, undecided) = proc_null::classify_receives(trace, &communicators, any_sources)?;
         let one_clock = trace.description().clock_error_ns.is_some();
-        Ok(Prepared { surveys, communicators, clocks, null_receives, undecided, world, one_clock })
+        Ok(FirstPass { surveys, communicators, clocks, null_receives, undecided, world, one_clock })
     }
 
     pub fn setting(&self, arrivals: Arrivals, loggp: LogGp) -> Setting<'_> {
@@ -109,7 +108,7 @@ impl Prepared {
             clocks: &self.clocks,
             null_receives: &self.null_receives,
             arrivals,
-            intervals: self.one_clock && arrivals.by_clock(),
+            intervals: self.one_clock && arrivals.uses_recorded_times(),
             loggp: if arrivals == Arrivals::Recorded { Delays::none() } else { Delays::of(loggp) },
             world: self.world,
         }
@@ -117,11 +116,11 @@ impl Prepared {
 }
 
 /// Simulates on this thread, and measures on another.
-fn measured<S: Sink>(
+fn simulate_and_measure<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
     measurer: Measurer,
-    beside: S,
+    extra_sink: S,
     progress: &Progress,
 ) -> Result<(Measurer, S, Tally), ReplayError> {
     let (full, filled) = mpsc::sync_channel(chunks_in_flight(trace.present().len()));
@@ -132,42 +131,40 @@ fn measured<S: Sink>(
             .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
-        // The batcher goes with the simulation, whatever comes of it, so the measuring thread always ends.
-        let simulated = run(trace, setting, Both(batcher, beside), progress).map(|(both, tally)| {
-            let Both(batcher, beside) = both;
+        // The simulation owns the batcher, whose drop ends the measuring thread.
+        let simulated = run(trace, setting, SinkPair(batcher, extra_sink), progress).map(|(sinks, tally)| {
+            let SinkPair(batcher, extra_sink) = sinks;
             batcher.flush();
-            (beside, tally)
+            (extra_sink, tally)
         });
         let measurer = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        simulated.map(|(beside, tally)| (measurer, beside, tally))
+        simulated.map(|(extra_sink, tally)| (measurer, extra_sink, tally))
     })
 }
 
-/// Two that are told the same.
-struct Both<A, B>(A, B);
+struct SinkPair<A, B>(A, B);
 
-impl<A: Sink, B: Sink> Sink for Both<A, B> {
+impl<A: StepSink, B: StepSink> StepSink for SinkPair<A, B> {
     #[inline(always)]
-    fn step(&mut self, step: Brief) {
-        self.0.step(step);
-        self.1.step(step);
+    fn record_step(&mut self, step: CompactStep) {
+        self.0.record_step(step);
+        self.1.record_step(step);
     }
 
     #[inline(always)]
-    fn sent(&mut self, sent: Sent) {
-        self.0.sent(sent);
-        self.1.sent(sent);
+    fn record_send(&mut self, sent: SendEvent) {
+        self.0.record_send(sent);
+        self.1.record_send(sent);
     }
 
     #[inline(always)]
-    fn ended(&mut self, end: CallEnd) {
-        self.0.ended(end);
-        self.1.ended(end);
+    fn end_call(&mut self, end: CallEnd) {
+        self.0.end_call(end);
+        self.1.end_call(end);
     }
 }
 
-/// The second pass.
-pub(crate) fn run<S: Sink>(
+pub(crate) fn run<S: StepSink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
     sink: S,
@@ -181,66 +178,61 @@ pub(crate) fn run<S: Sink>(
     }
 }
 
-/// Drops what happens.
-struct Ignore;
+struct NullSink;
 
-impl Sink for Ignore {
+impl StepSink for NullSink {
     #[inline(always)]
-    fn step(&mut self, _: Brief) {}
+    fn record_step(&mut self, _: CompactStep) {}
 }
 
-/// Lengths of the unexpected queues, for a run that only counts.
-struct Lengths {
+struct UnexpectedLengths {
     now: Vec<u32>,
     longest: u32,
 }
 
-impl Lengths {
+impl UnexpectedLengths {
     fn new(trace: &dyn Trace) -> Self {
-        Lengths { now: vec![0; trace.present().len()], longest: 0 }
+        UnexpectedLengths { now: vec![0; trace.present().len()], longest: 0 }
     }
 }
 
-impl Sink for Lengths {
+impl StepSink for UnexpectedLengths {
     #[inline(always)]
-    fn step(&mut self, step: Brief) {
+    fn record_step(&mut self, step: CompactStep) {
         let now = &mut self.now[step.process as usize];
         *now = now.saturating_add_signed(step.unexpected_change());
         self.longest = self.longest.max(*now);
     }
 }
 
-/// Whether arrivals are kept within what recorded times allow.
 fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
-    arrivals.by_clock() && trace.description().clock_error_ns.is_some()
+    arrivals.uses_recorded_times() && trace.description().clock_error_ns.is_some()
 }
 
-/// What one order of arrivals led to.
-fn under(mode: Arrivals, tally: &Tally, longest: u32) -> UnderArrivals {
+fn result_of_order(mode: Arrivals, tally: &Tally, longest: u32) -> ArrivalOrderResult {
     let late: u64 = tally.totals.late_by_function.values().sum();
     let unexpected_share = late as f64 / tally.totals.receives.max(1) as f64;
-    UnderArrivals { mode, unexpected_share, unexpected_longest: longest.into() }
+    ArrivalOrderResult { mode, unexpected_share, unexpected_longest: longest.into() }
 }
 
-/// What is known once everything has run.
-struct Found<'a> {
+struct ReplayInputs<'a> {
     trace: &'a dyn Trace,
     options: &'a Options,
-    /// What an entry costs the traced library.
+    /// Costs of attempts.
     costs: &'a [SearchCost],
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
-    /// Receives recognised as being from `MPI_PROC_NULL`, and receives that may be.
+    /// Receives from `MPI_PROC_NULL`, and undecided ones.
     proc_null: (u64, u64),
 }
 
-impl Found<'_> {
+impl ReplayInputs<'_> {
     fn measurements(
         &self,
         measurer: &Measurer,
         mut tally: Tally,
-        compared: Vec<UnderArrivals>,
+        compared: Vec<ArrivalOrderResult>,
     ) -> Measurements {
         let shared = &measurer.shared;
         let totals = Totals {
@@ -290,7 +282,7 @@ impl Found<'_> {
             matrix: tally.matrix,
             host: crate::host::host(),
             timings: measurer.timings(),
-            odd_times: crate::plausible::odd_times(self.surveys, self.clocks),
+            implausible_times: crate::plausible::implausible_times(self.surveys, self.clocks),
             sites,
             places: Vec::new(),
         }
@@ -298,10 +290,10 @@ impl Found<'_> {
 
     fn sites(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
         let compared = measurer.sites();
-        let site = |(at, &(process, address, posted)): (usize, &(u32, u64, PostedThere))| {
+        let site = |(at, &(process, address, posted)): (usize, &(u32, u64, SiteReceives))| {
             let (found, sought) = compared.get(at + 1).copied().unwrap_or_default();
             let rank = self.trace.present()[process as usize];
-            SiteMeasurements { rank, address, receives: PostedThere { found, sought, ..posted } }
+            SiteMeasurements { rank, address, receives: SiteReceives { found, sought, ..posted } }
         };
         tally.sites.iter().enumerate().map(site).collect()
     }
@@ -377,22 +369,21 @@ impl Found<'_> {
             .filter(|(_, (_, messages))| **messages > 0);
         used.map(|(context, (communicator, &messages))| CommunicatorFacts {
             context: context as u32,
-            origin: match self.communicators.times[context] {
+            origin: match self.communicators.use_counts[context] {
                 1 => communicator.origin.to_string(),
                 times => format!("{} ({times} times, one after the other)", communicator.origin),
             },
             size: communicator.size(),
             messages,
-            resolved: communicator.resolved,
+            resolved: communicator.is_resolved,
         })
         .collect()
     }
 
-    /// By process: the number of ranks it sent to, or had messages from.
     fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
-        // A bit for each pair: where all send to all, a set of numbers takes fifty times as much.
+        // With all-to-all communication, hash sets take fifty times as much memory.
         let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
@@ -436,7 +427,7 @@ impl Found<'_> {
     }
 }
 
-/// How evenly messages come from peers (1: uniformly), and the largest share of one.
+/// 1 is uniform. Also returns the largest share.
 fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let messages = messages.filter(|&count| count > 0);
     let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());
@@ -449,7 +440,7 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
 }
 
-/// Without the zeros at the end.
+/// Without zeros at the end.
 fn up_to_last(counts: &[u64]) -> Vec<u64> {
     let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
     counts[..used].to_vec()

@@ -1,78 +1,67 @@
-//! Requests of one process, by the ids that the trace has for them.
+//! Requests of one process, by their ids in the trace.
 
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
 
 use crate::growth::make_room;
-use crate::reported::Reported;
 use crate::schedule::NEVER;
 use crate::slab::Slab;
+use crate::status_envelope::StatusEnvelope;
 
-/// Ids below this are looked up by index: tracers number requests from zero, and recycle.
+/// Ids below this limit are array indexes: tracers number requests from zero and reuse numbers.
 const DENSE: usize = 4096;
 
-/// A request: 48 bytes that are copied as they are, for every other call begins one or ends one.
+/// `Copy`, because every other call starts or completes one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
-    pub what: RequestKind,
-    /// The [state](RequestState), without the ten bytes that an enum of it leaves unused: ends outstanding; if there are
-    /// none, since when it is complete, or [`NEVER`].
+    pub kind: RequestKind,
+    /// See [`RequestState`]. Pending operations, and completion time or [`NEVER`].
     ends: u8,
-    done_ns: i64,
-    /// The lane that waits for it.
+    completed_ns: i64,
     pub waiter: Option<u16>,
-    /// What the call that completes it reported.
-    pub expected: Option<Reported>,
-    /// Source and tag of the message it got, for a receive that left one of them open.
-    pub got: Option<Reported>,
+    pub expected: Option<StatusEnvelope>,
+    /// Message of a wildcard receive.
+    pub matched: Option<StatusEnvelope>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// The place is free: the next that is, or [`NONE`].
+    /// The next free slot.
     None(u32),
-    /// With its message: index of the receiving process, and name.
-    Send(Sent),
-    /// Its message went to a process without a stream.
+    Send(SentMessage),
+    /// The destination has no stream.
     LostSend,
-    /// A receive whose message waited already.
+    /// Matched an unexpected message.
     Received,
-    /// With its place among the receives while it is pending.
+    /// Slot while pending.
     Receive(u32),
     Collective,
-    /// A combined send and receive: two ends to wait for.
+    /// Two pending operations.
     SendReceive,
-    /// With the place of its arguments among [`RequestTable::persistent`].
+    /// Slot in [`RequestTable::persistent`].
     PersistentSend(u32),
-    /// With the place of its arguments, and its own as above.
+    /// Slots of the arguments, and of the receive while pending.
     PersistentReceive(u32, u32),
-    /// With the place of its arguments.
+    /// Slot of the arguments.
     PersistentCollective(u32),
 }
 
-/// A message that was sent to a process with a stream.
 #[derive(Clone, Copy)]
-pub(crate) struct Sent {
-    /// The process's index.
+pub(crate) struct SentMessage {
     pub to: u32,
-    /// The message's place among the flights, as long as it is there, and number.
-    pub place: u32,
+    pub slot: u32,
     pub number: u32,
 }
 
-/// How far a request has come.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
-    /// A persistent request that was not started, or whose last start is complete.
+    /// Before the first start, or after completion.
     Inactive,
-    /// That many ends are outstanding.
     Pending(u8),
-    /// Complete since then.
-    Done(i64),
+    Complete(i64),
 }
 
-/// What a persistent request begins.
 #[derive(Clone, Copy)]
 pub(crate) enum Persistent {
     Send(SendArgs),
@@ -81,23 +70,22 @@ pub(crate) enum Persistent {
 }
 
 impl Request {
-    /// Where its receive is, as long as that is outstanding: afterwards the place may be another's.
+    /// After completion, another receive may have the slot.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
-        match (self.what, self.state()) {
+        match (self.kind, self.state()) {
             (
-                RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
+                RequestKind::Receive(slot) | RequestKind::PersistentReceive(_, slot),
                 RequestState::Pending(_),
-            ) => Some(place),
+            ) => Some(slot),
             _ => None,
         }
     }
 
-    /// Whether a message belongs to it that the process receives.
     #[inline]
     pub fn is_receive(&self) -> bool {
         matches!(
-            self.what,
+            self.kind,
             RequestKind::Received
                 | RequestKind::Receive(_)
                 | RequestKind::SendReceive
@@ -106,41 +94,40 @@ impl Request {
     }
 
     #[inline]
-    pub fn new(what: RequestKind, state: RequestState) -> Self {
-        let mut request = Request { what, ends: 0, done_ns: NEVER, waiter: None, expected: None, got: None };
+    pub fn new(kind: RequestKind, state: RequestState) -> Self {
+        let mut request =
+            Request { kind, ends: 0, completed_ns: NEVER, waiter: None, expected: None, matched: None };
         request.set_state(state);
         request
     }
 
     #[inline]
     pub fn state(&self) -> RequestState {
-        match (self.ends, self.done_ns) {
+        match (self.ends, self.completed_ns) {
             (0, NEVER) => RequestState::Inactive,
-            (0, done_ns) => RequestState::Done(done_ns),
+            (0, completed_ns) => RequestState::Complete(completed_ns),
             (ends, _) => RequestState::Pending(ends),
         }
     }
 
     #[inline]
     pub fn set_state(&mut self, state: RequestState) {
-        (self.ends, self.done_ns) = match state {
+        (self.ends, self.completed_ns) = match state {
             RequestState::Inactive => (0, NEVER),
             RequestState::Pending(ends) => (ends, NEVER),
-            RequestState::Done(done_ns) => (0, done_ns),
+            RequestState::Complete(completed_ns) => (0, completed_ns),
         };
     }
 
-    /// Whether it makes no difference any more who waits for it: it was complete by then, and there is nothing to compare
-    /// with what its call reports.
+    /// Complete at `now_ns`, without a recorded status to compare.
     pub fn is_spent(&self, now_ns: i64) -> bool {
-        let is_over = matches!(self.state(), RequestState::Done(done_ns) if done_ns <= now_ns);
-        is_over && self.persistent().is_none() && self.got.is_none() && self.waiter.is_none()
+        let is_over = matches!(self.state(), RequestState::Complete(completed_ns) if completed_ns <= now_ns);
+        is_over && self.persistent().is_none() && self.matched.is_none() && self.waiter.is_none()
     }
 
-    /// The place of its arguments, if it is persistent.
     #[inline]
     fn persistent(&self) -> Option<u32> {
-        match self.what {
+        match self.kind {
             RequestKind::PersistentSend(args)
             | RequestKind::PersistentReceive(args, _)
             | RequestKind::PersistentCollective(args) => Some(args),
@@ -149,73 +136,68 @@ impl Request {
     }
 }
 
-/// No place.
 const NONE: u32 = u32::MAX;
 
-/// The requests that a process has.
 pub(crate) struct RequestTable {
-    /// By id: one more than the place among `active`, zero for none.
+    /// By id: the slot + 1, or 0.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// The first place among `active` that is free; it knows the next.
+    /// Head of the free list.
     free: u32,
-    /// How many there may be before those are [given up](Self::give_up) that tell nothing any more.
-    enough: usize,
-    /// The arguments of persistent requests.
+    /// Beyond, the table [removes](Self::remove_spent) spent requests.
+    limit: usize,
     pub persistent: Slab<Persistent>,
 }
 
-/// Requests that a process may have before any is given up.
-const ENOUGH: usize = 4096;
+/// Minimum of `limit`.
+const LIMIT_MIN: usize = 4096;
 
 impl Default for RequestTable {
     fn default() -> Self {
         let (dense, sparse, active) = Default::default();
-        RequestTable { dense, sparse, active, free: NONE, enough: ENOUGH, persistent: Slab::default() }
+        RequestTable { dense, sparse, active, free: NONE, limit: LIMIT_MIN, persistent: Slab::default() }
     }
 }
 
 impl RequestTable {
-    /// Where the request of that id is, until it is removed.
     #[inline]
-    pub fn place(&self, id: RequestId) -> Option<u32> {
+    pub fn slot(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
-            Some(place) => place.checked_sub(1),
-            None => self.sparse_place(id),
+            Some(slot) => slot.checked_sub(1),
+            None => self.sparse_slot(id),
         }
     }
 
-    fn sparse_place(&self, id: RequestId) -> Option<u32> {
+    fn sparse_slot(&self, id: RequestId) -> Option<u32> {
         if self.sparse.is_empty() { None } else { self.sparse.get(&id).copied() }
     }
 
-    /// The request at a place that [`place`](Self::place) gave.
     #[inline]
-    pub fn at(&mut self, place: u32) -> &mut Request {
-        &mut self.active[place as usize]
+    pub fn at(&mut self, slot: u32) -> &mut Request {
+        &mut self.active[slot as usize]
     }
 
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        self.active.get(self.place(id)? as usize)
+        self.active.get(self.slot(id)? as usize)
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
-        let place = self.place(id)?;
-        self.active.get_mut(place as usize)
+        let slot = self.slot(id)?;
+        self.active.get_mut(slot as usize)
     }
 
     pub fn insert(&mut self, id: RequestId, request: Request) {
-        if let Some(place) = self.place(id) {
-            self.let_go(place);
-            self.active[place as usize] = request;
+        if let Some(slot) = self.slot(id) {
+            self.remove_arguments(slot);
+            self.active[slot as usize] = request;
             return;
         }
-        let place = match self.active.get_mut(self.free as usize) {
+        let slot = match self.active.get_mut(self.free as usize) {
             Some(at) => {
-                let next = if let RequestKind::None(next) = at.what { next } else { NONE };
+                let next = if let RequestKind::None(next) = at.kind { next } else { NONE };
                 *at = request;
                 std::mem::replace(&mut self.free, next)
             }
@@ -226,84 +208,82 @@ impl RequestTable {
             }
         };
         match self.dense.get_mut(id.0 as usize) {
-            Some(known) => *known = place + 1,
-            None => self.enter(id, place),
+            Some(known) => *known = slot + 1,
+            None => self.insert_id(id, slot),
         }
     }
 
     #[cold]
-    fn enter(&mut self, id: RequestId, place: u32) {
+    fn insert_id(&mut self, id: RequestId, slot: u32) {
         let at = id.0 as usize;
         if at >= DENSE {
-            self.sparse.insert(id, place);
+            self.sparse.insert(id, slot);
             return;
         }
         self.dense.reserve_exact((at + 1 + at / 4).next_multiple_of(4) - self.dense.len());
         self.dense.resize(at + 1, 0);
-        self.dense[at] = place + 1;
+        self.dense[at] = slot + 1;
     }
 
     #[inline]
     pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let place = self.place(id)?;
-        let request = self.active[place as usize];
-        self.remove_at(id, place);
+        let slot = self.slot(id)?;
+        let request = self.active[slot as usize];
+        self.remove_at(id, slot);
         Some(request)
     }
 
-    /// Removes the request of that id, whose place that is.
     #[inline]
-    pub fn remove_at(&mut self, id: RequestId, place: u32) {
+    pub fn remove_at(&mut self, id: RequestId, slot: u32) {
         match self.dense.get_mut(id.0 as usize) {
             Some(known) => *known = 0,
             None => drop(self.sparse.remove(&id)),
         }
-        self.let_go(place);
-        self.active[place as usize].what = RequestKind::None(self.free);
-        self.free = place;
+        self.remove_arguments(slot);
+        self.active[slot as usize].kind = RequestKind::None(self.free);
+        self.free = slot;
     }
 
-    /// Whether another would be one too many, unless some were [given up](Self::give_up).
+    /// The caller should [remove](Self::remove_spent) spent requests.
     #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.free == NONE && self.active.len() >= self.enough
+    pub fn is_full(&self) -> bool {
+        self.free == NONE && self.active.len() >= self.limit
     }
 
-    /// Removes those that tell nothing any more. Programs that never complete their requests have ever more of them.
-    pub fn give_up(&mut self, tells_nothing: impl Fn(&Request) -> bool) {
-        self.remove_all(tells_nothing);
-        self.enough = ENOUGH.max(2 * self.values().count());
+    /// A program that never completes its requests accumulates them.
+    pub fn remove_spent(&mut self, is_removable: impl Fn(&Request) -> bool) {
+        self.remove_all(is_removable);
+        self.limit = LIMIT_MIN.max(2 * self.values().count());
     }
 
-    /// Removes all of which that is so: looks at every one.
+    /// Linear in the number of requests.
     pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
         let dense =
-            (0..).zip(&self.dense).filter_map(|(id, place)| Some((RequestId(id), place.checked_sub(1)?)));
-        let all = dense.chain(self.sparse.iter().map(|(&id, &place)| (id, place)));
+            (0..).zip(&self.dense).filter_map(|(id, slot)| Some((RequestId(id), slot.checked_sub(1)?)));
+        let all = dense.chain(self.sparse.iter().map(|(&id, &slot)| (id, slot)));
         let over: Vec<(RequestId, u32)> =
-            all.filter(|&(_, place)| is_over(&self.active[place as usize])).collect();
-        over.iter().for_each(|&(id, place)| self.remove_at(id, place));
+            all.filter(|&(_, slot)| is_over(&self.active[slot as usize])).collect();
+        over.iter().for_each(|&(id, slot)| self.remove_at(id, slot));
     }
 
     #[inline]
-    fn let_go(&mut self, place: u32) {
-        if let Some(args) = self.active[place as usize].persistent() {
+    fn remove_arguments(&mut self, slot: u32) {
+        if let Some(args) = self.active[slot as usize].persistent() {
             self.persistent.remove(args);
         }
     }
 
-    /// Requests there are.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.values().count()
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Request> {
-        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None(_)))
+        self.active.iter().filter(|request| !matches!(request.kind, RequestKind::None(_)))
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None(_)))
+        self.active.iter_mut().filter(|request| !matches!(request.kind, RequestKind::None(_)))
     }
 }
 
@@ -314,18 +294,18 @@ mod tests {
     #[test]
     fn request_has_minimal_size() {
         assert_eq!(size_of::<Request>(), 48);
-        for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Done(-7)] {
+        for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Complete(-7)] {
             assert_eq!(Request::new(RequestKind::Received, state).state(), state);
         }
     }
 
     #[test]
-    fn places_are_used_again_whatever_the_id() {
+    fn removed_slots_are_reused() {
         let mut table = RequestTable::default();
         for round in 0..3u32 {
             for at in 0..100 {
-                let what = RequestKind::Receive(round * 100 + at);
-                table.insert(RequestId(at * 100), Request::new(what, RequestState::Pending(1)));
+                let kind = RequestKind::Receive(round * 100 + at);
+                table.insert(RequestId(at * 100), Request::new(kind, RequestState::Pending(1)));
             }
             assert_eq!(table.len(), 100);
             for at in (0..100).rev() {
@@ -337,20 +317,21 @@ mod tests {
         assert_eq!((table.len(), table.active.len()), (0, 100));
     }
 
-    /// Those of which something may still be told stay, and are found.
+    /// Pending requests remain.
     #[test]
-    fn few_uncompleted_requests_are_kept() {
+    fn spent_requests_are_removed() {
         let mut table = RequestTable::default();
         let mut most = 0;
         for at in 0..100_000u32 {
-            if table.is_crowded() {
-                table.give_up(|request| request.is_spent(i64::from(at)));
+            if table.is_full() {
+                table.remove_spent(|request| request.is_spent(i64::from(at)));
             }
-            let state = if at % 1000 == 0 { RequestState::Pending(1) } else { RequestState::Done(at.into()) };
+            let state =
+                if at % 1000 == 0 { RequestState::Pending(1) } else { RequestState::Complete(at.into()) };
             table.insert(RequestId(1 + at), Request::new(RequestKind::Receive(at), state));
             most = most.max(table.active.len());
         }
-        assert!(most <= ENOUGH, "{most}");
+        assert!(most <= LIMIT_MIN, "{most}");
         for at in (0..100_000).step_by(1000) {
             assert_eq!(table.get(RequestId(1 + at)).and_then(Request::receive), Some(at));
         }

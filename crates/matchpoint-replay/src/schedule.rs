@@ -1,17 +1,14 @@
-//! Who is due next: a tournament of all processes' times.
+//! Tournament tree of all processes' next times.
 //!
-//! A process's time changes with every turn, and only the earliest is ever asked for. A tree of winners does both in
-//! one walk from a leaf to the root; a heap would have to keep, and skip, times that are out of date. Eight at a time
-//! play against each other: two walks up a tree of pairs, for the turn and for the earliest of the others, took half as
-//! long again at 27 processes, and twice as long at 64.
+//! One walk from a leaf to the root updates a time and yields the minimum; a heap would contain stale times.
+//! Nodes have eight children: two walks up a binary tree, for the turn and the second minimum, took 1.5 × as
+//! long with 27 processes, and twice as long with 64.
 
-/// When nothing is due.
+/// Without a next time.
 pub(crate) const NEVER: i64 = i64::MAX;
 
-/// How many play against each other.
 const WIDE: usize = 8;
 
-/// A time and whose it is.
 #[derive(Clone, Copy)]
 struct Due {
     at_ns: i64,
@@ -19,9 +16,7 @@ struct Due {
 }
 
 impl Due {
-    /// Of two at once, the one on the left.
-    ///
-    /// 1. Which is earlier is anybody's guess, so that takes no branch.
+    /// The left one of equal times. Without a branch, because the order is random.
     #[inline]
     fn or(self, right: Due) -> Due {
         let loses = right.at_ns < self.at_ns;
@@ -31,15 +26,13 @@ impl Due {
     }
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Schedule {
-    /// The processes, then the winners of each group, and so on: group n's winner is entry n of the next row.
+    /// Rows from the processes to the root. The winner of group n is entry n of the next row.
     rows: Vec<Vec<[Due; WIDE]>>,
     earliest: Due,
 }
 
 impl Schedule {
-    /// Nobody of so many processes is due.
     pub fn new(processes: usize) -> Self {
         let mut rows = Vec::new();
         let (mut entries, mut below) = (processes.max(1), 1);
@@ -56,13 +49,12 @@ impl Schedule {
         Schedule { rows, earliest: Due { at_ns: NEVER, process: 0 } }
     }
 
-    /// When a process is due.
     #[inline]
     pub fn due(&self, process: usize) -> i64 {
         self.rows[0][process / WIDE][process % WIDE].at_ns
     }
 
-    /// A process is not due any longer, until it is [pulled forward](Self::pull_forward).
+    /// Until the next [`pull_forward`](Self::pull_forward).
     #[inline]
     pub fn take(&mut self, process: usize) {
         let mut entry = process;
@@ -77,8 +69,7 @@ impl Schedule {
         self.earliest = own;
     }
 
-    /// The process is due at `at_ns`, which is no later than it was. Where another is due earlier still, nothing changes
-    /// further up, and mostly that is soon.
+    /// The walk usually ends soon.
     #[inline]
     pub fn pull_forward(&mut self, process: usize, at_ns: i64) {
         let mut entry = process;
@@ -96,7 +87,7 @@ impl Schedule {
         }
     }
 
-    /// The earliest time, and whose it is; the lowest process of several.
+    /// Of several processes, the first.
     #[inline]
     pub fn earliest(&self) -> (i64, usize) {
         let Due { at_ns, process } = self.earliest;
@@ -132,8 +123,8 @@ mod tests {
     }
 
     fn is_least(schedule: &Schedule, times: &[i64]) {
-        let (at_ns, whose) = schedule.earliest();
+        let (at_ns, process) = schedule.earliest();
         assert_eq!(Some(&at_ns), times.iter().min());
-        assert!(at_ns == NEVER || times.iter().position(|&time| time == at_ns) == Some(whose));
+        assert!(at_ns == NEVER || times.iter().position(|&time| time == at_ns) == Some(process));
     }
 }

@@ -1,16 +1,15 @@
-//! A table whose places are reused.
+//! Table with stable, reused indexes.
 
 use crate::growth::make_room;
 
-/// Places that are reused, each use with a generation of its own.
 pub(crate) struct Slab<T> {
-    places: Vec<Option<T>>,
+    slots: Vec<Option<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Slab { places: Vec::new(), free: Vec::new() }
+        Slab { slots: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -18,67 +17,64 @@ impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
 
     #[inline]
-    fn index(&self, place: u32) -> &T {
-        self.places[place as usize].as_ref().expect("the place is in use")
+    fn index(&self, slot: u32) -> &T {
+        self.slots[slot as usize].as_ref().expect("the slot is in use")
     }
 }
 
 impl<T> std::ops::IndexMut<u32> for Slab<T> {
     #[inline]
-    fn index_mut(&mut self, place: u32) -> &mut T {
-        self.places[place as usize].as_mut().expect("the place is in use")
+    fn index_mut(&mut self, slot: u32) -> &mut T {
+        self.slots[slot as usize].as_mut().expect("the slot is in use")
     }
 }
 
 impl<T> Slab<T> {
-    /// Values there are.
     #[inline]
     pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.slots.len() - self.free.len()
     }
 
-    /// Where the next value will be inserted.
     #[inline]
-    pub fn next_place(&self) -> u32 {
-        self.free.last().copied().unwrap_or(self.places.len() as u32)
+    pub fn next_slot(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.slots.len() as u32)
     }
 
-    /// Puts a value into [the next place](Self::next_place).
     #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
         match self.free.pop() {
-            Some(place) => {
-                self.places[place as usize] = Some(value);
-                place
+            Some(slot) => {
+                self.slots[slot as usize] = Some(value);
+                slot
             }
             None => {
-                make_room(&mut self.places);
-                self.places.push(Some(value));
-                (self.places.len() - 1) as u32
+                make_room(&mut self.slots);
+                self.slots.push(Some(value));
+                (self.slots.len() - 1) as u32
             }
         }
     }
 
-    pub fn get(&self, place: u32) -> Option<&T> {
-        self.places.get(place as usize)?.as_ref()
+    pub fn get(&self, slot: u32) -> Option<&T> {
+        self.slots.get(slot as usize)?.as_ref()
     }
 
-    pub fn get_mut(&mut self, place: u32) -> Option<&mut T> {
-        self.places.get_mut(place as usize)?.as_mut()
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
+        self.slots.get_mut(slot as usize)?.as_mut()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.places.iter().enumerate().filter_map(|(place, value)| Some((place as u32, value.as_ref()?)))
+        self.slots.iter().enumerate().filter_map(|(slot, value)| Some((slot as u32, value.as_ref()?)))
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.places.iter_mut().filter_map(Option::as_mut)
+        self.slots.iter_mut().filter_map(Option::as_mut)
     }
 
-    pub fn remove(&mut self, place: u32) -> Option<T> {
-        let value = self.places.get_mut(place as usize)?.take();
+    pub fn remove(&mut self, slot: u32) -> Option<T> {
+        let value = self.slots.get_mut(slot as usize)?.take();
         if value.is_some() {
-            self.free.push(place);
+            self.free.push(slot);
         }
         value
     }

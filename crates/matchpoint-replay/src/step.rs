@@ -1,20 +1,17 @@
-//! What the order of arrivals amounts to for one rank: its events, each with the answer of the replay's own matcher.
+//! Steps: the events of one rank with the results of the replay's matcher.
 
 use matchpoint::{Message, MsgId, Receive, RecvId, Selector};
 
-use crate::label::{Label, Open};
+use crate::label::{Label, WildcardClass};
 
-/// One event at one rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    /// When, in nanoseconds of the replay.
     pub at_ns: i64,
     pub kind: Kind,
-    /// Where the receive that is posted, or taken, was posted: one more than its place among the tally's sites, or 0.
+    /// Index of the receive's call site in the tally + 1, or 0.
     pub site: u32,
 }
 
-/// What happened, and what came of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Post {
@@ -39,24 +36,22 @@ pub(crate) enum Kind {
         receive: Receive,
         was_posted: bool,
     },
-    /// Of a message that was unexpected.
     Retract {
         message: Message,
     },
 }
 
-/// A step in half the bytes, as the simulation writes it and another thread reads it: the engines' types are made
-/// there.
+/// Half the bytes of a step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Brief {
+pub(crate) struct CompactStep {
     at_ns: i64,
-    /// At which rank: counts those that have a stream.
+    /// Index among the ranks with a stream.
     pub process: u32,
-    what: What,
-    /// It found something: what `other` names.
-    found: bool,
-    /// What the receive that took an arriving message leaves open.
-    taken_open: Open,
+    kind: CompactKind,
+    /// The operation matched `other`.
+    is_match: bool,
+    /// Wildcards of the matched receive.
+    matched_class: WildcardClass,
     label: Label,
     from: u32,
     site: u32,
@@ -65,7 +60,7 @@ pub(crate) struct Brief {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum CompactKind {
     Post,
     Arrive,
     Probe,
@@ -74,7 +69,6 @@ enum What {
     Retract,
 }
 
-/// When and where a step happens.
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
     pub at_ns: i64,
@@ -83,13 +77,13 @@ pub(crate) struct Point {
 
 impl Point {
     #[inline]
-    fn brief(self, what: What, label: Label, id: u64, other: Option<u64>) -> Brief {
-        Brief {
+    fn compact(self, kind: CompactKind, label: Label, id: u64, other: Option<u64>) -> CompactStep {
+        CompactStep {
             at_ns: self.at_ns,
             process: self.process as u32,
-            what,
-            found: other.is_some(),
-            taken_open: label.open(),
+            kind,
+            is_match: other.is_some(),
+            matched_class: label.wildcards(),
             label,
             from: u32::MAX,
             site: 0,
@@ -99,113 +93,115 @@ impl Point {
     }
 
     #[inline]
-    pub fn post(self, receive: RecvId, asked: Label, took: Option<MsgId>) -> Brief {
-        self.brief(What::Post, asked, receive.0, took.map(|message| message.0))
+    pub fn post(self, receive: RecvId, selector: Label, took: Option<MsgId>) -> CompactStep {
+        self.compact(CompactKind::Post, selector, receive.0, took.map(|message| message.0))
     }
 
     /// `from` is the sender's rank in `MPI_COMM_WORLD`.
     #[inline]
-    pub fn arrive(self, message: MsgId, label: Label, from: u32, took: Option<(RecvId, Label)>) -> Brief {
-        let taken_open = took.map_or(label.open(), |(_, asked)| asked.open());
-        let brief = self.brief(What::Arrive, label, message.0, took.map(|(receive, _)| receive.0));
-        Brief { from, taken_open, ..brief }
+    pub fn arrive(
+        self,
+        message: MsgId,
+        label: Label,
+        from: u32,
+        took: Option<(RecvId, Label)>,
+    ) -> CompactStep {
+        let matched_class = took.map_or(label.wildcards(), |(_, selector)| selector.wildcards());
+        let compact = self.compact(CompactKind::Arrive, label, message.0, took.map(|(receive, _)| receive.0));
+        CompactStep { from, matched_class, ..compact }
     }
 
-    pub fn probe(self, asked: Label, found: Option<MsgId>) -> Brief {
-        self.brief(What::Probe, asked, 0, found.map(|message| message.0))
+    pub fn probe(self, selector: Label, found: Option<MsgId>) -> CompactStep {
+        self.compact(CompactKind::Probe, selector, 0, found.map(|message| message.0))
     }
 
-    pub fn matched_probe(self, asked: Label, took: Option<MsgId>) -> Brief {
-        self.brief(What::MatchedProbe, asked, 0, took.map(|message| message.0))
+    pub fn matched_probe(self, selector: Label, took: Option<MsgId>) -> CompactStep {
+        self.compact(CompactKind::MatchedProbe, selector, 0, took.map(|message| message.0))
     }
 
-    pub fn cancel(self, receive: RecvId, asked: Label, was_posted: bool) -> Brief {
-        self.brief(What::Cancel, asked, receive.0, was_posted.then_some(0))
+    pub fn cancel(self, receive: RecvId, selector: Label, was_posted: bool) -> CompactStep {
+        self.compact(CompactKind::Cancel, selector, receive.0, was_posted.then_some(0))
     }
 
-    pub fn retract(self, message: MsgId, label: Label) -> Brief {
-        self.brief(What::Retract, label, message.0, None)
+    pub fn retract(self, message: MsgId, label: Label) -> CompactStep {
+        self.compact(CompactKind::Retract, label, message.0, None)
     }
 }
 
-impl Brief {
-    /// Of a receive that was posted there.
+impl CompactStep {
     #[inline]
-    pub fn of_site(self, site: u32) -> Brief {
-        Brief { site, ..self }
+    pub fn with_site(self, site: u32) -> CompactStep {
+        CompactStep { site, ..self }
     }
 
-    /// Messages that the unexpected queue gains.
     #[inline]
     pub fn unexpected_change(&self) -> i32 {
-        match self.what {
-            What::Arrive => i32::from(!self.found),
-            What::Post | What::MatchedProbe => -i32::from(self.found),
-            What::Retract => -1,
-            What::Probe | What::Cancel => 0,
+        match self.kind {
+            CompactKind::Arrive => i32::from(!self.is_match),
+            CompactKind::Post | CompactKind::MatchedProbe => -i32::from(self.is_match),
+            CompactKind::Retract => -1,
+            CompactKind::Probe | CompactKind::Cancel => 0,
         }
     }
 
-    /// The step, in the engines' types.
     #[inline]
-    pub fn step(&self) -> Step {
-        let Brief { label, .. } = *self;
-        let receive = || Receive::new(RecvId(self.id), label.selector());
-        let message = || Message::new(MsgId(self.id), label.envelope());
-        let other = self.found.then_some(MsgId(self.other));
-        let kind = match self.what {
-            What::Post => Kind::Post { receive: receive(), took: other },
-            What::Arrive => {
-                let taken = || Receive::new(RecvId(self.other), label.opened(self.taken_open).selector());
-                Kind::Arrive { message: message(), from: self.from, took: self.found.then(taken) }
+    pub fn expand(&self) -> Step {
+        let CompactStep { label, .. } = *self;
+        let receive = || Receive::new(RecvId(self.id), label.to_selector());
+        let message = || Message::new(MsgId(self.id), label.to_envelope());
+        let other = self.is_match.then_some(MsgId(self.other));
+        let kind = match self.kind {
+            CompactKind::Post => Kind::Post { receive: receive(), took: other },
+            CompactKind::Arrive => {
+                let taken =
+                    || Receive::new(RecvId(self.other), label.with_class(self.matched_class).to_selector());
+                Kind::Arrive { message: message(), from: self.from, took: self.is_match.then(taken) }
             }
-            What::Probe => Kind::Probe { selector: label.selector(), found: other },
-            What::MatchedProbe => Kind::MatchedProbe { selector: label.selector(), took: other },
-            What::Cancel => Kind::Cancel { receive: receive(), was_posted: self.found },
-            What::Retract => Kind::Retract { message: message() },
+            CompactKind::Probe => Kind::Probe { selector: label.to_selector(), found: other },
+            CompactKind::MatchedProbe => Kind::MatchedProbe { selector: label.to_selector(), took: other },
+            CompactKind::Cancel => Kind::Cancel { receive: receive(), was_posted: self.is_match },
+            CompactKind::Retract => Kind::Retract { message: message() },
         };
         Step { at_ns: self.at_ns, kind, site: self.site }
     }
 }
 
-/// Takes the steps of all ranks; those of one rank come in order.
-pub(crate) trait Sink {
-    fn step(&mut self, step: Brief);
+/// Consumer of all steps, in the order of each rank.
+pub(crate) trait StepSink {
+    fn record_step(&mut self, step: CompactStep);
 
-    /// A message was started, between ranks of `MPI_COMM_WORLD`.
+    /// Between ranks of `MPI_COMM_WORLD`.
     #[inline(always)]
-    fn sent(&mut self, _sent: Sent) {}
+    fn record_send(&mut self, _sent: SendEvent) {}
 
-    /// A call has ended: the steps of its process since the last such call belong to it.
+    /// The call made the steps of its process since the last end.
     #[inline(always)]
-    fn ended(&mut self, _end: CallEnd) {}
+    fn end_call(&mut self, _end: CallEnd) {}
 }
 
-/// The end of a call of a process with one thread: 24 bytes, for there are as many as steps.
+/// Only for processes with one thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallEnd {
-    /// At which rank: counts those that have a stream.
+    /// Index among the ranks with a stream.
     pub process: u32,
-    /// How long the call took in the traced run; a longer one counts as the longest that fits.
+    /// Recorded, at most the type's maximum.
     pub took_ns: u32,
-    /// The call completed a receive: every message that had arrived by then was matched.
+    /// All messages that had arrived were matched.
     pub completes_receive: bool,
-    /// When the call ended, in nanoseconds of the replay, if it waited for messages and times are the traced run's; else
+    /// In the time of the replay, if the call waited for messages and times are recorded; else
     /// [`CallEnd::NO_WAIT`].
     pub waited_until_ns: i64,
 }
 
 impl CallEnd {
-    /// See [`CallEnd::waited_until_ns`].
     pub const NO_WAIT: i64 = i64::MIN;
 }
 
-/// A message that was started.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SendEvent {
     pub at_ns: i64,
     pub from: u32,
     pub to: u32,
-    /// 0 where the trace gives no size.
+    /// 0 if the trace has no size.
     pub bytes: u64,
 }

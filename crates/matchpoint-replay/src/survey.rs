@@ -1,5 +1,4 @@
-//! The first pass over a trace: every rank is read once, in parallel, to see that it can be, to count its calls, and
-//! to note what it takes to resolve communicators and to align clocks.
+//! First pass over a trace: counts calls, and collects data about communicators and clocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,55 +10,46 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::ReplayError;
-use crate::proc_null::AnySources;
+use crate::proc_null::AnySourceTracker;
 use crate::progress::Progress;
 
-/// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
-const SYNCHRONISATIONS_KEPT: usize = 16;
+const SYNCHRONISATIONS_MAX: usize = 16;
 
-/// Calls between two looks at [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
-/// Calls about communicators and groups that all ranks together keep for the second look at them, some 100 bytes each.
-/// Where there are more, they are read again.
-const MEMBERSHIP_KEPT: usize = 1 << 16;
+/// All ranks together, about 100 bytes each. Beyond, the second pass reads the calls again.
+const MEMBERSHIP_CALLS_MAX: usize = 1 << 16;
 
-/// How many answers about communicators and groups are looked back at for the same one.
-const ANSWERS_KEPT: usize = 64;
+/// Compared with a new one.
+const RECENT_CALLS: usize = 64;
 
-/// What one rank's stream holds.
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// The functions that occur.
+    /// Without zeros.
     pub by_function: Vec<(Function, u64)>,
-    /// When the first call was entered and the last was left, in the process's own clock.
+    /// In the clock of the process.
     pub first_ns: i64,
     pub last_ns: i64,
-    /// What `MPI_Init` and `MPI_Finalize` took.
     pub setup_ns: i64,
-    /// What it did to communicators and groups, in order, if that is not too much.
-    pub membership: Option<Vec<Membership>>,
-    /// Its non-blocking receives from any source.
-    pub any_sources: AnySources,
-    /// When it entered and left the first collectives on `MPI_COMM_WORLD` that no process leaves before all entered.
+    /// `None` if there are too many.
+    pub membership_calls: Option<Vec<MembershipCall>>,
+    pub any_sources: AnySourceTracker,
+    /// Entries and exits on `MPI_COMM_WORLD`.
     pub synchronisations: Vec<(i64, i64)>,
-    /// Whether its times can be true.
-    pub times: Times,
+    pub time_errors: TimeErrors,
 }
 
-/// What the times of one process show, while its calls are read.
 #[derive(Default)]
-pub(crate) struct Times {
-    /// Calls that end before they begin.
+pub(crate) struct TimeErrors {
     pub negative: u64,
-    /// Calls that begin before an earlier one of the same thread.
+    /// Of the same thread.
     pub backward: u64,
-    /// When each thread last entered a call. There are few.
+    /// A process has few threads.
     entered: Vec<(u16, i64)>,
 }
 
-impl Times {
+impl TimeErrors {
     #[inline]
     pub fn note(&mut self, thread: u16, enter_ns: i64, leave_ns: i64) {
         self.negative += u64::from(leave_ns < enter_ns);
@@ -73,46 +63,42 @@ impl Times {
     }
 }
 
-/// A call that says something about who belongs to which communicator.
+/// About the members of communicators or groups.
 #[derive(Clone)]
-pub(crate) struct Membership {
+pub(crate) struct MembershipCall {
     pub function: Function,
     pub action: Action,
     pub integers: Arc<[i32]>,
 }
 
-/// Reads every rank that is present, ascending.
 pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
-    let lists = Lists::default();
+    let lists = MemberLists::default();
     let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
     let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
-    // If those of one rank were too many, all are read again: nobody looks at the others'.
-    if surveys.iter().any(|survey| survey.membership.is_none()) {
-        surveys.iter_mut().for_each(|survey| survey.membership = None);
+    // The second pass then reads all ranks again.
+    if surveys.iter().any(|survey| survey.membership_calls.is_none()) {
+        surveys.iter_mut().for_each(|survey| survey.membership_calls = None);
     }
     Ok(surveys)
 }
 
-/// Lists of members, each kept once: where all of thousands of ranks list all of them, that is all the memory there is.
+/// Thousands of ranks may list all ranks.
 #[derive(Default)]
-pub(crate) struct Lists {
-    lists: Mutex<Known>,
-    /// Calls that are kept.
+pub(crate) struct MemberLists {
+    lists: Mutex<ListSet>,
     calls: AtomicUsize,
 }
 
-/// Lists that somebody has, and some that nobody has any more.
 #[derive(Default)]
-struct Known {
+struct ListSet {
     lists: FxHashSet<Arc<[i32]>>,
-    /// How many somebody had when it was last asked.
     in_use: usize,
 }
 
-/// Lists that nobody has, at most, beside as many as there are.
+/// In addition to the number of lists in use.
 const LISTS_UNUSED: usize = 1024;
 
-impl Known {
+impl ListSet {
     fn insert(&mut self, list: Arc<[i32]>) {
         if self.lists.len() >= 2 * self.in_use + LISTS_UNUSED {
             self.lists.retain(|list| Arc::strong_count(list) > 1);
@@ -122,13 +108,13 @@ impl Known {
     }
 }
 
-impl Lists {
-    fn of(&self, call: &Call) -> Membership {
-        let (function, integers) = (call.function, self.kept(&call.integers));
-        Membership { function, action: call.action, integers }
+impl MemberLists {
+    fn of(&self, call: &Call) -> MembershipCall {
+        let (function, integers) = (call.function, self.intern(&call.integers));
+        MembershipCall { function, action: call.action, integers }
     }
 
-    fn kept(&self, list: &[i32]) -> Arc<[i32]> {
+    fn intern(&self, list: &[i32]) -> Arc<[i32]> {
         if list.is_empty() {
             return Arc::default();
         }
@@ -145,7 +131,7 @@ impl Lists {
 fn survey_rank(
     trace: &dyn Trace,
     rank: u32,
-    lists: &Lists,
+    lists: &MemberLists,
     progress: &Progress,
 ) -> Result<RankSurvey, ReplayError> {
     let mut reader = trace.rank(rank)?;
@@ -156,18 +142,18 @@ fn survey_rank(
         first_ns: i64::MAX,
         last_ns: i64::MIN,
         setup_ns: 0,
-        membership: Some(Vec::new()),
-        any_sources: AnySources::default(),
+        membership_calls: Some(Vec::new()),
+        any_sources: AnySourceTracker::default(),
         synchronisations: Vec::new(),
-        times: Times::default(),
+        time_errors: TimeErrors::default(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
-    let mut picker = Picker::default();
+    let mut filter = MembershipFilter::default();
     let mut counts = vec![0; Function::ALL.len()];
     let null_looks_any = trace.description().null_looks_any;
     while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
-        found.note(&call, lists, &mut picker);
+        found.note(&call, lists, &mut filter);
         if null_looks_any {
             found.any_sources.note(&call, |_, _| {});
         }
@@ -185,13 +171,13 @@ fn survey_rank(
 }
 
 impl RankSurvey {
-    /// What completed says something only of receives from any source.
+    /// Completions matter only while receives from any source are pending.
     #[inline]
     fn read(&self, reader: &mut dyn RankReader, call: &mut Call) -> Result<bool, TraceError> {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
     }
 
-    fn note(&mut self, call: &Call, lists: &Lists, picker: &mut Picker) {
+    fn note(&mut self, call: &Call, lists: &MemberLists, filter: &mut MembershipFilter) {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
@@ -199,59 +185,63 @@ impl RankSurvey {
             let took_ns = call.leave_ns.saturating_sub(call.enter_ns).max(0);
             self.setup_ns = self.setup_ns.saturating_add(took_ns);
         }
-        self.times.note(call.thread, call.enter_ns, call.leave_ns);
+        self.time_errors.note(call.thread, call.enter_ns, call.leave_ns);
         match call.action {
             Action::Collective { comm: CommId::WORLD, request: None, .. }
-                if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
+                if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_MAX =>
             {
                 self.synchronisations.push((call.enter_ns, call.leave_ns));
             }
-            _ if picker.picks(call) && self.membership.is_some() => self.keep(call, lists),
+            _ if filter.picks(call) && self.membership_calls.is_some() => self.keep(call, lists),
             _ => {}
         }
     }
 
-    fn keep(&mut self, call: &Call, lists: &Lists) {
-        // One look for all ranks: whoever finds that it is too much has nothing of his own then.
-        if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_KEPT {
-            self.membership = None;
-        } else if let Some(kept) = &mut self.membership {
+    fn keep(&mut self, call: &Call, lists: &MemberLists) {
+        // A rank beyond the limit keeps none of its calls.
+        if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_CALLS_MAX {
+            self.membership_calls = None;
+        } else if let Some(kept) = &mut self.membership_calls {
             kept.push(lists.of(call));
         }
     }
 }
 
-/// The calls of one rank about membership, one after the other: as they were kept, or read again.
-pub(crate) enum Calls<'a> {
-    Kept(std::slice::Iter<'a, Membership>),
-    Read { reader: Box<dyn RankReader + 'a>, call: Box<Call>, picker: Box<Picker>, lists: &'a Lists },
+/// Of one rank, kept or read again.
+pub(crate) enum MembershipCalls<'a> {
+    Kept(std::slice::Iter<'a, MembershipCall>),
+    Read {
+        reader: Box<dyn RankReader + 'a>,
+        call: Box<Call>,
+        filter: Box<MembershipFilter>,
+        lists: &'a MemberLists,
+    },
 }
 
-impl<'a> Calls<'a> {
-    /// Of all ranks: if those of one were too many, all are read again, side by side.
+impl<'a> MembershipCalls<'a> {
+    /// Reads all ranks again if the calls of one were too many.
     pub fn of(
         trace: &'a dyn Trace,
         surveys: &'a [RankSurvey],
-        lists: &'a Lists,
-    ) -> Result<Vec<Calls<'a>>, TraceError> {
-        let kept: Option<Vec<_>> = surveys.iter().map(|survey| survey.membership.as_ref()).collect();
+        lists: &'a MemberLists,
+    ) -> Result<Vec<MembershipCalls<'a>>, TraceError> {
+        let kept: Option<Vec<_>> = surveys.iter().map(|survey| survey.membership_calls.as_ref()).collect();
         if let Some(kept) = kept {
-            return Ok(kept.into_iter().map(|kept| Calls::Kept(kept.iter())).collect());
+            return Ok(kept.into_iter().map(|kept| MembershipCalls::Kept(kept.iter())).collect());
         }
         let read = |survey: &RankSurvey| {
-            let (call, picker) = (Box::default(), Box::default());
-            Ok(Calls::Read { reader: trace.rank(survey.rank)?, call, picker, lists })
+            let (call, filter) = (Box::default(), Box::default());
+            Ok(MembershipCalls::Read { reader: trace.rank(survey.rank)?, call, filter, lists })
         };
         surveys.iter().map(read).collect()
     }
 
-    /// The next of them.
-    pub fn next(&mut self) -> Result<Option<Membership>, TraceError> {
+    pub fn next(&mut self) -> Result<Option<MembershipCall>, TraceError> {
         match self {
-            Calls::Kept(kept) => Ok(kept.next().cloned()),
-            Calls::Read { reader, call, picker, lists } => {
+            MembershipCalls::Kept(kept) => Ok(kept.next().cloned()),
+            MembershipCalls::Read { reader, call, filter, lists } => {
                 while reader.read_outline(call)? {
-                    if picker.picks(call) {
+                    if filter.picks(call) {
                         return Ok(Some(lists.of(call)));
                     }
                 }
@@ -261,17 +251,16 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Picks the calls about membership that say something new.
+/// Passes calls with new information.
 #[derive(Default)]
-pub(crate) struct Picker {
-    /// The last that were picked, and how many there were before.
+pub(crate) struct MembershipFilter {
     recent: VecDeque<Action>,
     picked: usize,
-    answers: Answers,
+    queries: QueryCache,
 }
 
-impl Picker {
-    /// Most calls are not about membership: that is found out where they are looked at.
+impl MembershipFilter {
+    /// Inlined, because most calls are not about membership.
     #[inline]
     fn picks(&mut self, call: &Call) -> bool {
         let is_about_it = matches!(
@@ -289,17 +278,17 @@ impl Picker {
     fn is_new(&mut self, call: &Call) -> bool {
         let is_picked = match call.action {
             Action::CommCreate { .. } => {
-                self.answers.forget();
+                self.queries.forget();
                 true
             }
             Action::CommFree { .. } | Action::GroupCreate { .. } | Action::GroupFree { .. } => true,
             Action::CommSize { comm, .. } | Action::CommRank { comm, .. } => {
-                !self.is_known(&call.action, comm)
+                !self.is_repeated(&call.action, comm)
             }
             _ => false,
         };
         if is_picked {
-            if self.recent.len() == ANSWERS_KEPT {
+            if self.recent.len() == RECENT_CALLS {
                 self.recent.pop_front();
             }
             self.recent.push_back(call.action);
@@ -308,43 +297,42 @@ impl Picker {
         is_picked
     }
 
-    /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops, so
-    /// where that was found last is looked at first.
-    fn is_known(&mut self, action: &Action, asked: CommId) -> bool {
+    /// Since the creation of the communicator. Codes query their rank in loops, so the cache is first.
+    fn is_repeated(&mut self, action: &Action, queried: CommId) -> bool {
         let picked = self.picked;
-        if self.answers.of(asked, action).is_some_and(|at| picked - at <= ANSWERS_KEPT) {
+        if self.queries.of(queried, action).is_some_and(|at| picked - at <= RECENT_CALLS) {
             return true;
         }
-        let mut since = self
-            .recent
-            .iter()
-            .rev()
-            .take_while(|earlier| !matches!(earlier, Action::CommCreate { comm, .. } if *comm == asked));
+        let mut since =
+            self.recent.iter().rev().take_while(
+                |earlier| !matches!(earlier, Action::CommCreate { comm, .. } if *comm == queried),
+            );
         let found = since.position(|earlier| earlier == action);
         if let Some(back) = found {
-            self.answers.note(asked, *action, picked - 1 - back);
+            self.queries.note(queried, *action, picked - 1 - back);
         }
         found.is_some()
     }
 }
 
-/// Where, among what was kept, some of the last answers about communicators are that were given again.
+/// With positions in the sequence of calls.
 #[derive(Default)]
-struct Answers([Option<(Action, usize)>; 8]);
+struct QueryCache([Option<(Action, usize)>; 8]);
 
-impl Answers {
+impl QueryCache {
     fn slot(comm: CommId, action: &Action) -> usize {
         (comm.0 as usize % 4) * 2 + usize::from(matches!(action, Action::CommRank { .. }))
     }
 
     fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
         let (known, at) = self.0[Self::slot(comm, action)]?;
-        // Compared by hand: of all actions, only these two come here.
+        // Faster than the comparison of all actions.
         let is_same = match (known, action) {
-            (Action::CommSize { comm, size }, Action::CommSize { comm: asked, size: said })
-            | (Action::CommRank { comm, rank: size }, Action::CommRank { comm: asked, rank: said }) => {
-                comm == *asked && size == *said
-            }
+            (Action::CommSize { comm, size }, Action::CommSize { comm: queried, size: size_queried })
+            | (
+                Action::CommRank { comm, rank: size },
+                Action::CommRank { comm: queried, rank: size_queried },
+            ) => comm == *queried && size == *size_queried,
             _ => false,
         };
         is_same.then_some(at)
@@ -354,19 +342,18 @@ impl Answers {
         self.0[Self::slot(comm, &action)] = Some((action, at));
     }
 
-    /// What was said of others before says nothing of a new communicator, whose id may have been theirs.
+    /// A new communicator may have the id of a freed one.
     fn forget(&mut self) {
         self.0 = [None; 8];
     }
 }
 
-/// Whether it is MPI's own beginning or end, which no program is run for.
 #[inline]
 fn is_setup(function: Function) -> bool {
     matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
-/// Whether no process leaves this collective before every process has entered it.
+/// No process leaves before every process has entered.
 pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(
@@ -383,7 +370,7 @@ pub(crate) fn synchronises(function: Function) -> bool {
     )
 }
 
-/// The functions that occur.
+/// Without zeros.
 pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
     let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
     pairs.filter(|&(_, count)| count > 0).collect()
@@ -394,11 +381,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_have_an_order_each() {
-        let mut times = Times::default();
+    fn times_are_ordered_by_thread() {
+        let mut time_errors = TimeErrors::default();
         for (thread, enter) in [(0, 10), (1, 5), (0, 11), (1, 6)] {
-            times.note(thread, enter, enter + 1);
+            time_errors.note(thread, enter, enter + 1);
         }
-        assert_eq!(times.backward, 0);
+        assert_eq!(time_errors.backward, 0);
     }
 }

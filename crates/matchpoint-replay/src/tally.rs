@@ -1,4 +1,4 @@
-//! What the simulation counts while it runs.
+//! Counters of the simulation.
 
 use std::collections::BTreeMap;
 
@@ -7,65 +7,57 @@ use matchpoint_trace::call::{Peer, ReceiveArgs, SendArgs, TagArg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::label::Label;
-use crate::measurements::{CommunicationMatrix, PostedThere, Totals};
+use crate::measurements::{CommunicationMatrix, SiteReceives, Totals};
 use crate::process::Process;
-use crate::reported::Reported;
+use crate::status_envelope::StatusEnvelope;
 use crate::survey::by_function;
 
-/// Rows of the communication matrix, at most.
 const MATRIX_CELLS: u32 = 128;
 
-/// Distinct tags that are told apart.
-const TAGS_KEPT: usize = 1 << 17;
+const TAGS_MAX: usize = 1 << 17;
 
-/// Tags that are reported with their number of sends.
 const TAGS_REPORTED: usize = 32;
 
-/// See the [module's documentation](self).
 pub(crate) struct Tally {
     pub totals: Totals,
-    /// Counts of what had to be let go, by reason.
+    /// By reason.
     pub released: BTreeMap<&'static str, u64>,
     pub made_up_messages: u64,
     pub lost_messages: u64,
-    /// Messages that arrived earlier than the network would have them, for the trace shows that they did; and receives
-    /// and probes whose message had not even been sent when they ended in the traced run.
+    /// As in [`ArrivalFacts`](crate::measurements::ArrivalFacts).
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
-    /// Ranks that use a communicator which the trace does not explain.
+    /// Ranks with an unresolved communicator.
     pub unexplained_ranks: u64,
     /// By process.
     pub ranks: Vec<RankTally>,
-    /// Messages sent, by context.
+    /// By context.
     pub messages_by_context: Vec<u64>,
     pub matrix: CommunicationMatrix,
-    /// Row, or column, of the matrix, by rank: looked up, for a division takes longer than the rest of the count.
+    /// A division would take longer than the rest of the count.
     row_of: Vec<u8>,
-    /// When the last process left its last call, in the replay.
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
-    /// The call that is made now: by which process, and where in the application, or 0.
+    /// Process and call site (0: unknown) of the current call.
     calling: (u32, u64),
-    /// Places in `sites`, one more than those.
+    /// Index in `sites` + 1.
     site_of: FxHashMap<(u32, u64), u32>,
-    /// Where receives are posted: by which process, at which address.
-    pub sites: Vec<(u32, u64, PostedThere)>,
+    /// By process and return address.
+    pub sites: Vec<(u32, u64, SiteReceives)>,
     tags: FxHashMap<i32, u64>,
-    /// The tag last sent, and how often in a row.
+    /// And its number of consecutive sends.
     recent_tag: (i32, u64),
 }
 
-/// What is counted per process.
 #[derive(Default)]
 pub(crate) struct RankTally {
     pub sends: u64,
-    /// Ranks without a stream that it sent to.
+    /// Destinations without a stream.
     pub lost_peers: FxHashSet<u32>,
 }
 
 impl Tally {
-    /// Of so many processes in `MPI_COMM_WORLD`, some of which have a stream, and so many communicators.
     pub fn new(world: u32, processes: usize, communicators: usize) -> Self {
         let ranks_per_cell = world.div_ceil(MATRIX_CELLS).max(1);
         let cells = world.div_ceil(ranks_per_cell);
@@ -98,8 +90,7 @@ impl Tally {
         }
     }
 
-    /// A message was started.
-    pub fn sent(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
+    pub fn count_send(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
         self.totals.sends += 1;
         self.ranks[process].sends += 1;
         self.messages_by_context[context as usize] += 1;
@@ -116,8 +107,7 @@ impl Tally {
         }
     }
 
-    /// A message went to a rank without a stream.
-    pub fn lost(&mut self, process: usize, to: Option<u32>) {
+    pub fn count_lost(&mut self, process: usize, to: Option<u32>) {
         self.lost_messages += 1;
         self.ranks[process].lost_peers.extend(to);
     }
@@ -136,7 +126,7 @@ impl Tally {
             return;
         }
         self.totals.tag_max = self.totals.tag_max.max(Some(tag));
-        if self.tags.len() < TAGS_KEPT {
+        if self.tags.len() < TAGS_MAX {
             *self.tags.entry(tag).or_insert(0) += sends;
         } else if let Some(count) = self.tags.get_mut(&tag) {
             *count += sends;
@@ -145,87 +135,88 @@ impl Tally {
         }
     }
 
-    /// A call is made by a process; `site` is where in the application, or 0.
+    /// `site` is 0 if unknown.
     #[inline]
-    pub fn calls(&mut self, process: usize, site: u64) {
+    pub fn set_call(&mut self, process: usize, site: u64) {
         self.calling = (process as u32, site);
     }
 
-    /// A receive was posted; `late` if its message waited already. Gives what [`Step::site`](crate::step::Step::site) is.
-    pub fn posted(&mut self, function: Function, asked: Label, late: bool) -> u32 {
+    /// Returns the value of [`Step::site`](crate::step::Step::site).
+    pub fn count_receive(&mut self, function: Function, selector: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
         self.late[function as usize] += u64::from(late);
         let wildcards = &mut self.totals.wildcards;
-        *match (asked.any_source(), asked.any_tag()) {
+        *match (selector.is_any_source(), selector.is_any_tag()) {
             (false, false) => &mut wildcards.none,
             (true, false) => &mut wildcards.any_source,
             (false, true) => &mut wildcards.any_tag,
             (true, true) => &mut wildcards.both,
         } += 1;
-        if self.calling.1 == 0 { 0 } else { self.posted_there(asked, late) }
+        if self.calling.1 == 0 { 0 } else { self.count_at_site(selector, late) }
     }
 
     #[cold]
-    fn posted_there(&mut self, asked: Label, late: bool) -> u32 {
+    fn count_at_site(&mut self, selector: Label, late: bool) -> u32 {
         let (process, address) = self.calling;
         let number = *self.site_of.entry(self.calling).or_insert_with(|| {
-            self.sites.push((process, address, PostedThere::default()));
+            self.sites.push((process, address, SiteReceives::default()));
             self.sites.len() as u32
         });
-        let there = &mut self.sites[number as usize - 1].2;
-        there.posted += 1;
-        there.late += u64::from(late);
-        there.any_source += u64::from(asked.any_source());
-        there.any_tag += u64::from(asked.any_tag());
+        let counts = &mut self.sites[number as usize - 1].2;
+        counts.posted += 1;
+        counts.late += u64::from(late);
+        counts.any_source += u64::from(selector.is_any_source());
+        counts.any_tag += u64::from(selector.is_any_tag());
         number
     }
 
-    /// A probe was made.
-    pub fn probed(&mut self, args: &ReceiveArgs, found: bool) {
+    pub fn count_probe(&mut self, args: &ReceiveArgs, found: bool) {
         let totals = &mut self.totals;
         totals.probes_any_source += u64::from(args.source == Peer::Any);
         totals.probes_any_tag += u64::from(args.tag == TagArg::Any);
         *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
     }
 
-    /// A receive or probe got a message with that source and tag; `expected` is what it reported in the traced run.
-    pub fn reproduced(&mut self, asked: Label, expected: Option<Reported>, got: Option<(u32, i32)>) {
-        if asked.is_exact() {
+    pub fn compare_envelope(
+        &mut self,
+        selector: Label,
+        expected: Option<StatusEnvelope>,
+        got: Option<(u32, i32)>,
+    ) {
+        if selector.is_exact() {
             return;
         }
         if let (Some(expected), Some(got)) = (expected, got) {
-            self.reproduced_as(expected, Reported::message(got));
+            self.compare_status(expected, StatusEnvelope::from_envelope(got));
         }
     }
 
-    /// The same, of one that is known to have left something open.
-    pub fn reproduced_as(&mut self, expected: Reported, got: Reported) {
+    /// Compares a wildcard match with the recorded status.
+    pub fn compare_status(&mut self, expected: StatusEnvelope, got: StatusEnvelope) {
         if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
             self.totals.reproduced_wildcards += u64::from(expected == got);
         }
     }
 
-    /// Something was let go.
-    pub fn release(&mut self, reason: &'static str) {
+    pub fn count_release(&mut self, reason: &'static str) {
         *self.released.entry(reason).or_insert(0) += 1;
     }
 
-    /// Sums up what the simulated processes have come to.
     pub fn finish(&mut self, processes: &[Process<'_>]) {
         let totals = &mut self.totals;
         totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
         totals.unmatched_messages =
             processes.iter().map(|process| process.matcher.unexpected_len() as u64).sum();
-        self.unexplained_ranks = processes.iter().filter(|process| process.meets_unexplained).count() as u64;
+        self.unexplained_ranks =
+            processes.iter().filter(|process| process.has_unresolved_comm).count() as u64;
         let lanes = processes.iter().flat_map(|process| &process.lanes);
         self.end_ns = lanes.map(|lane| lane.now_ns).max().unwrap_or(0);
-        self.sum_up();
+        self.compute_totals();
     }
 
-    /// Sums up.
-    pub fn sum_up(&mut self) {
+    pub fn compute_totals(&mut self) {
         let (tag, sends) = std::mem::take(&mut self.recent_tag);
         self.count_tags(tag, sends);
         let totals = &mut self.totals;

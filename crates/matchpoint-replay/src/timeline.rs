@@ -1,26 +1,22 @@
-//! The length of a queue over time, in bounded memory: when the run outgrows the spans, they are joined in pairs.
+//! Queue length over time in bounded memory: a longer run merges intervals in pairs.
 
 use crate::measurements::RankQueue;
 
-/// Spans kept while the run goes on.
+/// Maximum during the run.
 const SPANS: usize = 160;
 
-/// Spans reported.
+/// Number in the result.
 pub(crate) const SPANS_REPORTED: usize = 120;
 
-/// Width of a span at the beginning.
 const FIRST_SPAN_NS: i64 = 1024;
 
-/// See the [module's documentation](self).
 pub(crate) struct Timeline {
     length: u32,
     longest: u32,
-    /// When the length last changed.
     since_ns: i64,
-    /// Length × time.
+    /// Integral of the length over time.
     area: f64,
     span_ns: i64,
-    /// Longest in each span so far.
     spans: Vec<u32>,
 }
 
@@ -31,17 +27,15 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// The longest so far.
     pub fn longest(&self) -> u32 {
         self.longest
     }
 
-    /// Now.
     pub fn length(&self) -> u32 {
         self.length
     }
 
-    /// It grows or shrinks by one. Times do not go back.
+    /// Times must not decrease.
     pub fn change(&mut self, at_ns: i64, by: i32) {
         self.advance(at_ns);
         self.length = self.length.saturating_add_signed(by);
@@ -69,13 +63,13 @@ impl Timeline {
     fn join_pairs(&mut self) {
         self.span_ns *= 2;
         for pair in 0..self.spans.len().div_ceil(2) {
-            let second = self.spans.get(2 * pair + 1).copied().unwrap_or(0);
-            self.spans[pair] = self.spans[2 * pair].max(second);
+            let is_in_second_group = self.spans.get(2 * pair + 1).copied().unwrap_or(0);
+            self.spans[pair] = self.spans[2 * pair].max(is_in_second_group);
         }
         self.spans.truncate(self.spans.len().div_ceil(2));
     }
 
-    /// Over a run that took `end_ns`.
+    /// Of a run with the duration `end_ns`.
     pub fn summary(&self, end_ns: i64) -> RankQueue {
         let end_ns = end_ns.max(self.since_ns).max(1);
         let area = self.area + f64::from(self.length) * (end_ns - self.since_ns) as f64;
@@ -92,8 +86,7 @@ impl Timeline {
         }
     }
 
-    /// The longest from one span to another. Behind the last span that is kept, where there may be millions that
-    /// nothing happened in, the length is what it is now.
+    /// After the last interval, the length is the current one: a loop could take millions of steps.
     fn longest_in(&self, first: usize, last: usize) -> u32 {
         let kept = self.spans.get(first..self.spans.len().min(last + 1)).unwrap_or_default();
         let since = (last >= self.spans.len()).then_some(self.length);
@@ -106,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_lasts_until_it_changes() {
+    fn length_lasts_until_change() {
         let mut timeline = Timeline::default();
         timeline.change(0, 1);
         timeline.change(600_000, 1);
@@ -124,7 +117,6 @@ mod tests {
     fn quiet_long_run_is_summed_at_once() {
         let mut timeline = Timeline::default();
         timeline.change(5, 1);
-        // Spans of a microsecond, over a century.
         let queue = timeline.summary(3_000_000_000_000_000_000);
         assert!(queue.timeline.iter().all(|&length| length == 1));
         assert_eq!(Timeline::default().summary(i64::MAX).timeline, [0; SPANS_REPORTED]);

@@ -1,5 +1,4 @@
-//! Who sends how much to whom, phase by phase, and what engines compare meanwhile: what a performance model asks of a
-//! trace.
+//! Messages by sender, receiver and phase, and attempts: the input of a performance model.
 
 use std::collections::BTreeMap;
 
@@ -10,138 +9,136 @@ use matchpoint_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::events::event;
-use crate::replay::{replayed, run};
-use crate::step::{Brief, Kind, Sent, Sink};
+use crate::replay::{replay_with_sink, run};
+use crate::step::{CompactStep, Kind, SendEvent, StepSink};
 use crate::{Measurements, Options, Progress, ReplayError};
 
-/// How what happens is told apart.
+/// Classification of messages.
 #[derive(Clone, Copy, Debug)]
-pub struct Classes<'a> {
-    /// Phases of equal time, 1 at least, between the first message and the last that is sent or received.
+pub struct TrafficClasses<'a> {
+    /// At least 1. Phases divide the time between the first and the last message equally.
     pub phases: u32,
-    /// Sizes beyond which messages are sent otherwise, ascending: those between two of them are added up.
+    /// Ascending limits in bytes between classes of size.
     pub size_limits: &'a [u64],
 }
 
 /// One phase.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseTraffic {
-    /// When it begins, in the time of the replay.
+    /// Begin in the time of the replay.
     pub begin_s: f64,
-    /// What was sent, by sender, receiver and class of size.
+    /// By sender, receiver and class of size.
     pub flows: Vec<Flow>,
-    /// By process that has a stream, in the order of the trace: what it did.
+    /// By process with a stream.
     pub matching: Vec<Matching>,
 }
 
-/// Messages of one class of size from one rank to another.
+/// Messages of one class from one rank to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// The sender, a rank of `MPI_COMM_WORLD`.
+    /// Sender, a rank of `MPI_COMM_WORLD`.
     pub from: u32,
-    /// The receiver.
+    /// Receiver.
     pub to: u32,
-    /// How many.
+    /// Messages.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes.
     pub bytes: u64,
 }
 
-/// What a process asked of its engine in one phase.
+/// Matching of a process in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matching {
     /// Posts, arrivals and probes.
     pub operations: u64,
-    /// Entries compared, by engine; `None` once its table of fixed size was full.
+    /// By engine; `None` after its table was full.
     pub attempts: Vec<Option<u64>>,
 }
 
-/// Replays `trace`, and once more to count: phases are known only when the last message is. Memory is bounded by phases × pairs
-/// of ranks that exchange messages, and by what is queued.
+/// Replays `trace` twice: to find the phases, then to count. Memory is proportional to phases × pairs of
+/// communicating ranks.
 ///
 /// # Errors
 /// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
 pub fn traffic(
     trace: &dyn Trace,
     options: &Options,
-    classes: Classes<'_>,
+    classes: TrafficClasses<'_>,
     progress: &Progress,
 ) -> Result<(Measurements, Vec<PhaseTraffic>), ReplayError> {
-    let (measurements, extent, prepared) = replayed(trace, options, progress, Extent::default(), 1)?;
-    let counter = Counter::new(trace, &options.engines, classes, &extent)?;
-    let setting = prepared.setting(options.arrivals, options.loggp);
+    let (measurements, span, first_pass) =
+        replay_with_sink(trace, options, progress, TimeSpan::default(), 1)?;
+    let counter = TrafficCounter::new(trace, &options.engines, classes, &span)?;
+    let setting = first_pass.setting(options.arrivals, options.loggp);
     let (counter, _) = run(trace, &setting, counter, progress)?;
     Ok((measurements, counter.phases()))
 }
 
-/// When the first message begins, and when the last ends.
+/// Times of the first and the last message.
 #[derive(Default)]
-struct Extent {
+struct TimeSpan {
     times_ns: Option<(i64, i64)>,
 }
 
-impl Extent {
+impl TimeSpan {
     fn note(&mut self, at_ns: i64) {
         let (first, last) = self.times_ns.unwrap_or((at_ns, at_ns));
         self.times_ns = Some((first.min(at_ns), last.max(at_ns)));
     }
 }
 
-impl Sink for Extent {
-    fn step(&mut self, brief: Brief) {
-        let step = brief.step();
+impl StepSink for TimeSpan {
+    fn record_step(&mut self, compact: CompactStep) {
+        let step = compact.expand();
         if is_search(&step.kind) {
             self.note(step.at_ns);
         }
     }
 
-    fn sent(&mut self, sent: Sent) {
+    fn record_send(&mut self, sent: SendEvent) {
         self.note(sent.at_ns);
     }
 }
 
-/// What an application waits for.
 fn is_search(kind: &Kind) -> bool {
     !matches!(kind, Kind::Cancel { .. } | Kind::Retract { .. })
 }
 
-struct Counter<'a> {
+struct TrafficCounter<'a> {
     size_limits: &'a [u64],
     phases: u32,
     begin_ns: i64,
     length_ns: f64,
-    /// By phase, sender, receiver, class of size: messages and bytes.
     flows: FxHashMap<(u32, u32, u32, u32), (u64, u64)>,
-    /// By phase, then process.
     matching: Vec<Vec<Matching>>,
-    /// By process, then engine.
-    engines: Vec<Vec<Counted>>,
+    engines: Vec<Vec<PhaseEngine>>,
 }
 
-/// An engine, as long as its table has room.
-struct Counted {
+/// `None` after the table was full.
+struct PhaseEngine {
     engine: Option<Box<dyn Engine>>,
     before: u64,
 }
 
-impl<'a> Counter<'a> {
+impl<'a> TrafficCounter<'a> {
     fn new(
         trace: &dyn Trace,
         names: &[String],
-        classes: Classes<'a>,
-        extent: &Extent,
+        classes: TrafficClasses<'a>,
+        span: &TimeSpan,
     ) -> Result<Self, ReplayError> {
         let world = trace.description().ranks;
         let counted = |name: &String, rank: u32| {
             let engine = create_counting(&at_process(name, rank.into(), world.into()))?;
-            Ok(Counted { engine: Some(engine), before: 0 })
+            Ok(PhaseEngine { engine: Some(engine), before: 0 })
         };
         let of_rank = |&rank: &u32| names.iter().map(|name| counted(name, rank)).collect();
-        let engines: Result<Vec<Vec<Counted>>, ReplayError> = trace.present().iter().map(of_rank).collect();
+        let engines: Result<Vec<Vec<PhaseEngine>>, ReplayError> =
+            trace.present().iter().map(of_rank).collect();
         let nothing = Matching { operations: 0, attempts: vec![Some(0); names.len()] };
         let phases = classes.phases.max(1);
-        let (begin_ns, end_ns) = extent.times_ns.unwrap_or_default();
-        Ok(Counter {
+        let (begin_ns, end_ns) = span.times_ns.unwrap_or_default();
+        Ok(TrafficCounter {
             size_limits: classes.size_limits,
             phases,
             begin_ns,
@@ -165,7 +162,7 @@ impl<'a> Counter<'a> {
             matching,
         };
         let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
-        // In the same order every time.
+        // Reproducible order.
         for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
             phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
         }
@@ -173,10 +170,10 @@ impl<'a> Counter<'a> {
     }
 }
 
-impl Sink for Counter<'_> {
-    fn step(&mut self, brief: Brief) {
-        let process = brief.process as usize;
-        let step = brief.step();
+impl StepSink for TrafficCounter<'_> {
+    fn record_step(&mut self, compact: CompactStep) {
+        let process = compact.process as usize;
+        let step = compact.expand();
         let phase = self.phase(step.at_ns);
         let matching = &mut self.matching[phase as usize][process];
         matching.operations += u64::from(is_search(&step.kind));
@@ -200,7 +197,7 @@ impl Sink for Counter<'_> {
         }
     }
 
-    fn sent(&mut self, sent: Sent) {
+    fn record_send(&mut self, sent: SendEvent) {
         let class = self.size_limits.partition_point(|&limit| sent.bytes > limit) as u32;
         let key = (self.phase(sent.at_ns), sent.from, sent.to, class);
         let (messages, bytes) = self.flows.entry(key).or_default();

@@ -1,8 +1,9 @@
-//! What a replay holds does not grow with the length of a trace: of each of many kinds of loops, one that is four times
-//! as long takes what the shorter took.
+//! Memory of a replay does not grow with the length of a trace: a loop with four times the turns takes no
+//! more.
 //!
-//! Traces are made up while they are read. What is allocated is looked at while the second pass goes on: the first keeps
-//! what it finds in any order. This is a program of its own, with one test at a time, so that nothing else allocates.
+//! Traces are generated while they are read. The tests measure allocations during the second pass, because
+//! the first may collect data in any order. A separate program with one test at a time has no other
+//! allocations.
 
 use std::alloc::System;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The calls of one turn of a loop.
+/// Calls of one turn.
 struct Turn {
     rank: u32,
     turn: u32,
@@ -28,16 +29,15 @@ struct Turn {
 
 const RANKS: u32 = 4;
 
-/// A loop: what a rank calls in a turn.
 type Body = fn(&mut Turn);
 
-/// A trace in which all ranks go round so often.
+/// A trace in which all ranks execute the loop.
 struct Loop {
     description: Description,
     body: Body,
     turns: u32,
-    begun: AtomicUsize,
-    most: AtomicUsize,
+    opened: AtomicUsize,
+    peak: AtomicUsize,
 }
 
 struct Rank<'a> {
@@ -45,36 +45,26 @@ struct Rank<'a> {
     now: Turn,
     next: usize,
     clock_ns: i64,
-    is_looked_at: bool,
+    is_measured: bool,
 }
 
 impl Loop {
     fn new(body: Body, turns: u32) -> Self {
         let description = Description {
             format: "made up".into(),
-            library: None,
-            transport: None,
-            command: Vec::new(),
-            started: None,
             path: PathBuf::from("memory"),
             ranks: RANKS,
-            missing: Vec::new(),
             bytes: 1,
-            calls_left_out: 0,
-            calls_cut_off: 0,
-            ended_early: Vec::new(),
-            clock_error_ns: None,
-            null_looks_any: false,
-            notes: Vec::new(),
+            ..Description::default()
         };
-        Loop { description, body, turns, begun: AtomicUsize::new(0), most: AtomicUsize::new(0) }
+        Loop { description, body, turns, opened: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
-    /// The most that was allocated at a call of a pass behind the first, in bytes.
-    fn most(self, pass: impl Fn(&dyn Trace)) -> usize {
+    /// Peak of allocated bytes at the calls of later passes.
+    fn peak(self, pass: impl Fn(&dyn Trace)) -> usize {
         let before = MEMORY.allocated();
         pass(&self);
-        self.most.load(Relaxed).saturating_sub(before)
+        self.peak.load(Relaxed).saturating_sub(before)
     }
 }
 
@@ -88,18 +78,18 @@ impl Trace for Loop {
     }
 
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
-        let is_looked_at = self.begun.fetch_add(1, Relaxed) >= RANKS as usize;
+        let is_measured = self.opened.fetch_add(1, Relaxed) >= RANKS as usize;
         let mut now = Turn { rank, turn: 0, calls: Vec::new() };
         (self.body)(&mut now);
-        Ok(Box::new(Rank { of: self, now, next: 0, clock_ns: 0, is_looked_at }))
+        Ok(Box::new(Rank { of: self, now, next: 0, clock_ns: 0, is_measured }))
     }
 }
 
 impl RankReader for Rank<'_> {
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
         while self.next == self.now.calls.len() {
-            if self.is_looked_at {
-                self.of.most.fetch_max(MEMORY.allocated(), Relaxed);
+            if self.is_measured {
+                self.of.peak.fetch_max(MEMORY.allocated(), Relaxed);
             }
             if self.now.turn + 1 == self.of.turns {
                 return Ok(false);
@@ -135,7 +125,6 @@ impl Turn {
         self.call(Function::Comm_free, Action::CommFree { comm });
     }
 
-    /// An id that is not used twice.
     fn comm(&self, of_turn: u32) -> CommId {
         CommId(10 + self.turn * 4 + of_turn)
     }
@@ -165,7 +154,7 @@ impl Turn {
         call.completions.push(Completion { index: 0, status: cancelled.then_some(status) });
     }
 
-    /// A message from each rank to the next, on a communicator of so many.
+    /// A message from each rank to the next.
     fn ring(&mut self, comm: CommId, rank: u32, ranks: u32) {
         self.ring_tagged(comm, rank, ranks, 0);
     }
@@ -181,14 +170,14 @@ impl Turn {
         self.call(function, Action::Collective { comm, root, bytes, request });
     }
 
-    fn made(&mut self, function: Function, how: NewComm) -> &mut Call {
+    fn create_from_world(&mut self, function: Function, how: NewComm) -> &mut Call {
         let comm = self.comm(0);
         self.create(function, CommId::WORLD, how, comm)
     }
 }
 
-/// A communicator is made of the world, used by so many of it and freed.
-fn used(turn: &mut Turn, ranks: u32) {
+/// Uses and frees a communicator.
+fn use_and_free(turn: &mut Turn, ranks: u32) {
     let (comm, rank) = (turn.comm(0), turn.rank % ranks);
     turn.ring(comm, rank, ranks);
     turn.free(comm);
@@ -199,19 +188,18 @@ fn halves(turn: &mut Turn, comm: CommId) {
     turn.create(Function::Comm_split, CommId::WORLD, NewComm::Split { color, key: 0 }, comm);
 }
 
-/// Only the members of a half make it.
-fn gathered(turn: &mut Turn, function: Function, parent: CommId, tag: i64) {
+fn create_over_members(turn: &mut Turn, function: Function, parent: CommId, tag: i64) {
     let comm = turn.comm(0);
     let first = turn.rank as i32 / 2 * 2;
     let how = NewComm::Listed { own: 2, tag: Some(tag) };
     turn.create(function, parent, how, comm).integers = vec![first, first + 1];
-    used(turn, 2);
+    use_and_free(turn, 2);
 }
 
 const COMMUNICATORS: &[(&str, Body)] = &[
     ("MPI_Comm_dup", |turn| {
-        turn.made(Function::Comm_dup, NewComm::Dup);
-        used(turn, RANKS);
+        turn.create_from_world(Function::Comm_dup, NewComm::Dup);
+        use_and_free(turn, RANKS);
     }),
     ("MPI_Comm_idup", |turn| {
         let (comm, request) = (turn.comm(0), turn.request(0));
@@ -219,17 +207,17 @@ const COMMUNICATORS: &[(&str, Body)] = &[
             Action::CommCreate { parent: CommId::WORLD, how: NewComm::Dup, comm, request: Some(request) };
         turn.call(Function::Comm_idup, action);
         turn.wait(request, false);
-        used(turn, RANKS);
+        use_and_free(turn, RANKS);
     }),
     ("MPI_Comm_split", |turn| {
         let comm = turn.comm(0);
         halves(turn, comm);
-        used(turn, 2);
+        use_and_free(turn, 2);
     }),
     ("MPI_Comm_split, colours of its own each time", |turn| {
         let color = Some((turn.turn * 2 + turn.rank / 2) as i32);
-        turn.made(Function::Comm_split, NewComm::Split { color, key: 0 });
-        used(turn, 2);
+        turn.create_from_world(Function::Comm_split, NewComm::Split { color, key: 0 });
+        use_and_free(turn, 2);
     }),
     ("MPI_Comm_create", |turn| {
         let (all, own) = (GroupId(10 + 2 * turn.turn), GroupId(11 + 2 * turn.turn));
@@ -239,26 +227,28 @@ const COMMUNICATORS: &[(&str, Body)] = &[
         let how = NewGroup::Include(all);
         turn.call(Function::Group_incl, Action::GroupCreate { how, group: own }).integers =
             vec![first, first + 1];
-        turn.made(Function::Comm_create, NewComm::Group(own));
+        turn.create_from_world(Function::Comm_create, NewComm::Group(own));
         for group in [all, own] {
             turn.call(Function::Group_free, Action::GroupFree { group });
         }
-        used(turn, 2);
+        use_and_free(turn, 2);
     }),
-    ("MPI_Comm_create_group", |turn| gathered(turn, Function::Comm_create_group, CommId::WORLD, 7)),
+    ("MPI_Comm_create_group", |turn| {
+        create_over_members(turn, Function::Comm_create_group, CommId::WORLD, 7)
+    }),
     ("MPI_Comm_create_group, tags of its own each time", |turn| {
-        gathered(turn, Function::Comm_create_group, CommId::WORLD, turn.turn.into())
+        create_over_members(turn, Function::Comm_create_group, CommId::WORLD, turn.turn.into())
     }),
     ("MPI_Comm_create_from_group", |turn| {
-        gathered(turn, Function::Comm_create_from_group, CommId::NULL, turn.turn.into())
+        create_over_members(turn, Function::Comm_create_from_group, CommId::NULL, turn.turn.into())
     }),
     ("MPI_Cart_create, MPI_Cart_sub", |turn| {
         let (grid, row) = (turn.comm(0), turn.comm(1));
-        turn.made(Function::Cart_create, NewComm::Cart { reorder: false }).integers = vec![2, 2];
+        turn.create_from_world(Function::Cart_create, NewComm::Cart { reorder: false }).integers = vec![2, 2];
         turn.create(Function::Cart_sub, grid, NewComm::CartSub, row).integers = vec![0, 1];
         turn.ring(row, turn.rank % 2, 2);
         turn.free(row);
-        used(turn, RANKS);
+        use_and_free(turn, RANKS);
     }),
     ("MPI_Intercomm_create, MPI_Intercomm_merge", |turn| {
         let (half, inter, both) = (turn.comm(0), turn.comm(1), turn.comm(2));
@@ -374,18 +364,16 @@ const OTHERS: &[(&str, Body)] = &[
     }),
 ];
 
-/// Turns of the shorter loops. More than are needed to fill what is kept up to some number: 65,536 calls about
-/// communicators, 131,072 tags.
+/// More than fill the bounded tables: 65,536 membership calls, 131,072 tags.
 const TURNS: u32 = 10_000;
 
-/// How much more a longer loop may take: half a byte for each turn more. What creations came to are rows of rows, and one
-/// of those is another one every 4096 turns, until all of them have been.
+/// Half a byte for each further turn: a new row of rows of created communicators every 4096 turns.
 const SLACK: usize = 16 << 10;
 
-fn hold(kinds: &[(&str, Body)], turns: u32, slack: usize, pass: impl Fn(&dyn Trace)) {
+fn check_memory(kinds: &[(&str, Body)], turns: u32, slack: usize, pass: impl Fn(&dyn Trace)) {
     let _alone = ALONE.lock();
     for &(kind, body) in kinds {
-        let [shorter, longer] = [turns, 4 * turns].map(|turns| Loop::new(body, turns).most(&pass));
+        let [shorter, longer] = [turns, 4 * turns].map(|turns| Loop::new(body, turns).peak(&pass));
         println!("{kind}: {shorter} bytes, {longer} of four times the length");
         assert!(shorter > 0, "{kind}: nobody looked");
         assert!(longer <= shorter + slack, "{kind}: {shorter} bytes, {longer} of four times the length");
@@ -397,35 +385,34 @@ fn simulated(trace: &dyn Trace) {
 }
 
 #[test]
-fn communicators_that_are_freed_leave_nothing() {
-    hold(COMMUNICATORS, TURNS, SLACK, simulated);
+fn freed_communicators_leave_no_memory() {
+    check_memory(COMMUNICATORS, TURNS, SLACK, simulated);
 }
 
 #[test]
 fn completed_messages_leave_no_memory() {
-    hold(OTHERS, TURNS, SLACK, simulated);
+    check_memory(OTHERS, TURNS, SLACK, simulated);
 }
 
 #[test]
-fn communicators_that_are_never_freed_cost_little() {
+fn unfreed_communicators_use_little_memory() {
     let _alone = ALONE.lock();
     let body: Body = |turn| {
-        turn.made(Function::Comm_dup, NewComm::Dup);
+        turn.create_from_world(Function::Comm_dup, NewComm::Dup);
         turn.ring(turn.comm(0), turn.rank, RANKS);
     };
-    let [shorter, longer] = [TURNS, 4 * TURNS].map(|turns| Loop::new(body, turns).most(simulated));
+    let [shorter, longer] = [TURNS, 4 * TURNS].map(|turns| Loop::new(body, turns).peak(simulated));
     let each = (longer - shorter) as f64 / f64::from(3 * TURNS);
     println!("a communicator that {RANKS} ranks have and never free: {each:.0} bytes");
     assert!(each <= 700.0, "{each}");
 }
 
-/// With what is observed and measured. Steps wait for that in up to ten chunks, of 230 kB here, as it happens: what is
-/// allocated is known but for that.
+/// With observers and engines. Up to ten chunks of 230 kB are in flight.
 #[test]
 #[ignore = "takes minutes: .ci/deep"]
-fn measuring_does_not_grow() {
+fn measurement_memory_does_not_grow() {
     let all = [COMMUNICATORS, OTHERS].concat();
-    hold(&all, 8 * TURNS, 3 << 20, |trace| {
+    check_memory(&all, 8 * TURNS, 3 << 20, |trace| {
         let options = Options {
             engines: vec!["bins".into()],
             sampled: false,

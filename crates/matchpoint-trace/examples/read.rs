@@ -1,5 +1,5 @@
-//! How fast a trace is read, on one core: `cargo run --release -p matchpoint-trace --example read -- TRACE [PASSES]`.
-//! With a second path, the trace is first written there in our own format.
+//! Time to read a trace on one core: `cargo run --release -p matchpoint-trace --example read -- TRACE
+//! [PASSES]`. A second path receives the trace in Matchpoint's format first.
 
 use std::fs::{self, File};
 use std::io::BufWriter;

@@ -1,12 +1,11 @@
-//! One MPI call, as one process made it: the common form that every reader gives.
+//! One MPI call of one process, in the form common to all readers.
 //!
-//! Nothing here is interpreted: ranks are relative to the communicator of the call, communicators, groups and
-//! requests are named by the ids of the process that used them (which it may recycle), and times are that process's
-//! own clock. What those mean across processes is for the replay to find out.
+//! The reader does not interpret it. Ranks are relative to the call's communicator; communicators, groups and
+//! requests have ids of one process, which may be reused; times are those of the process's clock.
 
 use crate::function::Function;
 
-/// A communicator, by the id its process knew it by.
+/// A communicator's id in one process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct CommId(pub u32);
 
@@ -19,7 +18,7 @@ impl CommId {
     pub const SELF: CommId = CommId(2);
 }
 
-/// A group of processes, by the id its process knew it by.
+/// A group's id in one process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct GroupId(pub u32);
 
@@ -30,111 +29,110 @@ impl GroupId {
     pub const EMPTY: GroupId = GroupId(1);
 }
 
-/// A request, by the id its process knew it by; ids are recycled once a request is complete.
+/// A request's id in one process, reused after completion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct RequestId(pub u32);
 
 impl RequestId {
     /// `MPI_REQUEST_NULL`.
     pub const NULL: RequestId = RequestId(0);
-    /// A request whose beginning the trace does not show.
+    /// A request whose start is not in the trace.
     pub const UNKNOWN: RequestId = RequestId(u32::MAX);
 }
 
-/// A message that a matched probe took (`MPI_Message`), by the id its process knew it by.
+/// The id in one process of a message taken by a matched probe (`MPI_Message`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct HandleId(pub u32);
 
 impl HandleId {
-    /// `MPI_MESSAGE_NULL`, or a message that the trace does not show.
+    /// `MPI_MESSAGE_NULL`, or a message that is not in the trace.
     pub const NULL: HandleId = HandleId(0);
 }
 
-/// The other end of a send or receive, in ranks of the call's communicator (of its remote group, for an
-/// inter-communicator).
+/// Source or destination, as a rank of the call's communicator or of its remote group.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Peer {
-    /// That rank.
+    /// A rank.
     Rank(u32),
     /// `MPI_ANY_SOURCE`.
     Any,
-    /// `MPI_PROC_NULL`: the call does nothing.
+    /// `MPI_PROC_NULL`.
     Null,
 }
 
-/// The tag of a send or receive. MPI's tags are non-negative; what was recorded is kept.
+/// Tag of a receive or status. Negative tags of a trace are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TagArg {
-    /// That tag.
+    /// A tag.
     Is(i32),
     /// `MPI_ANY_TAG`.
     Any,
 }
 
-/// How a send may complete (MPI-4.1 §3.4).
+/// Send modes (MPI-4.1 §3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SendMode {
-    /// `MPI_Send`: as the library likes.
+    /// `MPI_Send`.
     Standard,
-    /// `MPI_Bsend`: at once.
+    /// `MPI_Bsend`.
     Buffered,
-    /// `MPI_Ssend`: not before the receive has been matched.
+    /// `MPI_Ssend`.
     Synchronous,
-    /// `MPI_Rsend`: the receive is posted already.
+    /// `MPI_Rsend`.
     Ready,
 }
 
-/// The arguments of a send.
+/// Arguments of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SendArgs {
-    /// How it may complete.
+    /// Send mode.
     pub mode: SendMode,
-    /// To whom. Never [`Peer::Any`].
+    /// Destination; never [`Peer::Any`].
     pub dest: Peer,
-    /// Its tag.
+    /// Tag.
     pub tag: i32,
-    /// On which communicator.
+    /// Communicator.
     pub comm: CommId,
-    /// Count × size of the datatype; `None` if the trace does not give that size.
+    /// Count × size of the datatype; `None` if the size is unknown.
     pub bytes: Option<u64>,
 }
 
-/// The arguments of a receive.
+/// Arguments of a receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiveArgs {
-    /// From whom.
+    /// Source.
     pub source: Peer,
-    /// Its tag.
+    /// Tag.
     pub tag: TagArg,
-    /// On which communicator.
+    /// Communicator.
     pub comm: CommId,
-    /// Size of the buffer: count × size of the datatype; `None` if the trace does not give that size.
+    /// Buffer size: count × size of the datatype; `None` if the size is unknown.
     pub bytes: Option<u64>,
 }
 
-/// What a completed receive, or a probe, reported.
+/// Status of a completed receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// Who sent it ([`Peer::Any`] where the field holds no rank, as after a send).
+    /// Source; [`Peer::Any`] without a rank, as after a send.
     pub source: Peer,
-    /// Its tag ([`TagArg::Any`] likewise).
+    /// Tag; [`TagArg::Any`] without one.
     pub tag: TagArg,
-    /// Its length.
+    /// Length of the message.
     pub bytes: Option<u64>,
-    /// `MPI_Test_cancelled` would say true.
+    /// The result of `MPI_Test_cancelled`.
     pub cancelled: bool,
 }
 
-/// A request that a call of the `Wait*`/`Test*` family found complete.
+/// A request that a `Wait*` or `Test*` call completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Which: an index into [`Call::requests`].
+    /// Index into [`Call::requests`].
     pub index: u32,
-    /// What was reported; `None` after `MPI_STATUS(ES)_IGNORE`, or where the trace has none.
+    /// `None` after `MPI_STATUS(ES)_IGNORE`, or if the trace has no status.
     pub status: Option<Status>,
 }
 
-/// Which of its requests a completion call waits for.
+/// Requests that a completion call waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Await {
     /// `Wait`, `Test` (one request), `Waitall`, `Testall`.
@@ -145,267 +143,265 @@ pub enum Await {
     Some,
 }
 
-/// How a new communicator's members and ranks follow from its parent's.
+/// Derivation of a new communicator from its parent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewComm {
-    /// The same members in the same order (`Comm_dup`, `Comm_idup`, `Graph_create` without reorder, …).
+    /// Equal members in equal order (`Comm_dup`, `Comm_idup`, `Graph_create` without reorder, …).
     Dup,
-    /// Those with this colour, by key, then by rank in the parent (`Comm_split`). `None`: `MPI_UNDEFINED`.
+    /// Ranks with this color, by key, then by rank in the parent (`Comm_split`). `None`: `MPI_UNDEFINED`.
     Split {
-        /// The colour.
+        /// Color.
         color: Option<i32>,
-        /// The key.
+        /// Key.
         key: i32,
     },
-    /// The members of a group (`Comm_create`, `Comm_create_group`).
+    /// Members of a group (`Comm_create`, `Comm_create_group`).
     Group(GroupId),
-    /// A grid (`Cart_create`): its dimensions are [`Call::integers`]; the members are the first ranks of the
-    /// parent, as many as the grid holds, in order unless the library chose to reorder.
+    /// A grid (`Cart_create`) with the dimensions in [`Call::integers`]. Its members are the first ranks of
+    /// the parent, in order unless the library reordered them.
     Cart {
-        /// The application allowed other ranks.
+        /// The application allowed a reordering.
         reorder: bool,
     },
-    /// A graph (`Graph_create`) of `nodes` processes, the first ranks of the parent.
+    /// A graph (`Graph_create`) of the first ranks of the parent.
     Graph {
-        /// Number of processes in the graph.
+        /// Number of processes.
         nodes: u32,
-        /// The application allowed other ranks.
+        /// The application allowed a reordering.
         reorder: bool,
     },
-    /// A slice of a grid (`Cart_sub`): [`Call::integers`] has 1 for each dimension kept, 0 for each left out.
+    /// A slice of a grid (`Cart_sub`): [`Call::integers`] has 1 for each kept dimension, 0 for each dropped
+    /// one.
     CartSub,
     /// An inter-communicator (`Intercomm_create`).
     Inter {
-        /// The local leader, a rank of the parent.
+        /// Local leader, a rank of the parent.
         local_leader: u32,
-        /// The communicator that both leaders share.
+        /// Common communicator of the leaders.
         peer_comm: CommId,
-        /// The other leader, a rank of `peer_comm`.
+        /// Remote leader, a rank of `peer_comm`.
         remote_leader: u32,
-        /// The tag that the leaders used.
+        /// Tag of the leaders.
         tag: i32,
     },
-    /// Both groups of an inter-communicator as one (`Intercomm_merge`).
+    /// Both groups of an inter-communicator (`Intercomm_merge`).
     Merge {
-        /// This process's group comes second.
+        /// The own group comes second.
         high: bool,
     },
-    /// The trace says who its members are: [`Call::integers`] has their ranks in `MPI_COMM_WORLD`, in order; −1 for a
-    /// process that is not of this world.
+    /// [`Call::integers`] has the members' ranks in `MPI_COMM_WORLD`, in order; −1 for a process outside of
+    /// it.
     Listed {
-        /// How many of them are of this process's group: those that come first. The others are the remote group, of an
-        /// inter-communicator.
+        /// Number of members in the own group, which comes first. The others are the remote group.
         own: u32,
-        /// Only those who become members make this call, with that tag (`Comm_create_group`, or a hash of the
-        /// string of `Comm_create_from_group`). `None`: all of the parent make it.
+        /// Only the members make this call, with this tag (`Comm_create_group`, or a hash of the string of
+        /// `Comm_create_from_group`). `None`: all members of the parent make it.
         tag: Option<i64>,
     },
-    /// In a way that this trace cannot tell (`Comm_spawn`, `Comm_accept`, `Comm_join`, …).
+    /// Undetermined by the trace (`Comm_spawn`, `Comm_accept`, `Comm_join`, …).
     Unknown,
 }
 
-/// How a new group's members follow from others'.
+/// Derivation of a new group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewGroup {
-    /// Those of a communicator (`Comm_group`).
+    /// Members of a communicator (`Comm_group`).
     OfComm(CommId),
-    /// Those of the remote side of an inter-communicator (`Comm_remote_group`).
+    /// Remote group of an inter-communicator (`Comm_remote_group`).
     OfRemote(CommId),
-    /// The ranks of [`Call::integers`], in that order (`Group_incl`).
+    /// The ranks in [`Call::integers`] (`Group_incl`).
     Include(GroupId),
-    /// All but the ranks of [`Call::integers`] (`Group_excl`).
+    /// All but the ranks in [`Call::integers`] (`Group_excl`).
     Exclude(GroupId),
-    /// The ranges of [`Call::integers`], triples of first, last and stride (`Group_range_incl`).
+    /// The ranges in [`Call::integers`], triples of first, last and stride (`Group_range_incl`).
     RangeInclude(GroupId),
-    /// All but those ranges (`Group_range_excl`).
+    /// All but the ranges (`Group_range_excl`).
     RangeExclude(GroupId),
-    /// The first's, then those of the second that are not in the first (`Group_union`).
+    /// `Group_union`.
     Union(GroupId, GroupId),
-    /// Those of the first that are in the second (`Group_intersection`).
+    /// `Group_intersection`.
     Intersection(GroupId, GroupId),
-    /// Those of the first that are not in the second (`Group_difference`).
+    /// `Group_difference`.
     Difference(GroupId, GroupId),
 }
 
-/// What a call does to message matching, or to what matching depends on.
+/// Effect of a call on message matching.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// A send; blocking unless there is a request.
+    /// A send, blocking without a request.
     Send {
-        /// Its arguments.
+        /// Arguments.
         args: SendArgs,
-        /// The request of a non-blocking send.
+        /// Request of a non-blocking send.
         request: Option<RequestId>,
     },
-    /// A receive; blocking unless there is a request.
+    /// A receive, blocking without a request.
     Receive {
-        /// Its arguments.
+        /// Arguments.
         args: ReceiveArgs,
-        /// The request of a non-blocking receive.
+        /// Request of a non-blocking receive.
         request: Option<RequestId>,
-        /// What a blocking receive reported.
+        /// Status of a blocking receive.
         status: Option<Status>,
     },
-    /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`; blocking unless there is a request (`MPI_Isendrecv`).
+    /// `MPI_Sendrecv`, `MPI_Sendrecv_replace`, `MPI_Isendrecv`.
     SendReceive {
-        /// Of the send.
+        /// Send.
         send: SendArgs,
-        /// Of the receive.
+        /// Receive.
         receive: ReceiveArgs,
-        /// The request of `MPI_Isendrecv`.
+        /// Request of `MPI_Isendrecv`.
         request: Option<RequestId>,
-        /// What the receive reported.
+        /// Status of the receive.
         status: Option<Status>,
     },
-    /// A persistent send is set up (`MPI_Send_init`, …).
+    /// Creates a persistent send (`MPI_Send_init`, …).
     SendInit {
-        /// Its arguments.
+        /// Arguments.
         args: SendArgs,
-        /// Its request.
+        /// Request.
         request: RequestId,
     },
-    /// A persistent receive is set up (`MPI_Recv_init`).
+    /// Creates a persistent receive (`MPI_Recv_init`).
     ReceiveInit {
-        /// Its arguments.
+        /// Arguments.
         args: ReceiveArgs,
-        /// Its request.
+        /// Request.
         request: RequestId,
     },
-    /// The persistent [`Call::requests`] begin (`MPI_Start`, `MPI_Startall`).
+    /// Starts the persistent [`Call::requests`] (`MPI_Start`, `MPI_Startall`).
     Start,
     /// A probe.
     Probe {
-        /// What it asked for; `bytes` is `None`.
+        /// Arguments; `bytes` is `None`.
         args: ReceiveArgs,
-        /// It waits until there is a message (`MPI_Probe`, `MPI_Mprobe`).
+        /// `MPI_Probe`, `MPI_Mprobe`.
         blocking: bool,
-        /// There was one.
+        /// The probe found a message.
         found: bool,
-        /// What it reported.
+        /// Status.
         status: Option<Status>,
-        /// It took the message (`MPI_Mprobe`, `MPI_Improbe`).
+        /// The message that a matched probe took (`MPI_Mprobe`, `MPI_Improbe`).
         handle: Option<HandleId>,
     },
-    /// `MPI_Mrecv`, `MPI_Imrecv`: receives what a matched probe took.
+    /// `MPI_Mrecv`, `MPI_Imrecv`.
     MatchedReceive {
-        /// The message.
+        /// Message of a matched probe.
         handle: HandleId,
-        /// The request of `MPI_Imrecv`.
+        /// Request of `MPI_Imrecv`.
         request: Option<RequestId>,
-        /// What a blocking one reported.
+        /// Status of `MPI_Mrecv`.
         status: Option<Status>,
     },
-    /// `Wait*`, `Test*`: of [`Call::requests`], the [`Call::completions`] are complete now.
+    /// `Wait*`, `Test*`: completes the [`Call::completions`] among the [`Call::requests`].
     Complete {
-        /// Which of them it is about.
+        /// Requests to wait for.
         awaits: Await,
-        /// It waits (`Wait*`).
+        /// `Wait*`.
         blocking: bool,
     },
-    /// `MPI_Request_get_status`: the one of [`Call::requests`] is complete if it is in [`Call::completions`], and
-    /// stays a request.
+    /// `MPI_Request_get_status`: the request is complete if it is in [`Call::completions`], and remains.
     RequestStatus,
-    /// `MPI_Cancel` of the one of [`Call::requests`].
+    /// `MPI_Cancel` of the request.
     Cancel,
-    /// `MPI_Request_free` of the one of [`Call::requests`].
+    /// `MPI_Request_free` of the request.
     RequestFree,
-    /// A collective call; blocking unless there is a request.
+    /// A collective, blocking without a request.
     Collective {
-        /// On which communicator.
+        /// Communicator.
         comm: CommId,
-        /// The root, for those that have one.
+        /// Root, if any.
         root: Option<u32>,
-        /// Bytes that this process puts in or takes out, whichever the trace gives.
+        /// Bytes that this process sends or receives, as the trace has them.
         bytes: Option<u64>,
-        /// The request of a non-blocking collective.
+        /// Request of a non-blocking collective.
         request: Option<RequestId>,
     },
-    /// A persistent collective is set up (`MPI_Bcast_init`, …).
+    /// Creates a persistent collective (`MPI_Bcast_init`, …).
     CollectiveInit {
-        /// On which communicator.
+        /// Communicator.
         comm: CommId,
-        /// The root, for those that have one.
+        /// Root, if any.
         root: Option<u32>,
-        /// Bytes that this process puts in or takes out, whichever the trace gives.
+        /// Bytes that this process sends or receives, as the trace has them.
         bytes: Option<u64>,
-        /// Its request.
+        /// Request.
         request: RequestId,
     },
-    /// A communicator is created, collectively over `parent`. [`CommId::NULL`]: not for this process.
+    /// Creates a communicator, collectively over `parent`.
     CommCreate {
-        /// From which. [`CommId::NULL`]: of no other.
+        /// Parent, or [`CommId::NULL`].
         parent: CommId,
-        /// How.
+        /// Derivation.
         how: NewComm,
-        /// The new one.
+        /// New communicator; [`CommId::NULL`] if this process is not a member.
         comm: CommId,
-        /// The request of `MPI_Comm_idup`.
+        /// Request of `MPI_Comm_idup`.
         request: Option<RequestId>,
     },
     /// `MPI_Comm_free`, `MPI_Comm_disconnect`.
     CommFree {
-        /// Which.
+        /// Communicator.
         comm: CommId,
     },
-    /// `MPI_Comm_size`: evidence about a communicator.
+    /// `MPI_Comm_size`.
     CommSize {
-        /// Which.
+        /// Communicator.
         comm: CommId,
-        /// Number of processes in it (in the local group).
+        /// Number of processes in the local group.
         size: u32,
     },
-    /// `MPI_Comm_rank`: evidence about a communicator.
+    /// `MPI_Comm_rank`.
     CommRank {
-        /// Which.
+        /// Communicator.
         comm: CommId,
-        /// This process's rank in it.
+        /// Rank of this process.
         rank: u32,
     },
-    /// A group is made.
+    /// Creates a group.
     GroupCreate {
-        /// How.
+        /// Derivation.
         how: NewGroup,
-        /// The new one.
+        /// New group.
         group: GroupId,
     },
     /// `MPI_Group_free`.
     GroupFree {
-        /// Which.
+        /// Group.
         group: GroupId,
     },
-    /// A partitioned transfer begins or ends a part (`MPI_Pready`, `MPI_Parrived`), or is set up: outside matching's
-    /// tag space, and only counted.
+    /// Partitioned communication (`MPI_Pready`, `MPI_Parrived`, …): outside of tag matching, only counted.
     Partitioned,
-    /// `MPI_Init`, `MPI_Init_thread` returned.
+    /// Return of `MPI_Init` or `MPI_Init_thread`.
     Init,
     /// `MPI_Finalize`.
     Finalize,
-    /// Nothing that matters here.
+    /// Without effect on matching.
     Other,
 }
 
-/// One call. A reader fills the same value again and again, so that reading does not allocate.
+/// One call. Readers reuse the value, so that reading does not allocate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// Which MPI function.
+    /// MPI function.
     pub function: Function,
-    /// Which thread of the process made it.
+    /// Thread of the process.
     pub thread: u16,
-    /// When it was entered, in nanoseconds of the process's wall clock.
+    /// Entry, in nanoseconds of the process's wall clock.
     pub enter_ns: i64,
-    /// When it returned.
+    /// Return, in nanoseconds of that clock.
     pub leave_ns: i64,
-    /// Where in the trace's file it stands, in bytes.
+    /// Position in the file of the trace, in bytes.
     pub offset: u64,
-    /// Where in the application it was made: the address that it returns to, 0 where the trace has none.
+    /// Return address of the call; 0 if unknown.
     pub site: u64,
-    /// What it does.
+    /// Effect.
     pub action: Action,
-    /// The requests it names, in the order given, null ones included.
+    /// Requests of the call in order, with null requests.
     pub requests: Vec<RequestId>,
-    /// Those of them that were found complete; null ones never are.
+    /// Completed requests, without null requests.
     pub completions: Vec<Completion>,
-    /// Ranks, dimensions or ranges, as [`Action`] says.
+    /// Ranks, dimensions or ranges of the [`Action`].
     pub integers: Vec<i32>,
 }
 

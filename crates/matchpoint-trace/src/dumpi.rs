@@ -1,3 +1,3 @@
-//! The writer of DUMPI: its reader is [`readers::dumpi`](crate::readers::dumpi).
+//! Writer of DUMPI. The reader is [`readers::dumpi`](crate::readers::dumpi).
 
-pub use crate::readers::dumpi::writer::{Settings, Told, Writer, file_name, meta};
+pub use crate::readers::dumpi::writer::{Deviations, Settings, Writer, file_name, meta};

@@ -1,4 +1,4 @@
-//! What is wrong with a trace: which file, where in it, what was read, and what to do.
+//! Errors of traces: file, position, problem and advice.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 /// A trace that cannot be read.
 #[derive(Debug)]
 pub struct TraceError {
-    /// Which file or folder.
+    /// File or folder.
     pub path: PathBuf,
-    /// Where in it: a byte offset, for binary files.
+    /// Byte offset in a binary file.
     pub offset: Option<u64>,
-    /// Where in it: a line, counted from 1, for text files.
+    /// Line of a text file, from 1.
     pub line: Option<u64>,
-    /// What was found there.
+    /// Problem found.
     pub problem: String,
-    /// What to do about it.
+    /// Action for the user.
     pub advice: String,
 }
 
 impl TraceError {
-    /// An error about all of a file.
+    /// Error about a whole file.
     pub fn new(path: &Path, problem: impl Into<String>, advice: impl Into<String>) -> Self {
         TraceError {
             path: path.to_owned(),
@@ -31,14 +31,14 @@ impl TraceError {
         }
     }
 
-    /// At this byte of the file.
+    /// Adds a byte offset.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// At this line of the file.
+    /// Adds a line.
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Self {
         self.line = Some(line);

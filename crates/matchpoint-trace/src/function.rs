@@ -1,20 +1,20 @@
-//! The MPI functions that traces name: those of MPI-5.0 that move data, make communicators or are called often, and
-//! those that older versions of the standard had. All others are [`Function::Unknown`].
+//! MPI functions in traces: those of MPI-5.0 that move data, create communicators or are frequent, and those
+//! of older versions. All others are [`Function::Unknown`].
 
-/// What kind of call a function is, for the call mix.
+/// Class of a function, for the call mix.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
-    /// Starts, posts, probes or withdraws a message (MPI-4.1 §3 but its completions, and §4).
+    /// Messages (MPI-4.1 §3 without completion, and §4).
     PointToPoint,
-    /// `Wait*`, `Test*` and what else only asks after requests.
+    /// `Wait*`, `Test*`, and other queries of requests.
     Completion,
-    /// Collective communication (§6, §8's neighbourhood collectives).
+    /// Collective communication (§6, and the neighborhood collectives of §8).
     Collective,
     /// One-sided communication (§12).
     OneSided,
     /// Communicators, groups and topologies (§7, §8).
     Communicator,
-    /// All else.
+    /// Other functions.
     Other,
 }
 
@@ -27,23 +27,23 @@ macro_rules! functions {
         pub enum Function { $($($name,)*)* }
 
         impl Function {
-            /// All of them, in the order of their discriminants.
+            /// All functions, in the order of their discriminants.
             pub const ALL: &'static [Function] = &[$($(Function::$name,)*)*];
 
-            /// Its name, as the standard writes it.
+            /// Name in the standard.
             pub fn name(self) -> &'static str {
                 const NAMES: &[&str] = &[$($(concat!("MPI_", stringify!($name)),)*)*];
                 NAMES[self as usize]
             }
 
-            /// The function of that name, which may be the one for large counts (`MPI_Send_c`).
+            /// Function of a name, which may be that for large counts (`MPI_Send_c`).
             pub fn named(name: &str) -> Option<Function> {
                 let short = name.strip_suffix("_c").unwrap_or(name);
                 let known = Function::ALL.iter().filter(|function| **function != Function::Unknown);
                 known.copied().find(|function| function.name() == name || function.name() == short)
             }
 
-            /// What kind of call it is.
+            /// Class.
             pub fn class(self) -> Class {
                 const CLASSES: &[Class] = &[$($({ let _ = Function::$name; Class::$class },)*)*];
                 CLASSES[self as usize]

@@ -1,7 +1,7 @@
-//! Readers of MPI traces: every call of every rank, streamed in the order its process recorded it.
+//! Readers of MPI traces: the calls of every rank, in recorded order.
 //!
-//! [`open`] finds out what a path holds and gives a [`Trace`]; each rank of it is read through a [`RankReader`],
-//! which fills one [`Call`] after another without allocating. Readers know nothing of matching or of engines.
+//! [`open`] recognizes the format of a path and returns a [`Trace`]. A [`RankReader`] of each rank fills one
+//! [`Call`] after another without allocating. Readers are independent of matching and engines.
 
 pub mod call;
 pub mod dumpi;

@@ -1,30 +1,31 @@
-//! What an MPI library paid for an entry that it compared, as the recorder measured it while the traced program started.
+//! Cost of an attempt in an MPI library, measured by the recorder at the start of the traced program.
 
 use serde::{Deserialize, Serialize};
 
-/// What one pair of ranks measured, or the medians of several pairs.
+/// Measurement of one pair of ranks, or medians of several.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SearchCost {
-    /// Pairs that measured.
+    /// Number of pairs.
     #[serde(default = "one")]
     pub pairs: u32,
     /// Both ranks of a pair were on one host.
     pub same_host: bool,
-    /// The lengths of the queues that were searched to their end.
+    /// Lengths of the searched queues.
     pub lengths: Vec<u32>,
-    /// Of posted receives with a source.
+    /// Posted receives with a source.
     pub posted: Option<EntryCost>,
-    /// Of posted receives from any source.
+    /// Posted receives from any source.
     pub posted_any: Option<EntryCost>,
-    /// Of unexpected messages, by a receive with a source. `None`: the network may not hold so many.
+    /// Unexpected messages, searched by a receive with a source. `None` if the transport does not buffer
+    /// enough.
     pub unexpected: Option<EntryCost>,
-    /// The same, by a receive from any source.
+    /// Unexpected messages, searched by a receive from any source.
     pub unexpected_any: Option<EntryCost>,
-    /// Of bursts, ascending by their number of messages; empty: not measured.
+    /// Bursts, ascending by their number of messages; empty if not measured.
     #[serde(default)]
     pub bursts: Vec<BurstCost>,
-    /// What a message of a burst costs that needs no search, where every rank sends to the next rank at the same time, in
-    /// nanoseconds. The mean of several bursts and of all pairs; 0: not measured.
+    /// Cost of a message without a search, while every rank sends a burst to the next rank, in nanoseconds.
+    /// Mean of several bursts and of all pairs; 0 if not measured.
     #[serde(default)]
     pub ring_message_ns: f64,
 }
@@ -34,7 +35,7 @@ fn one() -> u32 {
 }
 
 impl SearchCost {
-    /// The medians of what pairs measured within hosts, then of what pairs measured between hosts: of each at most one.
+    /// Medians of pairs within hosts, then of pairs between hosts.
     pub fn medians(measured: &[SearchCost]) -> Vec<SearchCost> {
         let among = |same_host: bool| {
             let first = measured.iter().find(|pair| pair.same_host == same_host)?;
@@ -60,25 +61,25 @@ impl SearchCost {
     }
 }
 
-/// What an entry costs.
+/// Cost of an attempt.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct EntryCost {
-    /// At best, in a queue of each length of [`SearchCost::lengths`], in nanoseconds: entries lie one after the other, and caches
-    /// are warm. Noise may make it negative.
+    /// Best case by length of the queue, in nanoseconds: entries in sequence, warm caches. Noise may make it
+    /// negative.
     pub warm_ns: Vec<f64>,
-    /// At worst, in a queue of the last length: entries lie in a random order, and the caches were used.
+    /// Worst case with the longest queue, in nanoseconds: entries in random order, used caches.
     pub cold_ns: f64,
-    /// The time of the call that searches, where the queue is empty, in nanoseconds; 0: not measured.
+    /// Time of a call that searches an empty queue, in nanoseconds; 0 if not measured.
     #[serde(default)]
     pub empty_ns: f64,
 }
 
-/// What a message costs that needs no search, if it is one of many that are sent at once.
+/// Cost of a message without a search in a burst.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BurstCost {
     /// Messages in the burst.
     pub messages: u32,
-    /// What each of them adds to the calls that wait for the burst, in nanoseconds.
+    /// Time per message of the calls that wait for the burst, in nanoseconds.
     pub message_ns: f64,
 }
 
@@ -97,7 +98,7 @@ impl BurstCost {
     }
 }
 
-/// Of an even number the lower: other load only adds time.
+/// Lower median: host load only adds time.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

@@ -1,4 +1,4 @@
-//! A trace: some ranks, each a stream of calls.
+//! A trace: ranks with streams of calls.
 
 use std::path::PathBuf;
 
@@ -6,89 +6,86 @@ use crate::call::Call;
 use crate::error::TraceError;
 use crate::search::SearchCost;
 
-/// What is known of a trace before its streams are read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Properties of a trace, known before its streams are read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Description {
-    /// The format and its version, in words: `DUMPI 13.0.0`.
+    /// Format and version: `DUMPI 13.0.0`.
     pub format: String,
-    /// The MPI library, as it calls itself, on one line; `None` if the trace does not tell.
+    /// Version string of the MPI library on one line; `None` if unknown.
     pub library: Option<String>,
-    /// The part of the MPI library that matches messages, as the recorder names it; `None` if unknown.
+    /// Component of the MPI library that matches messages; `None` if unknown.
     pub transport: Option<String>,
-    /// The command line of the traced job; empty: unknown.
+    /// Command line of the job; empty if unknown.
     pub command: Vec<String>,
-    /// When the job started, as in RFC 3339.
+    /// Start of the job, in RFC 3339 format.
     pub started: Option<String>,
-    /// Where it was found.
+    /// Path.
     pub path: PathBuf,
-    /// Number of processes in `MPI_COMM_WORLD`, as far as the trace tells: at least the number of streams.
+    /// Size of `MPI_COMM_WORLD`, at least the number of streams.
     pub ranks: u32,
-    /// Ranks without a readable stream, or with one that holds none of their calls.
+    /// Ranks without a readable stream, or with one without calls.
     pub missing: Vec<Missing>,
-    /// Bytes of all streams together: what progress is measured against.
+    /// Bytes of all streams, for progress.
     pub bytes: u64,
-    /// Calls that the tracer says it did not write.
+    /// Calls that the tracer reports as not written.
     pub calls_left_out: u64,
-    /// Calls that were written, as the trace says, and that its files have no more: they are shorter than they were.
+    /// Calls that the tracer wrote and the files no longer contain.
     pub calls_cut_off: u64,
-    /// Ranks of which an unknown number of last calls is not in the trace, ascending: their processes died, or their
-    /// files are not whole. Those that are missing are not among them.
+    /// Ranks with an unknown number of missing last calls, ascending: the process died, or its file is
+    /// incomplete. Without missing ranks.
     pub ended_early: Vec<u32>,
-    /// The times of all ranks are on one clock, but for an error of so much at most. `None`: each rank's times are its
-    /// own clock's, which may be any.
+    /// Maximal error between the clocks of all ranks; `None` if each rank may have another clock.
     pub clock_error_ns: Option<u64>,
-    /// A receive from `MPI_PROC_NULL` may be shown as one from any source.
+    /// A receive from `MPI_PROC_NULL` may look like one from any source.
     pub null_looks_any: bool,
-    /// What a user should know before trusting a result (versions that disagree, calls that the tracer left out, …):
-    /// full sentences.
+    /// Limitations of the trace, as full sentences.
     pub notes: Vec<String>,
 }
 
-/// A rank whose stream is not there.
+/// A rank without a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Missing {
-    /// Which.
+    /// Rank.
     pub rank: u32,
-    /// Why: no file, or one without calls.
+    /// Reason.
     pub why: String,
 }
 
-/// A message that a rank received: when it arrived.
+/// Arrival of a received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// On the clock that the rank's calls have.
+    /// Time in the clock of the rank's calls.
     pub at_ns: i64,
-    /// Rank of its sender in `MPI_COMM_WORLD`.
+    /// Rank of the sender in `MPI_COMM_WORLD`.
     pub from: u32,
-    /// Its tag.
+    /// Tag.
     pub tag: i32,
 }
 
-/// A rank's arrivals, in their order.
+/// Arrivals of a rank, in order.
 pub type Arrivals<'a> = Box<dyn Iterator<Item = Result<Arrival, TraceError>> + Send + 'a>;
 
-/// What a process's ticks are in nanoseconds, on the clock that its calls have.
+/// Conversion of a process's ticks to nanoseconds in the clock of its calls.
 pub type Nanoseconds<'a> = Box<dyn FnMut(u64) -> i64 + 'a>;
 
-/// A trace that can be read, rank by rank, by several threads at once.
+/// A trace. Several threads may read its ranks concurrently.
 pub trait Trace: Send + Sync {
-    /// What it is.
+    /// Properties.
     fn description(&self) -> &Description;
 
-    /// The ranks that have a stream, ascending.
+    /// Ranks with a stream, ascending.
     fn present(&self) -> &[u32];
 
-    /// Begins to read the stream of one rank that is present. May be called again, for another pass.
+    /// Opens the stream of a present rank. May be repeated.
     ///
     /// # Errors
-    /// The file is gone, or is not what it was.
+    /// The file was removed or changed.
     ///
     /// # Panics
-    /// If `rank` is not [`present`](Self::present).
+    /// `rank` is not [`present`](Self::present).
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError>;
 
-    /// When messages arrived at a rank that is present, where that was recorded (`matchpoint run --record`); `None`: it
-    /// was not. No tool above MPI sees it.
+    /// Recorded arrivals of a present rank (`matchpoint run --record`), if any.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -97,35 +94,33 @@ pub trait Trace: Send + Sync {
         Ok(None)
     }
 
-    /// What pairs of ranks measured of the MPI library that they ran with; empty: nothing.
+    /// Costs of attempts that pairs of ranks measured; may be empty.
     fn searches(&self) -> Vec<SearchCost> {
         Vec::new()
     }
 
-    /// Processes that shared a processor, at the host with most of them: at least 1. `None`: the trace does not tell.
+    /// Processes per processor at the most crowded host, at least 1; `None` if unknown.
     fn crowding(&self) -> Option<f64> {
         None
     }
 
-    /// What turns ticks of a rank that is present, as its recorder counted them, into the times of its calls; `None`: its
-    /// format has no ticks.
+    /// Conversion of a present rank's ticks; `None` for a format without ticks.
     fn nanoseconds(&self, rank: u32) -> Option<Nanoseconds<'_>> {
         let _ = rank;
         None
     }
 }
 
-/// The stream of one rank.
+/// Stream of one rank.
 pub trait RankReader: Send {
-    /// Reads the next call into `call`; false once there are no more. All of `call` is overwritten, but its
-    /// vectors keep their capacity.
+    /// Reads the next call into `call`; false at the end. Overwrites `call`, but keeps the capacity of its
+    /// vectors.
     ///
     /// # Errors
-    /// The stream is damaged here. It cannot be read any further.
+    /// The stream is damaged. It cannot be read any further.
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
 
-    /// The same, for a reader who does not ask what completed, nor which persistent requests began: the requests and
-    /// completions of calls of the `Wait*`/`Test*` and `Start*` families may be left out.
+    /// Reads the next call. May omit requests and completions of the `Wait*`, `Test*` and `Start*` families.
     ///
     /// # Errors
     /// As [`read`](Self::read).

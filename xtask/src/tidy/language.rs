@@ -53,9 +53,7 @@ const OLDER: &[(&str, f64)] = &[
     ("crates/matchpoint-model", 9.2),
     ("crates/matchpoint-overflow", 3.4),
     ("crates/matchpoint-record", 7.9),
-    ("crates/matchpoint-replay", 9.9),
     ("crates/matchpoint-run", 9.5),
-    ("crates/matchpoint-trace", 12.1),
     ("fuzz", 7.6),
     ("xtask", 7.3),
 ];

@@ -78,7 +78,7 @@ const CHECKS: &[Check] = &[
     trust::waits_for_processors,
     trust::transfer_grows,
     trust::never_cold,
-    trust::odd_times,
+    trust::implausible_times,
     trust::full,
     trust::sampled,
     trust::too_large,

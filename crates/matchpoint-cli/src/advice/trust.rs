@@ -1,7 +1,7 @@
 //! How far the results can be trusted.
 
 use matchpoint_replay::Arrivals;
-use matchpoint_replay::measurements::UnderArrivals;
+use matchpoint_replay::measurements::ArrivalOrderResult;
 
 use super::{Advice, Case, trust};
 use crate::derived::{ratio, who};
@@ -120,8 +120,8 @@ pub fn transfer_grows(case: &Case<'_>) -> Option<Advice> {
 /// How many ranks a sentence names.
 const NAMED: usize = 5;
 
-pub fn odd_times(case: &Case<'_>) -> Option<Advice> {
-    let odd = &case.measurements.odd_times;
+pub fn implausible_times(case: &Case<'_>) -> Option<Advice> {
+    let odd = &case.measurements.implausible_times;
     let mut found = Vec::new();
     if odd.negative > 0 {
         let verb = if odd.negative == 1 { "ends before it begins" } else { "end before they begin" };
@@ -477,7 +477,7 @@ pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
 pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
     let arrivals = &case.measurements.arrivals;
     let (own, others) = arrivals.compared.split_first()?;
-    let differs = |of: &&UnderArrivals| {
+    let differs = |of: &&ArrivalOrderResult| {
         let (short, long) = (
             own.unexpected_longest.min(of.unexpected_longest),
             own.unexpected_longest.max(of.unexpected_longest),

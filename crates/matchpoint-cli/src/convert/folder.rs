@@ -105,8 +105,8 @@ impl Folder {
             let write = || {
                 let mut writer = dumpi::Writer::new(file, settings)?;
                 let calls = each_call(trace, &origin, rank, progress, |call| writer.call(call))?;
-                let (_, told) = writer.finish()?;
-                Ok((calls, told))
+                let (_, deviations) = writer.finish()?;
+                Ok((calls, deviations))
             };
             write().map_err(|error: io::Error| self.failed(&name, progress, &error))
         })?;
@@ -115,9 +115,9 @@ impl Folder {
         let mut file = self.create(&name)?;
         let put = file.write_all(meta.as_bytes()).and_then(|()| file.flush());
         put.map_err(|error| self.failed(&name, progress, &error))?;
-        let mut told = dumpi::Told::default();
-        ranks.iter().for_each(|(_, of_rank)| told.add(of_rank));
-        let mut notes = told.notes();
+        let mut deviations = dumpi::Deviations::default();
+        ranks.iter().for_each(|(_, of_rank)| deviations.add(of_rank));
+        let mut notes = deviations.notes();
         notes.extend(origin.lost(Format::Dumpi));
         Ok(Written { calls: ranks.iter().map(|(calls, _)| calls).sum(), notes })
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use matchpoint_model::{End, Exchange, Locality, Machine, Search, Sent, predict};
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
-use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
+use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
 
 use super::engines;
@@ -56,7 +56,7 @@ fn measure(
         compare_arrivals: false,
     };
     let size_limits = size_limits(place);
-    let classes = Classes { phases: arguments.phases, size_limits: &size_limits };
+    let classes = TrafficClasses { phases: arguments.phases, size_limits: &size_limits };
     progress::shown(progress, || Ok(traffic(trace.as_ref(), &options, classes, progress)?))
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use matchpoint_replay::measurements::{Compared, QueueMeasurements, RankQueue};
+use matchpoint_replay::measurements::{QueueMeasurements, RankQueue, SearchCounts};
 
 use super::Report;
 use super::schema::table;
@@ -172,7 +172,7 @@ const SITE_COLUMNS: [&str; 15] = [
 fn sites(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = report.measurements.places.iter().map(|place| {
         let there = &place.receives;
-        let compared = |of: &Compared| (of.searches, of.attempts, of.attempts_max);
+        let compared = |of: &SearchCounts| (of.searches, of.attempts, of.attempts_max);
         (
             (&place.function, &place.source, &place.module, place.address, place.ranks),
             (there.posted, there.late, there.any_source, there.any_tag),

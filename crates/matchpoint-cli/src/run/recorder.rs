@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 
 use matchpoint_record::recording::{Recorded, Recording, Settings};
 use matchpoint_replay::Progress;
-use matchpoint_replay::recorded::{Match, Placed, place};
+use matchpoint_replay::recorded::{AssignedArrivals, Match, assign_arrivals};
 use matchpoint_run::arrivals;
 use matchpoint_run::environment::{ARRIVALS, Variable};
 use matchpoint_run::job::{Job, Position};
@@ -76,7 +76,7 @@ fn loaded(recording: &Recording) -> Variable {
 }
 
 /// Writes the arrivals of all ranks beside their calls.
-fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<Placed>, Failure> {
+fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<AssignedArrivals>, Failure> {
     let folder = &recorded.output;
     let summaries = native::summaries(folder)?;
     let trace = matchpoint_trace::open(folder)?;
@@ -86,7 +86,7 @@ fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<Placed>, Fa
     });
     let matches = matches.collect::<Result<Vec<_>, Failure>>()?;
     let going = Progress::default();
-    let placed = progress::shown(&going, || place(trace.as_ref(), matches, &going))?;
+    let placed = progress::shown(&going, || assign_arrivals(trace.as_ref(), matches, &going))?;
     for (rank, placed) in trace.present().iter().zip(&placed) {
         let path = folder.join(native::arrivals::file_name(*rank));
         let written = write(&path, placed);
@@ -96,7 +96,7 @@ fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<Placed>, Fa
 }
 
 /// Whole, or not at all.
-fn write(path: &Path, placed: &Placed) -> std::io::Result<()> {
+fn write(path: &Path, placed: &AssignedArrivals) -> std::io::Result<()> {
     let fresh = path.with_extension("mpa.new");
     let mut file = BufWriter::new(File::create(&fresh)?);
     native::arrivals::write(&mut file, &placed.arrivals, placed.unknown)?;
@@ -120,7 +120,7 @@ fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
     Ok(seen.matches.into_iter().map(|(posted, arrived)| Match { posted, arrived }).collect())
 }
 
-fn said(recorded: &Recorded, placed: &[Placed]) -> String {
+fn said(recorded: &Recorded, placed: &[AssignedArrivals]) -> String {
     let known: usize = placed.iter().map(|rank| rank.arrivals.len()).sum();
     let all = known as u64 + placed.iter().map(|rank| rank.unknown).sum::<u64>();
     format!(

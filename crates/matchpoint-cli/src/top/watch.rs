@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use matchpoint_trace::native::head::Head;
 use matchpoint_trace::native::manifest::{self, Manifest};
-use matchpoint_trace::native::{self, Entry, Follower, Lost, Queues};
+use matchpoint_trace::native::{self, Entry, FollowError, Follower, Queues};
 
 use super::flow::Flow;
 use super::process;
@@ -38,7 +38,7 @@ pub struct Watch {
 struct Rank {
     rank: u32,
     file: Follower,
-    lost: Option<Lost>,
+    lost: Option<FollowError>,
     standing: Standing,
     queues: Option<Queues>,
     /// Its process is not there any more, as far as can be seen from here.
@@ -207,10 +207,10 @@ impl Rank {
 
     fn posted(&self) -> Length {
         let standing = &self.standing;
-        match self.measured().and_then(|queues| Some((queues.posted?, queues.but_any_source))) {
+        match self.measured().and_then(|queues| Some((queues.posted?, queues.excludes_any_source))) {
             // What the library leaves out is estimated: the sum is as well, unless there is nothing of it.
-            Some((posted, but_any_source)) => {
-                let rest = if but_any_source { standing.posted_from_any } else { 0 };
+            Some((posted, excludes_any_source)) => {
+                let rest = if excludes_any_source { standing.posted_from_any } else { 0 };
                 Length { entries: posted + rest, measured: rest == 0 }
             }
             None => Length { entries: standing.posted_from + standing.posted_from_any, measured: false },

@@ -288,9 +288,9 @@ fn host_load_and_implausible_times_are_reported() {
     assert!(text.contains("wait for a processor 50 % of the time (in 1 of 400 bursts)"), "{text}");
     assert!(find(&costing(0.2), "implausible").is_none());
     let odd = with(|of| {
-        of.odd_times.backward = 1;
-        of.odd_times.first_rank = Some(4);
-        of.odd_times.outliers = vec![2, 3];
+        of.implausible_times.backward = 1;
+        of.implausible_times.first_rank = Some(4);
+        of.implausible_times.outliers = vec![2, 3];
     });
     let text = find(&odd, "implausible").unwrap().text;
     assert!(

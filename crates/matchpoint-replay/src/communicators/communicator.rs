@@ -1,46 +1,43 @@
-//! Communicators, and the processes that they have.
+//! Communicators and their members.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
+use matchpoint_trace::call::CommId;
+
 use super::created::Created;
 
-/// Number of a communicator in [`Communicators`]: the context that engines see.
+/// Index in [`Communicators`]: the context in the engines.
 pub(crate) type Context = u32;
 
-/// `MPI_COMM_WORLD`'s context.
 pub(crate) const WORLD: Context = 0;
-/// The context of every process's `MPI_COMM_SELF`: no message crosses processes on it, so one number serves all.
+/// One context serves every process's `MPI_COMM_SELF`, because its messages never leave the process.
 pub(crate) const SELF: Context = 1;
 
-/// The rank of a process that is not of this world.
+/// A process outside `MPI_COMM_WORLD`.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// A communicator. Ranks are ranks of `MPI_COMM_WORLD`.
+/// Ranks are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
-    /// How it came to be.
     pub origin: Origin,
-    /// Its processes by rank (the first side's, of an inter-communicator).
+    /// The first group of an inter-communicator.
     pub members: Arc<[u32]>,
-    /// The other side's, of an inter-communicator.
+    /// The second group.
     pub remote: Option<Arc<[u32]>>,
-    /// Who its members are is known.
-    pub resolved: bool,
-    /// Every member has a stream.
-    pub complete: bool,
-    /// The dimensions of a grid.
+    pub is_resolved: bool,
+    pub is_complete: bool,
     pub dims: Vec<u32>,
 }
 
-/// How a communicator came to be. As text: `MPI_Comm_split of 0, color 7`.
+/// As text: `MPI_Comm_split of 0, color 7`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
-    /// The function that made it, or its own name; `None`: the trace does not determine it.
+    /// Function or predefined name; `None` if undetermined.
     pub by: Option<&'static str>,
-    /// Of which others.
+    /// Parents.
     pub of: [Option<Context>; 2],
-    /// The colour of a split, if it was the same each time.
+    /// If always the same.
     pub color: Option<i32>,
 }
 
@@ -61,63 +58,69 @@ impl Display for Origin {
 }
 
 impl Communicator {
-    /// Number of processes, both sides together.
     pub fn size(&self) -> u32 {
         (self.members.len() + self.remote.as_ref().map_or(0, |remote| remote.len())) as u32
     }
 }
 
-/// All communicators, and which one each rank got from each of its creations.
 #[derive(Debug)]
 pub(crate) struct Communicators {
-    /// By context.
     pub all: Vec<Communicator>,
-    /// By context: how many communicators it was, one like the other and one after the other.
-    pub times: Vec<u64>,
-    /// Per rank of the survey: the outcome of each of its creations, in order; `None`: not a member.
+    /// Number of equal communicators that used the context.
+    pub use_counts: Vec<u64>,
+    /// By rank of the survey.
     pub created: Created,
-    /// Some have processes that are not of this world.
-    pub elsewhere: bool,
-    /// Creations that the trace does not determine.
+    /// Some members are outside `MPI_COMM_WORLD`.
+    pub has_external_members: bool,
     pub unresolved: u64,
-    /// `Comm_rank` and `Comm_size` calls that contradict what was resolved.
+    /// Contradictions by `Comm_rank` and `Comm_size`.
     pub contradictions: u64,
 }
 
 impl Communicators {
-    /// World rank of the process that world rank `own`, in its `seat`, sends to or receives from as `rank`.
-    pub fn world_rank(&self, own: u32, seat: Seat, rank: u32) -> Option<u32> {
-        if seat.context == SELF {
+    /// World rank of `rank`, as world rank `own` refers to it.
+    pub fn world_rank(&self, own: u32, membership: Membership, rank: u32) -> Option<u32> {
+        if membership.context == SELF {
             return Some(own);
         }
-        let communicator = &self.all[seat.context as usize];
+        let communicator = &self.all[membership.context as usize];
         let group = match &communicator.remote {
-            Some(remote) if !seat.second => remote,
+            Some(remote) if !membership.is_in_second_group => remote,
             _ => &communicator.members,
         };
         group.get(rank as usize).copied().filter(|&rank| rank != ELSEWHERE)
     }
+
+    /// `None` if the process is not a member of its `creation`-th communicator.
+    pub fn created_membership(&self, process: usize, creation: usize, world: u32) -> Option<Membership> {
+        let context = self.created.get(process, creation)?;
+        Some(Membership::new(world, context, &self.all[context as usize]))
+    }
 }
 
-/// A communicator, as one of its processes sees it.
 #[derive(Clone, Copy)]
-pub(crate) struct Seat {
+pub(crate) struct Membership {
     pub context: Context,
-    /// The process's rank, in its own group.
+    /// In the own group.
     pub rank: u32,
-    /// Its own group is the second of an inter-communicator.
-    pub second: bool,
+    /// The own group is the second of an inter-communicator.
+    pub is_in_second_group: bool,
 }
 
-impl Seat {
-    /// The place of world rank `world` in `communicator`.
-    pub fn of(world: u32, context: Context, communicator: &Communicator) -> Self {
+impl Membership {
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub fn predefined(world: u32) -> [(CommId, Membership); 2] {
+        let of = |context, rank| Membership { context, rank, is_in_second_group: false };
+        [(CommId::WORLD, of(WORLD, world)), (CommId::SELF, of(SELF, 0))]
+    }
+
+    fn new(world: u32, context: Context, communicator: &Communicator) -> Self {
         let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
         let first = within(&communicator.members);
         let second = communicator.remote.as_deref().and_then(within);
         match (first, second) {
-            (None, Some(rank)) => Seat { context, rank, second: true },
-            (rank, _) => Seat { context, rank: rank.unwrap_or(world), second: false },
+            (None, Some(rank)) => Membership { context, rank, is_in_second_group: true },
+            (rank, _) => Membership { context, rank: rank.unwrap_or(world), is_in_second_group: false },
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8): each member makes its deposit, and the last one decides.
+//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8). The last member completes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use rustc_hash::FxHashMap;
 
 use super::communicator::{Communicator, Context, Origin, SELF};
 use super::listed;
-use super::resolver::{Deposit, Deposited, Outcome, Pending, Resolver, Side, of};
+use super::resolver::{
+    CreationCall, IntercommSide, MemberContexts, PendingCreation, Resolver, StoredCall, origin_of,
+};
 
 impl Resolver<'_> {
-    /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
-    pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
-        let view = &mut self.views[index];
-        if let Some((of, tag)) = listed::gathers(&deposit, view.comms.get(&parent).copied()) {
-            return self.gather(index, of, tag, &deposit);
+    pub(super) fn add_creation_call(&mut self, index: usize, parent: CommId, call: CreationCall<'_>) {
+        let state = &mut self.ranks[index];
+        if let Some((of, tag)) = listed::member_creation_key(&call, state.comms.get(&parent).copied()) {
+            return self.join_member_creation(index, of, tag, &call);
         }
-        let Some(&context) = view.comms.get(&parent) else {
-            // The parent is not known (a part of the run was not traced): neither is the child.
-            let outcome = self.unknown(0, vec![self.deposited(index, &deposit)]);
-            return self.finish(outcome);
+        let Some(&context) = state.comms.get(&parent) else {
+            let contexts = self.create_unresolved(0, vec![self.store_call(index, &call)]);
+            return self.assign_contexts(contexts);
         };
-        let count = view.creations.entry(context).or_insert(0);
+        let count = state.creations.entry(context).or_insert(0);
         let key = (context, *count);
         *count += 1;
-        view.waits = true;
-        let deposited = self.deposited(index, &deposit);
-        self.begun += 1;
-        let order = self.begun;
-        let pending = self.pending.entry(key).or_insert(Pending { order, deposits: Vec::new() });
-        pending.deposits.push(deposited);
-        if pending.deposits.len() == self.expected(context) {
-            let pending = self.pending.remove(&key).expect("it was there a line ago");
-            self.decide(context, pending.deposits);
+        state.is_waiting = true;
+        let call = self.store_call(index, &call);
+        self.call_count += 1;
+        let order = self.call_count;
+        let pending = self.pending.entry(key).or_insert(PendingCreation { order, calls: Vec::new() });
+        pending.calls.push(call);
+        if pending.calls.len() == self.expected_calls(context) {
+            let pending = self.pending.remove(&key).expect("the entry exists");
+            self.complete_creation(context, pending.calls);
         }
     }
 
-    /// Deposits to wait for: one of every member that has a stream.
-    fn expected(&self, context: Context) -> usize {
+    /// Members with a stream.
+    fn expected_calls(&self, context: Context) -> usize {
         if context == SELF {
             return 1;
         }
@@ -48,70 +48,70 @@ impl Resolver<'_> {
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
-    /// Where no rank gets any further: decides the creation that has waited longest from what is there.
-    pub(super) fn decide_a_stuck_creation(&mut self) -> bool {
+    /// Completes the oldest creation without the missing members.
+    pub(super) fn complete_oldest_creation(&mut self) -> bool {
         let oldest =
             self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
         if let Some(key) = oldest {
-            let pending = self.pending.remove(&key).expect("it was found a line ago");
-            self.decide(key.0, pending.deposits);
+            let pending = self.pending.remove(&key).expect("the entry exists");
+            self.complete_creation(key.0, pending.calls);
             return true;
         }
         let Some(key) = self.sides.keys().min().copied() else { return false };
-        let side = self.sides.remove(&key).expect("it was found a line ago");
-        let outcome = self.unknown(side.parent, side.deposits);
-        self.finish(outcome);
+        let side = self.sides.remove(&key).expect("the entry exists");
+        let contexts = self.create_unresolved(side.parent, side.calls);
+        self.assign_contexts(contexts);
         true
     }
 
-    fn decide(&mut self, parent: Context, deposits: Vec<Deposited>) {
-        if deposits.iter().any(|deposited| matches!(deposited.how, NewComm::Listed { .. })) {
-            let outcome = self.listed(parent, deposits);
-            return self.finish(outcome);
+    fn complete_creation(&mut self, parent: Context, calls: Vec<StoredCall>) {
+        if calls.iter().any(|call| matches!(call.how, NewComm::Listed { .. })) {
+            let contexts = self.create_listed(parent, calls);
+            return self.assign_contexts(contexts);
         }
-        let outcome = match deposits[0].how {
+        let contexts = match calls[0].how {
             NewComm::Dup => {
                 let copy = self.found.all[parent as usize].clone();
-                let copy = Communicator { origin: of("MPI_Comm_dup", parent), ..copy };
-                let members = self.own_members(parent, &deposits);
-                self.one_for_all(Communicator { members, ..copy }, deposits, |_, _| true)
+                let copy = Communicator { origin: origin_of("MPI_Comm_dup", parent), ..copy };
+                let members = self.parent_members(parent, &calls);
+                self.create_for_all(Communicator { members, ..copy }, calls, |_, _| true)
             }
-            NewComm::Split { .. } => self.split(parent, deposits),
-            NewComm::Group(_) => self.by_group(parent, deposits),
-            NewComm::Cart { .. } => self.grid(parent, deposits),
+            NewComm::Split { .. } => self.create_split(parent, calls),
+            NewComm::Group(_) => self.create_from_groups(parent, calls),
+            NewComm::Cart { .. } => self.create_grid(parent, calls),
             NewComm::Graph { nodes, .. } => {
-                let origin = of("MPI_Graph_create", parent);
-                self.first_ranks(parent, nodes, origin, Vec::new(), deposits)
+                let origin = origin_of("MPI_Graph_create", parent);
+                self.create_from_first_ranks(parent, nodes, origin, Vec::new(), calls)
             }
-            NewComm::CartSub => self.slices(parent, deposits),
-            NewComm::Inter { .. } => return self.join_sides(parent, deposits),
-            NewComm::Merge { .. } => self.merge(parent, deposits),
-            NewComm::Unknown | NewComm::Listed { .. } => self.unknown(parent, deposits),
+            NewComm::CartSub => self.create_subgrids(parent, calls),
+            NewComm::Inter { .. } => return self.create_intercomm(parent, calls),
+            NewComm::Merge { .. } => self.create_merged(parent, calls),
+            NewComm::Unknown | NewComm::Listed { .. } => self.create_unresolved(parent, calls),
         };
-        self.finish(outcome);
+        self.assign_contexts(contexts);
     }
 
-    /// `MPI_COMM_SELF` is one context for all processes: its members are those who ask.
-    fn own_members(&self, parent: Context, deposits: &[Deposited]) -> Arc<[u32]> {
+    /// All processes share one context for `MPI_COMM_SELF`.
+    fn parent_members(&self, parent: Context, calls: &[StoredCall]) -> Arc<[u32]> {
         match parent {
-            SELF => [self.views[deposits[0].index].rank].into(),
+            SELF => [self.ranks[calls[0].index].rank].into(),
             _ => self.found.all[parent as usize].members.clone(),
         }
     }
 
-    fn split(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
-        let members = self.own_members(parent, &deposits);
-        let resolved = deposits.len() == members.len();
-        if !resolved {
+    fn create_split(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
+        let members = self.parent_members(parent, &calls);
+        let is_resolved = calls.len() == members.len();
+        if !is_resolved {
             self.found.unresolved += 1;
         }
         let position: FxHashMap<u32, usize> =
             members.iter().enumerate().map(|(at, &rank)| (rank, at)).collect();
-        let first = deposits[0].index;
+        let first = calls[0].index;
         let mut colors: BTreeMap<i32, Vec<(i32, usize, u32)>> = BTreeMap::new();
-        for deposited in &deposits {
-            if let NewComm::Split { color: Some(color), key } = deposited.how {
-                let rank = self.views[deposited.index].rank;
+        for call in &calls {
+            if let NewComm::Split { color: Some(color), key } = call.how {
+                let rank = self.ranks[call.index].rank;
                 let at = position.get(&rank).copied().unwrap_or(usize::MAX);
                 colors.entry(color).or_default().push((key, at, rank));
             }
@@ -120,66 +120,73 @@ impl Resolver<'_> {
         for (color, mut of_color) in colors {
             of_color.sort_unstable();
             let members = of_color.into_iter().map(|(_, _, rank)| rank).collect();
-            let origin = Origin { color: Some(color), ..of("MPI_Comm_split", parent) };
-            let communicator = Communicator { resolved, ..self.plain(origin, members) };
+            let origin = Origin { color: Some(color), ..origin_of("MPI_Comm_split", parent) };
+            let communicator = Communicator { is_resolved, ..self.intracomm(origin, members) };
             contexts.insert(color, self.add(communicator, first));
         }
-        let outcome = deposits.into_iter().map(|deposited| {
-            let NewComm::Split { color: Some(color), .. } = deposited.how else { return (deposited, None) };
-            (deposited, contexts.get(&color).copied())
+        let contexts = calls.into_iter().map(|call| {
+            let NewComm::Split { color: Some(color), .. } = call.how else {
+                return (call, None);
+            };
+            (call, contexts.get(&color).copied())
         });
-        outcome.collect()
+        contexts.collect()
     }
 
-    fn by_group(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
-        let mut contexts: FxHashMap<Arc<[u32]>, Context> = FxHashMap::default();
-        let mut outcome = Vec::new();
-        for deposited in deposits {
-            if deposited.comm == CommId::NULL {
-                outcome.push((deposited, None));
+    fn create_from_groups(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
+        let mut by_group: FxHashMap<Arc<[u32]>, Context> = FxHashMap::default();
+        let mut contexts = Vec::new();
+        for call in calls {
+            if call.comm == CommId::NULL {
+                contexts.push((call, None));
                 continue;
             }
-            let Some(group) = deposited.group.clone() else {
-                outcome.extend(self.unknown(parent, vec![deposited]));
+            let Some(group) = call.group.clone() else {
+                contexts.extend(self.create_unresolved(parent, vec![call]));
                 continue;
             };
-            let context = contexts.get(&group).copied().unwrap_or_else(|| {
-                let communicator = self.plain(of("MPI_Comm_create", parent), group.clone());
-                self.add(communicator, deposited.index)
+            let context = by_group.get(&group).copied().unwrap_or_else(|| {
+                let communicator = self.intracomm(origin_of("MPI_Comm_create", parent), group.clone());
+                self.add(communicator, call.index)
             });
-            contexts.insert(group, context);
-            outcome.push((deposited, Some(context)));
+            by_group.insert(group, context);
+            contexts.push((call, Some(context)));
         }
-        outcome
+        contexts
     }
 
-    fn first_ranks(
+    fn create_from_first_ranks(
         &mut self,
         parent: Context,
         count: u32,
         origin: Origin,
         dims: Vec<u32>,
-        deposits: Vec<Deposited>,
-    ) -> Outcome {
-        let members = self.own_members(parent, &deposits);
+        calls: Vec<StoredCall>,
+    ) -> MemberContexts {
+        let members = self.parent_members(parent, &calls);
         let members = members.iter().take(count as usize).copied().collect();
-        let communicator = Communicator { dims, ..self.plain(origin, members) };
-        self.one_for_all(communicator, deposits, |communicator, rank| communicator.members.contains(&rank))
+        let communicator = Communicator { dims, ..self.intracomm(origin, members) };
+        self.create_for_all(communicator, calls, |communicator, rank| communicator.members.contains(&rank))
     }
 
-    fn grid(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
-        let dims: Option<Vec<u32>> =
-            deposits[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
+    fn create_grid(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
+        let dims: Option<Vec<u32>> = calls[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
         let dims = dims.unwrap_or_default();
         let count = dims.iter().try_fold(1u32, |product, &dim| product.checked_mul(dim));
-        self.first_ranks(parent, count.unwrap_or(0), of("MPI_Cart_create", parent), dims, deposits)
+        self.create_from_first_ranks(
+            parent,
+            count.unwrap_or(0),
+            origin_of("MPI_Cart_create", parent),
+            dims,
+            calls,
+        )
     }
 
-    fn slices(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+    fn create_subgrids(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
         let dims = self.found.all[parent as usize].dims.clone();
-        let keeps: Vec<bool> = deposits[0].integers.iter().map(|&keep| keep != 0).collect();
+        let keeps: Vec<bool> = calls[0].integers.iter().map(|&keep| keep != 0).collect();
         if dims.is_empty() || keeps.len() != dims.len() {
-            return self.unknown(parent, deposits);
+            return self.create_unresolved(parent, calls);
         }
         let members = self.found.all[parent as usize].members.clone();
         let mut slices: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
@@ -190,69 +197,71 @@ impl Resolver<'_> {
             dims.iter().zip(&keeps).filter(|(_, keep)| **keep).map(|(&dim, _)| dim).collect();
         let mut of_rank = FxHashMap::default();
         for slice in slices.into_values() {
-            let communicator = self.plain(of("MPI_Cart_sub", parent), slice.as_slice().into());
-            let context = self.add(Communicator { dims: kept.clone(), ..communicator }, deposits[0].index);
+            let communicator = self.intracomm(origin_of("MPI_Cart_sub", parent), slice.as_slice().into());
+            let context = self.add(Communicator { dims: kept.clone(), ..communicator }, calls[0].index);
             of_rank.extend(slice.into_iter().map(|rank| (rank, context)));
         }
-        let views = &self.views;
-        let outcome = deposits.into_iter().map(|deposited| {
-            let context = of_rank.get(&views[deposited.index].rank).copied();
-            (deposited, context)
+        let ranks = &self.ranks;
+        let contexts = calls.into_iter().map(|call| {
+            let context = of_rank.get(&ranks[call.index].rank).copied();
+            (call, context)
         });
-        outcome.collect()
+        contexts.collect()
     }
 
-    /// `MPI_Intercomm_create`: meets the other side if that is waiting, else waits for it.
-    fn join_sides(&mut self, parent: Context, deposits: Vec<Deposited>) {
-        let Some((own, other, tag)) = self.leaders(parent, &deposits) else {
-            let outcome = self.unknown(parent, deposits);
-            return self.finish(outcome);
+    /// Joins the other side of `MPI_Intercomm_create`, or waits for it.
+    fn create_intercomm(&mut self, parent: Context, calls: Vec<StoredCall>) {
+        let Some((own, other, tag)) = self.leaders(parent, &calls) else {
+            let contexts = self.create_unresolved(parent, calls);
+            return self.assign_contexts(contexts);
         };
-        let members = self.own_members(parent, &deposits);
+        let members = self.parent_members(parent, &calls);
         let Some(waiting) = self.sides.remove(&(other, own, tag)) else {
-            self.sides.insert((own, other, tag), Side { parent, members, deposits });
+            self.sides.insert((own, other, tag), IntercommSide { parent, members, calls });
             return;
         };
         let both = [Some(waiting.parent), Some(parent)];
-        let origin = Origin { of: both, ..of("MPI_Intercomm_create", parent) };
-        let communicator = Communicator { remote: Some(members), ..self.plain(origin, waiting.members) };
-        let both = waiting.deposits.into_iter().chain(deposits).collect();
-        let outcome = self.one_for_all(communicator, both, |_, _| true);
-        self.finish(outcome);
+        let origin = Origin { of: both, ..origin_of("MPI_Intercomm_create", parent) };
+        let communicator = Communicator { remote: Some(members), ..self.intracomm(origin, waiting.members) };
+        let both = waiting.calls.into_iter().chain(calls).collect();
+        let contexts = self.create_for_all(communicator, both, |_, _| true);
+        self.assign_contexts(contexts);
     }
 
-    /// World ranks of this side's leader and the other's, and their tag. Only the leader knows the other.
-    fn leaders(&self, parent: Context, deposits: &[Deposited]) -> Option<(u32, u32, i32)> {
-        let members = self.own_members(parent, deposits);
-        deposits.iter().find_map(|deposited| {
-            let NewComm::Inter { local_leader, peer_comm, remote_leader, tag } = deposited.how else {
+    /// Own and remote leader, and the tag. Only the leader knows the remote one.
+    fn leaders(&self, parent: Context, calls: &[StoredCall]) -> Option<(u32, u32, i32)> {
+        let members = self.parent_members(parent, calls);
+        calls.iter().find_map(|call| {
+            let NewComm::Inter { local_leader, peer_comm, remote_leader, tag } = call.how else {
                 return None;
             };
-            let view = &self.views[deposited.index];
-            if members.get(local_leader as usize) != Some(&view.rank) {
+            let state = &self.ranks[call.index];
+            if members.get(local_leader as usize) != Some(&state.rank) {
                 return None;
             }
-            let peers = self.side_of(*view.comms.get(&peer_comm)?, view.rank);
-            Some((view.rank, *peers.get(remote_leader as usize)?, tag))
+            let peers = self.local_group(*state.comms.get(&peer_comm)?, state.rank);
+            Some((state.rank, *peers.get(remote_leader as usize)?, tag))
         })
     }
 
-    fn merge(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+    fn create_merged(&mut self, parent: Context, calls: Vec<StoredCall>) -> MemberContexts {
         let communicator = &self.found.all[parent as usize];
-        let Some(remote) = communicator.remote.clone() else { return self.unknown(parent, deposits) };
+        let Some(remote) = communicator.remote.clone() else {
+            return self.create_unresolved(parent, calls);
+        };
         let members = communicator.members.clone();
-        let first_is_high = deposits.iter().any(|deposited| {
-            matches!(deposited.how, NewComm::Merge { high: true })
-                && members.contains(&self.views[deposited.index].rank)
+        let first_is_high = calls.iter().any(|call| {
+            matches!(call.how, NewComm::Merge { high: true })
+                && members.contains(&self.ranks[call.index].rank)
         });
         let (low, high) = if first_is_high { (remote, members) } else { (members, remote) };
         let merged = low.iter().chain(high.iter()).copied().collect();
-        let communicator = self.plain(of("MPI_Intercomm_merge", parent), merged);
-        self.one_for_all(communicator, deposits, |_, _| true)
+        let communicator = self.intracomm(origin_of("MPI_Intercomm_merge", parent), merged);
+        self.create_for_all(communicator, calls, |_, _| true)
     }
 }
 
-/// A rank's coordinates in those dimensions of a grid (row-major, MPI-4.1 §8.5.1) that a slice leaves out.
+/// Coordinates in the dropped dimensions (row-major, MPI-4.1 §8.5.1).
 fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
     let mut left = rank;
     let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());
@@ -268,8 +277,7 @@ mod tests {
     use super::dropped_coordinates;
 
     #[test]
-    fn grids_are_row_major() {
-        // Rank 5 of a 2 × 3 grid is at (1, 2).
+    fn grid_coordinates_are_row_major() {
         assert_eq!(dropped_coordinates(5, &[2, 3], &[false, true]), [1]);
         assert_eq!(dropped_coordinates(5, &[2, 3], &[true, false]), [2]);
         assert_eq!(dropped_coordinates(5, &[2, 3], &[true, true]), [0; 0]);

@@ -1,26 +1,20 @@
-//! What each rank's creations came to, in their order.
+//! Communicators that each rank created, in order.
 //!
-//! Codes that make and free communicators in a loop make millions. Their contexts are used again and again
-//! ([`Contexts`](super::contexts)), at all members alike, so rows of them are kept once, whoever has them and how often;
-//! and so are rows of such rows. What a loop takes does not grow with its length then, but for a row each time that it
-//! is so many times as long.
+//! The contexts of a loop repeat, at all members alike ([`Contexts`](super::contexts)). Rows of contexts are
+//! stored once for all ranks, and so are rows of rows. Memory grows with the logarithm of the loop's length.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Creations in a row, and rows in one of those. Mostly as many contexts take turns, or one more, of which there are as
-/// many rows.
+/// Contexts of one kind rotate with this period or one more, so few rows differ.
 const ROW: usize = 64;
 
-/// The rank is not a member.
 const NONE: u32 = u32::MAX;
 
-/// See the [module's documentation](self).
 #[derive(Debug)]
 pub(crate) struct Created {
-    /// By rank, then level: what is not a full row yet. Of the lowest level contexts, else numbers of rows of the level
-    /// below, which are earlier.
+    /// By rank and level: the incomplete row. Level 0 has contexts, other levels rows of the level below.
     ranks: Vec<Vec<Vec<u32>>>,
     rows: Vec<Arc<[u32]>>,
     numbers: FxHashMap<Arc<[u32]>, u32>,
@@ -31,7 +25,6 @@ impl Created {
         Created { ranks: vec![Vec::new(); ranks], rows: Vec::new(), numbers: FxHashMap::default() }
     }
 
-    /// The next creation of a rank came to this.
     pub fn push(&mut self, rank: usize, context: Option<u32>) {
         let levels = &mut self.ranks[rank];
         let mut next = context.unwrap_or(NONE);
@@ -45,35 +38,35 @@ impl Created {
             if open.len() < ROW {
                 return;
             }
-            next = number(&mut self.rows, &mut self.numbers, open);
+            next = intern_row(&mut self.rows, &mut self.numbers, open);
             open.clear();
         }
     }
 
-    /// What the so-many-th creation of a rank came to; `None` as well if there are not so many.
+    /// `None` if the rank is not a member.
     pub fn get(&self, rank: usize, creation: usize) -> Option<u32> {
         let mut left = creation;
         for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
             let each = ROW.pow(level as u32);
             if left < open.len() * each {
-                return self.within(open, level, left);
+                return self.look_up(open, level, left);
             }
             left -= open.len() * each;
         }
         None
     }
 
-    fn within(&self, row: &[u32], level: usize, at: usize) -> Option<u32> {
+    fn look_up(&self, row: &[u32], level: usize, at: usize) -> Option<u32> {
         let each = ROW.pow(level as u32);
         let entry = row[at / each];
         match level {
             0 => Some(entry).filter(|&context| context != NONE),
-            _ => self.within(&self.rows[entry as usize], level - 1, at % each),
+            _ => self.look_up(&self.rows[entry as usize], level - 1, at % each),
         }
     }
 }
 
-fn number(rows: &mut Vec<Arc<[u32]>>, numbers: &mut FxHashMap<Arc<[u32]>, u32>, row: &[u32]) -> u32 {
+fn intern_row(rows: &mut Vec<Arc<[u32]>>, numbers: &mut FxHashMap<Arc<[u32]>, u32>, row: &[u32]) -> u32 {
     if let Some(&number) = numbers.get(row) {
         return number;
     }
@@ -101,7 +94,6 @@ mod tests {
             assert_eq!(created.get(1, creation), Some(context));
         }
         assert_eq!((created.get(0, MANY), created.get(1, MANY + 9000)), (None, None));
-        // Of contexts three and one, since 64 is no multiple of 3; of rows of those two and one.
         assert_eq!(created.rows.len(), 3 + 1 + 2 + 1);
     }
 }

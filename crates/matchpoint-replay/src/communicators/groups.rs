@@ -1,4 +1,4 @@
-//! Groups of processes (MPI-4.1 §7.3.2), as ranks of `MPI_COMM_WORLD` in the group's order.
+//! Groups of processes (MPI-4.1 §7.3.2) as lists of world ranks.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::resolver::Resolver;
 impl Resolver<'_> {
     pub(super) fn create_group(&mut self, index: usize, how: NewGroup, group: GroupId, integers: &[i32]) {
         match self.evaluate(index, how, integers) {
-            Some(members) => self.views[index].groups.insert(group, members),
-            None => self.views[index].groups.remove(&group),
+            Some(members) => self.ranks[index].groups.insert(group, members),
+            None => self.ranks[index].groups.remove(&group),
         };
     }
 
     fn evaluate(&self, index: usize, how: NewGroup, integers: &[i32]) -> Option<Arc<[u32]>> {
-        let view = &self.views[index];
+        let state = &self.ranks[index];
         let pick = |group: Arc<[u32]>, ranks: &[i32]| -> Option<Arc<[u32]>> {
             ranks.iter().map(|&rank| group.get(usize::try_from(rank).ok()?).copied()).collect()
         };
@@ -23,10 +23,10 @@ impl Resolver<'_> {
             let left = group.iter().enumerate().filter(|(rank, _)| !ranks.contains(&(*rank as i32)));
             left.map(|(_, &member)| member).collect()
         };
-        let known = |group: GroupId| view.groups.get(&group).cloned();
+        let known = |group: GroupId| state.groups.get(&group).cloned();
         Some(match how {
-            NewGroup::OfComm(comm) => self.side_of(*view.comms.get(&comm)?, view.rank),
-            NewGroup::OfRemote(comm) => self.other_side_of(*view.comms.get(&comm)?, view.rank)?,
+            NewGroup::OfComm(comm) => self.local_group(*state.comms.get(&comm)?, state.rank),
+            NewGroup::OfRemote(comm) => self.remote_group(*state.comms.get(&comm)?, state.rank)?,
             NewGroup::Include(of) => pick(known(of)?, integers)?,
             NewGroup::Exclude(of) => all_but(known(of)?, integers),
             NewGroup::RangeInclude(of) => pick(known(of)?, &ranks_of_ranges(integers)?)?,
@@ -47,7 +47,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The ranks that triples of first, last and stride name; `None` if they are not such triples.
+/// Expands triples of first rank, last rank and stride.
 fn ranks_of_ranges(triples: &[i32]) -> Option<Vec<i32>> {
     let mut ranks = Vec::new();
     for triple in triples.chunks(3) {
@@ -68,7 +68,7 @@ mod tests {
     use super::ranks_of_ranges;
 
     #[test]
-    fn ranges_run_both_ways() {
+    fn ranges_have_either_direction() {
         assert_eq!(ranks_of_ranges(&[1, 7, 3, 4, 2, -1]), Some(vec![1, 4, 7, 4, 3, 2]));
         assert_eq!(ranks_of_ranges(&[1, 2]), None);
         assert_eq!(ranks_of_ranges(&[1, 2, 0]), None);

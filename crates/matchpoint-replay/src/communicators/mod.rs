@@ -1,11 +1,9 @@
-//! Who is who: communicators of all ranks resolved together.
+//! Resolution of communicators over all ranks.
 //!
-//! A trace names communicators by ids that mean something to one process only. What they have in common is the order
-//! of creation: all members of a communicator create from it in the same order (MPI-4.1 §6.12, §7.4), so the n-th
-//! creation from the same parent is the same call at every member. The ranks' membership calls are therefore played
-//! side by side, each rank waiting where the outcome depends on the others (`Comm_split`'s colours, the other side of
-//! an inter-communicator). Ranks whose stream is missing make some outcomes unknowable: those are built from what is
-//! there, and marked.
+//! A trace identifies communicators by ids of one process. All members create from a parent in the same order
+//! (MPI-4.1 §6.12, §7.4), so the n-th creation is the same call at every member. The resolver executes the
+//! membership calls of all ranks concurrently. A rank waits where the result depends on others, such as the
+//! colors of `MPI_Comm_split`. Missing ranks leave some results undetermined; those are marked.
 
 pub(crate) mod communicator;
 mod contexts;
@@ -18,82 +16,80 @@ mod resolver;
 use matchpoint_trace::call::{Action, CommId};
 use matchpoint_trace::{Trace, TraceError};
 
-use crate::survey::{Lists, RankSurvey};
-pub(crate) use communicator::{Communicators, Context, ELSEWHERE, SELF, Seat, WORLD};
-use resolver::{Deposit, Resolver};
+use crate::survey::{MemberLists, RankSurvey};
+pub(crate) use communicator::{Communicators, Context, ELSEWHERE, Membership, SELF};
+use resolver::{CreationCall, Resolver};
 
-/// Resolves the communicators of a trace.
 pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Communicators, TraceError> {
-    let lists = Lists::default();
+    let lists = MemberLists::default();
     let mut resolver = Resolver::new(trace, surveys, &lists)?;
     resolver.run()?;
     Ok(resolver.found)
 }
 
 impl Resolver<'_> {
-    /// Plays every rank as far as it gets; where none gets any further, decides the oldest creation from what is
-    /// there.
+    /// If no rank can continue, completes the oldest creation without its missing members.
     fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let mut moved = false;
-            for index in 0..self.views.len() {
-                while self.step(index)? {
+            for index in 0..self.ranks.len() {
+                while self.execute_next_call(index)? {
                     moved = true;
                 }
             }
-            if !moved && !self.catch_up() && !self.decide_a_stuck_creation() {
+            if !moved && !self.release_waiting_ranks() && !self.complete_oldest_creation() {
                 return Ok(());
             }
         }
     }
 
-    /// Plays one call of a rank; false if it has to wait, or has none left.
-    fn step(&mut self, index: usize) -> Result<bool, TraceError> {
-        let view = &mut self.views[index];
-        if view.waits || view.is_ahead {
+    /// Executes one call. Returns false if the rank waits or has finished.
+    fn execute_next_call(&mut self, index: usize) -> Result<bool, TraceError> {
+        let state = &mut self.ranks[index];
+        if state.is_waiting || state.is_waiting_with_result {
             return Ok(false);
         }
-        if view.now.is_none() {
-            view.now = view.calls.next()?;
+        if state.now.is_none() {
+            state.now = state.calls.next()?;
         }
-        let Some(call) = view.now.clone() else { return Ok(false) };
+        let Some(call) = state.now.clone() else { return Ok(false) };
         match call.action {
             Action::CommCreate { parent, how, comm, .. } => {
-                let deposit = Deposit { function: call.function, how, comm, integers: &call.integers };
-                self.deposit(index, parent, deposit);
+                let call = CreationCall { function: call.function, how, comm, integers: &call.integers };
+                self.add_creation_call(index, parent, call);
                 return Ok(true);
             }
             Action::CommFree { comm } => {
-                let context = self.views[index].comms.remove(&comm);
-                context.into_iter().for_each(|context| self.leave(index, context));
+                let context = self.ranks[index].comms.remove(&comm);
+                context.into_iter().for_each(|context| self.release_context(index, context));
             }
             Action::GroupCreate { how, group } => self.create_group(index, how, group, &call.integers),
             Action::GroupFree { group } => {
-                self.views[index].groups.remove(&group);
+                self.ranks[index].groups.remove(&group);
             }
             Action::CommSize { comm, size } => self.check_size(index, comm, size),
             Action::CommRank { comm, rank } => self.check_rank(index, comm, rank),
             _ => {}
         }
-        self.views[index].now = None;
+        self.ranks[index].now = None;
         Ok(true)
     }
 
     fn check_size(&mut self, index: usize, comm: CommId, size: u32) {
-        let Some(&context) = self.views[index].comms.get(&comm) else { return };
-        let own = self.side_of(context, self.views[index].rank);
-        if self.found.all[context as usize].resolved && own.len() != size as usize {
+        let Some(&context) = self.ranks[index].comms.get(&comm) else { return };
+        let own = self.local_group(context, self.ranks[index].rank);
+        if self.found.all[context as usize].is_resolved && own.len() != size as usize {
             self.found.contradictions += 1;
         }
     }
 
     fn check_rank(&mut self, index: usize, comm: CommId, rank: u32) {
-        let Some(&context) = self.views[index].comms.get(&comm) else { return };
-        let me = self.views[index].rank;
-        if context == SELF || !self.found.all[context as usize].resolved {
+        let Some(&context) = self.ranks[index].comms.get(&comm) else { return };
+        let me = self.ranks[index].rank;
+        if context == SELF || !self.found.all[context as usize].is_resolved {
             return;
         }
-        if self.side_of(context, me).get(rank as usize) != Some(&me) {
+        if self.local_group(context, me).get(rank as usize) != Some(&me) {
             self.found.contradictions += 1;
         }
     }

@@ -1,101 +1,93 @@
-//! What the searches of each call took the traced library.
+//! Search time of each call in the traced library.
 //!
-//! Entries compared × the cost of an entry give a wide range: with cold caches an entry costs ten times as much as with warm
-//! ones. The trace narrows it: it has the time of every call, less what such a call takes with empty queues. A call that waits
-//! for many messages is compared with a measured burst.
-//! * A receive or a probe searches within its call, no longer than that takes.
-//! * A message is matched in the call during which it arrives, or in a later one: not every call makes progress. A call that
-//!   completes a receive has matched every message that arrived before.
+//! An attempt costs ten times as much with cold caches as with warm ones. The recorded durations of calls,
+//! less their time with empty queues, narrow this range:
+//! * A receive or a probe searches within its call.
+//! * A message is matched in the call during which it arrives, or in a later one: not every call makes
+//!   progress. A call that completes a receive has matched all messages that arrived before.
 //! * A message that a call waited for was matched between its arrival and the end of the call.
-//! * A call that took many times as long as its searches can take has waited. Its time says nothing, and the geometric mean of
-//!   the range counts.
+//! * A call that took many times as long as its searches has waited, so the geometric mean of the range
+//!   counts.
+//!
+//! A measured burst is the reference for calls that wait for many messages.
 
 use std::collections::VecDeque;
 
 use matchpoint::{Selector, Wild};
 use matchpoint_trace::SearchCost;
 
-use crate::batch::Sorted;
+use crate::batch::SortedChunk;
 use crate::library_cost::{Curve, LibraryCost, SearchTime};
 use crate::step::{CallEnd, Kind, Step};
 
-/// A call that takes so many times as long as its searches can has waited.
+/// A call waited if it took this many times as long as its searches can take.
 const WAITED: f64 = 8.0;
 
-/// Of one engine, at all ranks.
 pub(crate) struct CallCosts {
-    /// Where receives name their source, and where none does.
+    /// For receives with a source, and with `MPI_ANY_SOURCE`.
     named: LibraryCost,
     any: LibraryCost,
-    /// Processes for each processor, at least 1: a search takes so many times as long as its processor works on it.
+    /// Processes per processor, at least 1.
     crowding: f64,
-    ranks: Vec<AtRank>,
+    ranks: Vec<RankCosts>,
 }
 
 #[derive(Default)]
-struct AtRank {
+struct RankCosts {
     /// In `MPI_COMM_WORLD`.
     rank: u32,
-    /// Each with the number of steps before it.
+    /// Each end with the number of steps before it.
     ends: VecDeque<(u64, CallEnd)>,
-    /// Steps that have come, and those of them that were played.
     received: u64,
     played: u64,
-    /// Receives posted, and those from any source.
     receives: u64,
     any_source: u64,
-    open: Searches,
-    left: Left,
+    open: CallSearches,
+    deferred: DeferredMessages,
     sum: SearchTime,
 }
 
-/// Messages that the calls so far had no time for.
+/// The previous calls were too short for them.
 #[derive(Clone, Copy, Default)]
-struct Left {
-    /// Of other processes.
+struct DeferredMessages {
     messages: f64,
-    /// The time of their transfer that calls had.
+    /// Contained in previous calls.
     transferred_ns: f64,
-    /// The most that their searches take.
+    /// Maximum.
     search_ns: f64,
 }
 
-/// What was searched since the last call ended.
 #[derive(Clone, Copy, Default)]
-struct Searches {
+struct CallSearches {
     low_ns: f64,
-    /// By receives and probes, at most.
-    asked_ns: f64,
-    /// For messages, at most.
+    /// Maximum for receives and probes.
+    requested_ns: f64,
+    /// Maximum for messages.
     arrived_ns: f64,
-    /// What receives, probes and messages to the process itself would take with empty queues.
+    /// Time with empty queues, without messages of other processes.
     empty_ns: f64,
-    /// Messages of other processes that arrived.
     messages: u64,
-    /// The last message that arrived: when, and the most that its search takes.
+    /// Arrival time, and maximal search time.
     last: Option<(i64, f64)>,
 }
 
 impl CallCosts {
-    /// With costs that were measured; `None`: there are none.
     pub fn new(measured: &[SearchCost], ranks: &[u32], crowding: f64) -> Option<Self> {
         let (named, any) = (LibraryCost::of(measured, 0.0)?, LibraryCost::of(measured, 1.0)?);
-        let ranks = ranks.iter().map(|&rank| AtRank { rank, ..AtRank::default() }).collect();
+        let ranks = ranks.iter().map(|&rank| RankCosts { rank, ..RankCosts::default() }).collect();
         Some(CallCosts { named, any, crowding: crowding.max(1.0), ranks })
     }
 
-    /// The ends of calls among steps that will be played.
-    pub fn receive(&mut self, chunk: &Sorted) {
+    pub fn receive(&mut self, chunk: &SortedChunk) {
         for &(before, end) in chunk.ends() {
             let rank = &mut self.ranks[end.process as usize];
             rank.ends.push_back((rank.received + u64::from(before), end));
         }
         for (process, rank) in self.ranks.iter_mut().enumerate() {
-            rank.received += chunk.of(process).len() as u64;
+            rank.received += chunk.steps_of(process).len() as u64;
         }
     }
 
-    /// The next step of a process was played, and compared so many entries.
     pub fn add(&mut self, process: usize, step: &Step, compared: u64) {
         self.end_calls(process);
         let rank = &mut self.ranks[process];
@@ -129,8 +121,7 @@ impl CallCosts {
         }
     }
 
-    /// What searching cost a process, once all was played.
-    pub fn of(&self, process: usize) -> SearchTime {
+    pub fn search_time(&self, process: usize) -> SearchTime {
         let rank = &self.ranks[process];
         let mut sum = rank.sum;
         if rank.open.high_ns() > 0.0 {
@@ -141,12 +132,11 @@ impl CallCosts {
         SearchTime { likely_ns: sum.likely_ns.max(sum.low_ns), ..sum }
     }
 
-    /// Every call has ended, but for those of processes with several threads: which of them searched is not known.
+    /// Processes with several threads have no ends of calls.
     pub fn finish(&mut self) {
         (0..self.ranks.len()).for_each(|process| self.end_calls(process));
     }
 
-    /// Ends the calls to which no further step belongs.
     fn end_calls(&mut self, process: usize) {
         let rank = &mut self.ranks[process];
         while rank.ends.front().is_some_and(|(before, _)| *before <= rank.played) {
@@ -154,7 +144,7 @@ impl CallCosts {
                 rank.end(&end, &self.named, self.crowding);
             }
             if rank.ends.is_empty() {
-                rank.ends = VecDeque::new(); // room at every rank of a large job is much
+                rank.ends = VecDeque::new(); // frees its capacity
             }
         }
     }
@@ -164,57 +154,64 @@ fn is_any_source(selector: &Selector) -> bool {
     matches!(selector.source(), Wild::Any)
 }
 
-impl AtRank {
-    /// A call transfers the messages that are due, then searches for them.
+impl RankCosts {
+    /// Transfers the messages that are due, then searches.
     fn end(&mut self, end: &CallEnd, cost: &LibraryCost, crowding: f64) {
         let searches = std::mem::take(&mut self.open);
         self.sum.low_ns += searches.low_ns;
         self.sum.high_ns += searches.high_ns();
-        let left = std::mem::take(&mut self.left);
-        let messages = left.messages + searches.messages as f64;
-        let transfer_ns = (cost.burst_ns(messages) - left.transferred_ns).max(0.0);
+        let deferred = std::mem::take(&mut self.deferred);
+        let messages = deferred.messages + searches.messages as f64;
+        let transfer_ns = (cost.burst_ns(messages) - deferred.transferred_ns).max(0.0);
         let called_ns = (f64::from(end.took_ns) - searches.empty_ns).max(0.0);
-        let had_ns = (called_ns - transfer_ns).max(0.0);
-        let asked_ns = searches.asked_ns * crowding;
-        let due_ns = left.search_ns + searches.arrived_ns * crowding * searches.part_in(end);
-        if had_ns > WAITED * (asked_ns + searches.arrived_ns * crowding + left.search_ns) {
-            self.sum.likely_ns += (asked_ns + due_ns) * self.mean_part();
+        let available_ns = (called_ns - transfer_ns).max(0.0);
+        let requested_ns = searches.requested_ns * crowding;
+        let due_ns = deferred.search_ns + searches.arrived_ns * crowding * searches.part_in(end);
+        if available_ns > WAITED * (requested_ns + searches.arrived_ns * crowding + deferred.search_ns) {
+            self.sum.likely_ns += (requested_ns + due_ns) * self.mean_part();
             return;
         }
-        let asked_ns = asked_ns.min(had_ns);
-        let arrived_ns = due_ns.min(had_ns - asked_ns);
-        self.sum.likely_ns += asked_ns + arrived_ns;
+        let requested_ns = requested_ns.min(available_ns);
+        let arrived_ns = due_ns.min(available_ns - requested_ns);
+        self.sum.likely_ns += requested_ns + arrived_ns;
         if end.completes_receive {
             return;
         }
-        if had_ns == 0.0 {
-            self.left = Left { messages, transferred_ns: left.transferred_ns + called_ns, search_ns: due_ns };
+        if available_ns == 0.0 {
+            self.deferred = DeferredMessages {
+                messages,
+                transferred_ns: deferred.transferred_ns + called_ns,
+                search_ns: due_ns,
+            };
         } else if arrived_ns < due_ns {
             let messages = messages * (1.0 - arrived_ns / due_ns);
-            self.left =
-                Left { messages, transferred_ns: cost.burst_ns(messages), search_ns: due_ns - arrived_ns };
+            self.deferred = DeferredMessages {
+                messages,
+                transferred_ns: cost.burst_ns(messages),
+                search_ns: due_ns - arrived_ns,
+            };
         }
     }
 
-    /// The geometric mean of the range so far, as a part of its high end.
+    /// Of the range so far ÷ its upper end.
     fn mean_part(&self) -> f64 {
         if self.sum.high_ns > 0.0 { (self.sum.low_ns / self.sum.high_ns).sqrt() } else { 0.0 }
     }
 }
 
-impl Searches {
+impl CallSearches {
     fn add(&mut self, curve: &Curve, compared: u64) {
         let (low_ns, high_ns) = curve.search(compared);
         self.low_ns += low_ns;
-        self.asked_ns += high_ns;
+        self.requested_ns += high_ns;
         self.empty_ns += curve.empty_ns;
     }
 
     fn high_ns(&self) -> f64 {
-        self.asked_ns + self.arrived_ns
+        self.requested_ns + self.arrived_ns
     }
 
-    /// Of the most that searches for messages can take, the part that the last one had time for.
+    /// Share of the maximal search time for which the last message had time.
     fn part_in(&self, end: &CallEnd) -> f64 {
         match self.last {
             Some((arrived_ns, most_ns)) if end.waited_until_ns != CallEnd::NO_WAIT && most_ns > 0.0 => {
@@ -232,7 +229,6 @@ mod tests {
 
     use super::*;
 
-    /// 1 ns an entry with warm caches, 10 ns with cold ones, 100 ns a call.
     fn costs() -> CallCosts {
         let cost = Some(EntryCost { warm_ns: vec![1.0; 2], cold_ns: 10.0, empty_ns: 100.0 });
         let measured = SearchCost {
@@ -267,7 +263,6 @@ mod tests {
         Step { at_ns, kind: Kind::Arrive { message, from, took: None }, site: 0 }
     }
 
-    /// Plays steps that compare so many entries, and ends of calls.
     fn play(steps: &[Result<(Step, u64), CallEnd>]) -> SearchTime {
         let mut costs = costs();
         for step in steps {
@@ -280,7 +275,7 @@ mod tests {
             }
         }
         costs.finish();
-        costs.of(0)
+        costs.search_time(0)
     }
 
     fn end(took_ns: u32) -> Result<(Step, u64), CallEnd> {
@@ -315,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn transfer_is_no_searching() {
+    fn transfer_time_is_not_search_time() {
         let likely_from = |from, calls: &[u32]| {
             let mut costs = costs();
             costs.named.bursts = vec![BurstCost { messages: 2, message_ns: 1000.0 }];
@@ -331,7 +326,7 @@ mod tests {
                 costs.ranks[0].ends.push_back((2, end));
             }
             costs.finish();
-            costs.of(0).likely_ns
+            costs.search_time(0).likely_ns
         };
         let likely = |calls| likely_from(0, calls);
         assert_eq!([likely(&[2500]), likely(&[1500, 1000]), likely(&[5000])], [500.0, 500.0, 2000.0]);
@@ -339,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_no_searching() {
+    fn waiting_time_is_not_search_time() {
         let waited = |waits| {
             let waited_until_ns = if waits { 1_900 } else { CallEnd::NO_WAIT };
             let end = CallEnd { process: 0, took_ns: 1_900, completes_receive: false, waited_until_ns };
@@ -349,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_without_calls_cost_the_mean() {
+    fn steps_without_calls_cost_geometric_mean() {
         let sum = play(&[Ok((post(), 100))]);
         assert!((sum.likely_ns - 100.0 * 10f64.sqrt()).abs() < 1e-9, "{}", sum.likely_ns);
     }

@@ -1,57 +1,54 @@
-//! Two clocks: the time that passed, and what this thread had of it.
+//! Elapsed time and processor time of the measuring thread.
 //!
-//! On a machine that runs something else, a thread waits for a processor in the middle of what it times. The wall clock
-//! counts that, the thread's own does not: budgets go by the latter, so that a busy machine plays no less of a trace,
-//! and the difference tells how busy it was. What a hypervisor takes is in neither.
+//! A thread may wait for a processor under host load. Limits use processor time, so that load does not change
+//! the executed share of a trace. The difference measures the load, without the share of a hypervisor.
 
 use std::time::{Duration, Instant};
 
-/// A thread that had this much less than what passed was interrupted. Less is the resolution of the two clocks.
+/// Smaller differences are the resolution of the clocks.
 const INTERRUPTED: Duration = Duration::from_micros(20);
 
-/// Time between two readings of both clocks.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Lap {
+pub(crate) struct Elapsed {
     pub wall: Duration,
     pub cpu: Duration,
 }
 
-impl Lap {
-    /// Whether the thread waited for a processor in it.
+impl Elapsed {
     pub fn was_interrupted(self) -> bool {
         self.wall.saturating_sub(self.cpu) > INTERRUPTED
     }
 }
 
-/// Both clocks, read together. One reading ends a lap and begins the next: the thread's clock is a system call.
-pub(crate) struct Laps {
+/// One reading ends a measurement and begins the next: the thread's clock needs a system call.
+pub(crate) struct Stopwatch {
     wall: Instant,
     cpu: Option<Duration>,
 }
 
-impl Laps {
+impl Stopwatch {
     pub fn start() -> Self {
-        Laps { wall: Instant::now(), cpu: thread_cpu() }
+        Stopwatch { wall: Instant::now(), cpu: thread_cpu() }
     }
 
-    pub fn lap(&mut self) -> Lap {
-        let now = Laps::start();
+    pub fn restart(&mut self) -> Elapsed {
+        let now = Stopwatch::start();
         let wall = now.wall - self.wall;
         let cpu = now.cpu.zip(self.cpu).map_or(wall, |(now, then)| now.saturating_sub(then));
         *self = now;
-        Lap { wall, cpu }
+        Elapsed { wall, cpu }
     }
 }
 
-/// Processor time of all threads of this process; where it cannot be had, the time that passed.
-pub(crate) struct Passed {
+/// Processor time of the process; elapsed time where not available.
+pub(crate) struct ProcessorClock {
     wall: Instant,
     cpu: Option<Duration>,
 }
 
-impl Passed {
+impl ProcessorClock {
     pub fn start() -> Self {
-        Passed { wall: Instant::now(), cpu: process_cpu() }
+        ProcessorClock { wall: Instant::now(), cpu: process_cpu() }
     }
 
     pub fn passed(&self) -> Duration {
@@ -90,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_takes_time_but_no_processor() {
-        let mut laps = Laps::start();
+    fn sleep_uses_no_processor_time() {
+        let mut stopwatch = Stopwatch::start();
         std::thread::sleep(Duration::from_millis(20));
-        let asleep = laps.lap();
+        let asleep = stopwatch.restart();
         assert!(asleep.wall >= Duration::from_millis(20));
         if cfg!(target_os = "linux") {
             assert!(asleep.was_interrupted() && asleep.cpu < asleep.wall / 2, "{:?}", asleep.cpu);

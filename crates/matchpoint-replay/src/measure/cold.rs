@@ -1,46 +1,40 @@
-//! What cold caches cost: a surcharge for each phase, by the number of steps in it.
+//! Cost of cold caches: a surcharge per phase, by its number of steps.
 //!
-//! A process that computed finds its queues, and the code that searches them, pushed out of its caches. The steps that
-//! follow closely fetch them once, so that what is cold is paid by the phase, not by the step: a phase of one step pays
-//! nearly as much as one of ten. Some phases are played on flushed caches, all phases are counted, and a rank's
-//! surcharge is the sum over its phases of what the played ones of that size cost.
+//! After a compute phase, the next steps fetch queues and code once, so a phase of one step costs nearly as
+//! much as one of ten. Some phases are measured with flushed caches, and all are counted.
 
 use crate::step::Step;
 
-/// A process that computes this long between two steps finds its caches taken by something else.
+/// Time after which other data fills the caches.
 const COMPUTE_PHASE_NS: i64 = 20_000;
 
-/// Sizes of phases that are told apart: 1, 2–3, 4–7, … 512 and more steps.
+/// 1, 2–3, 4–7, … 512 and more steps.
 const SIZES: usize = 10;
 
-/// Of the phases of one size, one in so many is played cold at first, so that more than one rank has its turn; after
-/// every so many that were, one in twice as many. So the whole run is sampled whatever its length, at little cost.
+/// One phase of a size in `FIRST_INTERVAL`; half as many after every `PER_STAGE` samples. This covers several
+/// ranks and the whole run.
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
-/// Samples that a surcharge is taken from, at least, if there are so many.
-const ENOUGH: usize = 5;
+/// If available.
+const SAMPLES_MIN: usize = 5;
 
-/// Whether the process did not compute for long between two steps.
-pub(crate) fn same_phase(one: &Step, next: &Step) -> bool {
+pub(crate) fn is_same_phase(one: &Step, next: &Step) -> bool {
     next.at_ns - one.at_ns < COMPUTE_PHASE_NS
 }
 
-fn size(steps: usize) -> usize {
+fn size_class(steps: usize) -> usize {
     (steps.max(1).ilog2() as usize).min(SIZES - 1)
 }
 
-/// How many phases of each size a process has.
 #[derive(Clone, Default)]
-pub(crate) struct Phases {
+pub(crate) struct PhaseCounts {
     counts: [u64; SIZES],
-    /// Steps of the phase that has not ended yet, and the time of the last.
     open: usize,
     last_ns: i64,
 }
 
-impl Phases {
-    /// Whether this step would begin a phase.
+impl PhaseCounts {
     pub fn begins(&self, step: &Step) -> bool {
         self.open == 0 || step.at_ns - self.last_ns >= COMPUTE_PHASE_NS
     }
@@ -53,31 +47,30 @@ impl Phases {
         self.last_ns = step.at_ns;
     }
 
-    /// Ends the phase that is open.
     pub fn end(&mut self) {
         if self.open > 0 {
-            self.counts[size(self.open)] += 1;
+            self.counts[size_class(self.open)] += 1;
             self.open = 0;
         }
     }
 }
 
-/// Which phases are played cold. Drawn, not counted: what is counted would fall on the same ranks again and again.
-pub(crate) struct Draw {
+/// Random: a regular choice would always select the same ranks.
+pub(crate) struct PhaseSampler {
     drawn: [u64; SIZES],
     state: u64,
 }
 
-impl Default for Draw {
+impl Default for PhaseSampler {
     fn default() -> Self {
-        Draw { drawn: [0; SIZES], state: 1 }
+        PhaseSampler { drawn: [0; SIZES], state: 1 }
     }
 }
 
-impl Draw {
-    /// The same for every run of the same trace.
-    pub fn is_drawn(&mut self, steps: usize) -> bool {
-        let drawn = &mut self.drawn[size(steps)];
+impl PhaseSampler {
+    /// The sequence is the same for every run.
+    pub fn selects(&mut self, steps: usize) -> bool {
+        let drawn = &mut self.drawn[size_class(steps)];
         let interval = FIRST_INTERVAL << (*drawn / PER_STAGE).min(40);
         self.state =
             self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -87,7 +80,6 @@ impl Draw {
     }
 }
 
-/// One phase as an engine played it on flushed caches.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub process: u32,
@@ -95,35 +87,33 @@ pub(crate) struct Sample {
     pub ns: f64,
 }
 
-/// What a phase costs beyond its steps' warm time, by size.
+/// Cost in addition to the warm time, by size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Surcharge([f64; SIZES]);
 
 impl Surcharge {
-    /// From samples, and from what a step takes warm at each process.
     pub fn of(samples: &[Sample], warm_ns: impl Fn(u32) -> f64) -> Self {
         let mut by_size: [Vec<f64>; SIZES] = Default::default();
         for sample in samples {
             let warm_ns = warm_ns(sample.process) * f64::from(sample.steps);
-            by_size[size(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
+            by_size[size_class(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
         }
-        // Few of a size say little: those of its neighbours are taken with them.
+        // Sizes with few samples include their neighbors.
         let around = |size: usize, radius: usize| -> Vec<f64> {
             let (from, to) = (size.saturating_sub(radius), (size + radius).min(SIZES - 1));
             by_size[from..=to].concat()
         };
-        let enough =
-            |size: usize| (0..SIZES).map(|radius| around(size, radius)).find(|of| of.len() >= ENOUGH);
-        Surcharge(std::array::from_fn(|size| median(enough(size).unwrap_or_else(|| around(size, SIZES)))))
+        let sufficient =
+            |size: usize| (0..SIZES).map(|radius| around(size, radius)).find(|of| of.len() >= SAMPLES_MIN);
+        Surcharge(std::array::from_fn(|size| median(sufficient(size).unwrap_or_else(|| around(size, SIZES)))))
     }
 
-    /// Of all phases of a process.
-    pub fn sum(&self, phases: &Phases) -> f64 {
+    pub fn sum(&self, phases: &PhaseCounts) -> f64 {
         phases.counts.iter().zip(self.0).map(|(&count, ns)| count as f64 * ns).sum()
     }
 }
 
-/// What made less than half of the samples longer does not move it. The lower of two in the middle.
+/// Lower median: outliers in less than half of the samples do not change it.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
@@ -141,8 +131,8 @@ mod tests {
     }
 
     #[test]
-    fn phases_end_where_the_process_computed() {
-        let mut phases = Phases::default();
+    fn compute_time_ends_phase() {
+        let mut phases = PhaseCounts::default();
         for ns in [0, 1, 2, 50_000, 100_000, 100_001] {
             phases.note(&at(ns));
         }
@@ -151,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn two_samples_in_five_may_be_absurd() {
+    fn two_outliers_do_not_change_surcharge() {
         let sample = |steps, ns| Sample { process: 0, steps, ns };
         let samples = [500.0, 520.0, 4e6, 515.0, 9e9].map(|ns| sample(1, ns));
         let Surcharge(by_size) = Surcharge::of(&samples, |_| 10.0);
@@ -159,16 +149,16 @@ mod tests {
         assert_eq!(by_size[9], 510.0, "no other size is known");
         let one_more: Vec<Sample> = samples.into_iter().chain([sample(4, 7e7)]).collect();
         assert_eq!(Surcharge::of(&one_more, |_| 10.0).0[2], 510.0, "one sample is not enough");
-        let mut phases = Phases::default();
+        let mut phases = PhaseCounts::default();
         phases.note(&at(0));
         phases.end();
         assert_eq!(Surcharge(by_size).sum(&phases), 510.0);
     }
 
     #[test]
-    fn ever_fewer_phases_are_drawn() {
-        let mut draw = Draw::default();
-        let mut count = |of: usize| (0..of).filter(|_| draw.is_drawn(3)).count();
+    fn later_phases_are_sampled_less() {
+        let mut sampler = PhaseSampler::default();
+        let mut count = |of: usize| (0..of).filter(|_| sampler.selects(3)).count();
         let (first, rest) = (count(100), count(1_000_000));
         assert!(first >= 8 && rest < 200, "{first} {rest}");
     }

@@ -1,4 +1,4 @@
-//! One engine at all ranks: played, counted, timed, and stopped where it takes too much.
+//! Measurement of one engine at all ranks: attempts, times and limits.
 
 use std::time::Duration;
 
@@ -8,87 +8,76 @@ use matchpoint::wrap::counted::{Counts, QueueCounts};
 use matchpoint::{Engine, Refused};
 
 use super::calls::CallCosts;
-use super::clock::{Lap, Laps};
-use super::cold::{Phases, Sample, Surcharge};
+use super::clock::{Elapsed, Stopwatch};
+use super::cold::{PhaseCounts, Sample, Surcharge};
 use super::play::{
-    Answered, answer, attempts, begun_bytes, compared, counting_ns, expected, time, time_counted,
+    StepResult, attempts, compared, counting_ns, execute_step, expected_result, loaded_bytes, time,
+    time_counted,
 };
-use super::warm::{Timing, Usual};
-use crate::batch::Sorted;
-use crate::budget::{self, Stopped};
+use super::warm::{RecentTime, Timing};
+use crate::batch::SortedChunk;
+use crate::budget::{self, StopReason};
 use crate::measurements::{
-    Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Statistic, Substitute,
+    EngineAtRank, EngineMeasurements, QueueMeasurements, SearchCounts, Statistic, Substitute,
 };
-use crate::observer::{Observer, Searched};
+use crate::observer::{RankObserver, SearchTotals};
 use crate::step::{Kind, Step};
 
-/// How often a burst is played, each time by an engine of its own: the shortest counts. What else runs on the machine
-/// only ever makes a burst longer.
+/// The shortest time counts, because host load only lengthens a burst.
 pub(super) const REPETITIONS: usize = 3;
 
-/// Between two looks at how much memory an engine has.
-const BURSTS_PER_LOOK: u64 = 8;
+/// Bursts between two measurements of memory.
+const BURSTS_PER_UPDATE: u64 = 8;
 
-/// An engine, everywhere.
 pub(crate) struct MeasuredEngine {
     name: String,
-    /// Who matches in its place, as far as can be said before anything is played.
     expected_substitute: Option<String>,
     world: u32,
     is_first: bool,
-    copies: Copies,
-    ranks: Vec<AtRank>,
-    /// Footprint of an engine that nothing was ever played.
+    instance_count: InstanceCount,
+    ranks: Vec<RankEngine>,
     empty_bytes: u64,
-    /// The same with a receive and a message: some allocate their tables only then.
-    begun_bytes: u64,
+    /// Some engines allocate their tables late.
+    loaded_bytes: u64,
     disagreements: u64,
-    /// Processor time that playing again took.
     pub repeating: Duration,
-    /// Processor time and memory that it takes in all; why it was stopped.
     spent: Duration,
-    pub held_bytes: u64,
-    /// Steps whose time has the counting in it.
+    pub memory_bytes: u64,
+    /// Steps that one instance measured and counted.
     timed_counting: u64,
-    /// What that adds to a step's, once it is known.
+    /// Added by counting to a step.
     counting_ns: Option<f64>,
-    /// What the engine that counts and is timed answered to a burst.
-    answers: Vec<Answered>,
-    pub stopped: Option<Stopped>,
+    results: Vec<StepResult>,
+    pub stopped: Option<StopReason>,
     warm: Timing,
     cold: Vec<Sample>,
-    pub spread: Spread,
-    /// Of the first engine: what it compared for receives posted at one site, by [`Step::site`]: searches of the posted queue
-    /// that ended at one of them, and of the unexpected queue for one of them.
-    pub sites: Vec<(Compared, Compared)>,
-    /// Of the first engine: what its searches cost the traced library, if an entry's cost is known.
+    pub spread: RepetitionSpread,
+    /// First engine only, by [`Step::site`]: searches of the posted queue and of the unexpected queue.
+    pub sites: Vec<(SearchCounts, SearchCounts)>,
+    /// First engine only.
     pub costs: Option<CallCosts>,
 }
 
-/// How many engines of a kind there are at each rank. What is in the queues is in each of them.
+/// Each contains all queued entries. A counting instance without measured ones is measured itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Copies {
-    /// One counts, and [so many](REPETITIONS) play each burst in turn.
+pub(super) enum InstanceCount {
     Repeated,
-    /// One counts, another is timed.
     Two,
-    /// One is timed while it counts.
     One,
 }
 
-impl Copies {
+impl InstanceCount {
     pub fn timed(self) -> usize {
         match self {
-            Copies::Repeated => REPETITIONS,
-            Copies::Two => 1,
-            Copies::One => 0,
+            InstanceCount::Repeated => REPETITIONS,
+            InstanceCount::Two => 1,
+            InstanceCount::One => 0,
         }
     }
 }
 
-/// How far repetitions of the same bursts were apart, and how many bursts were interrupted.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Spread {
+pub(crate) struct RepetitionSpread {
     pub shortest_ns: f64,
     pub median_ns: f64,
     pub bursts: u64,
@@ -96,30 +85,28 @@ pub(crate) struct Spread {
 }
 
 #[derive(Default)]
-struct AtRank {
-    live: Option<Live>,
-    /// What remains of it once the engine was stopped.
+struct RankEngine {
+    instances: Option<EngineInstances>,
     counts: Option<Box<Counts>>,
     statistics: Vec<(&'static str, f64)>,
     substitute: Option<String>,
     bytes: u64,
-    held_bytes: u64,
+    memory_bytes: u64,
     bursts: u64,
     warm: Timing,
-    usual: Usual,
+    recent: RecentTime,
     steps: u64,
 }
 
-/// One engine that counts, whose answers are compared, and some that do not and are timed, unless that is.
-struct Live {
+struct EngineInstances {
     counted: Counted,
     timed: Vec<Box<dyn Engine>>,
 }
 
-impl Live {
+impl EngineInstances {
     fn new(name: &str, timed: usize) -> Result<Self, NameError> {
         let timed = (0..timed).map(|_| engines::create(name)).collect::<Result<_, _>>()?;
-        Ok(Live { counted: Counted::new(engines::create_counting(name)?), timed })
+        Ok(EngineInstances { counted: Counted::new(engines::create_counting(name)?), timed })
     }
 
     fn substitute(&self) -> Option<&str> {
@@ -127,17 +114,15 @@ impl Live {
         self.counted.substitute().or_else(timed)
     }
 
-    fn held_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         (self.counted.footprint().now_bytes() - COUNTS_BYTES) * (1 + self.timed.len() as u64)
     }
 }
 
-/// What counting adds to a footprint.
 const COUNTS_BYTES: u64 = size_of::<Counted>() as u64;
 
 impl MeasuredEngine {
-    /// An engine of this name, for the processes of these ranks among `world`. One is made at once, so that a wrong name
-    /// is found; and one for each rank if the name says something else to each. Others when something happens there.
+    /// An invalid name is an error now; instances follow at the first step. The name may depend on the rank.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
         let mut probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
@@ -151,253 +136,255 @@ impl MeasuredEngine {
             expected_substitute,
             world,
             is_first,
-            copies: Copies::Repeated,
-            ranks: present.iter().map(|_| AtRank::default()).collect(),
+            instance_count: InstanceCount::Repeated,
+            ranks: present.iter().map(|_| RankEngine::default()).collect(),
             empty_bytes,
-            begun_bytes: begun_bytes(&mut *probe),
+            loaded_bytes: loaded_bytes(&mut *probe),
             disagreements: 0,
             repeating: Duration::ZERO,
             spent: Duration::ZERO,
-            held_bytes: 0,
+            memory_bytes: 0,
             timed_counting: 0,
             counting_ns: None,
-            answers: Vec::new(),
+            results: Vec::new(),
             stopped: None,
             warm: Timing::default(),
             cold: Vec::new(),
-            spread: Spread::default(),
+            spread: RepetitionSpread::default(),
             sites: Vec::new(),
             costs: None,
         })
     }
 
-    /// The ends of calls among steps that will be played.
-    pub fn receive_call_ends(&mut self, chunk: &Sorted) {
+    pub fn receive_call_ends(&mut self, chunk: &SortedChunk) {
         if let Some(costs) = &mut self.costs {
             costs.receive(chunk);
         }
     }
 
-    /// Plays a burst on caches as they are.
     pub fn play_warm(
         &mut self,
         process: usize,
         rank: u32,
         steps: &[Step],
         clock_ns: f64,
-        laps: &mut Laps,
-    ) -> Lap {
+        stopwatch: &mut Stopwatch,
+    ) -> Elapsed {
         let mut times = [f64::MAX; REPETITIONS];
         let mut played = 0;
-        if !self.is_ready(process, rank) {
-            return laps.lap();
-        } else if self.copies == Copies::One {
+        if !self.ensure_instance(process, rank) {
+            return stopwatch.restart();
+        } else if self.instance_count == InstanceCount::One {
             times[0] = self.time_counted(process, steps, clock_ns);
             played = 1;
         } else if self.count(process, steps) {
-            let live = self.ranks[process].live.as_mut();
-            for engine in live.into_iter().flat_map(|live| &mut live.timed) {
+            let instances = self.ranks[process].instances.as_mut();
+            for engine in instances.into_iter().flat_map(|instances| &mut instances.timed) {
                 times[played] = time(&mut **engine, steps, clock_ns);
                 played += 1;
             }
         }
         if self.stopped.is_some() {
-            return laps.lap();
+            return stopwatch.restart();
         }
         let times = &mut times[..played];
         times.sort_by(f64::total_cmp);
-        let lap = laps.lap();
-        self.add_warm(process, steps.len(), times, lap);
-        self.spend(lap, played);
-        lap
+        let elapsed = stopwatch.restart();
+        self.add_warm(process, steps.len(), times, elapsed);
+        self.add_spent_time(elapsed, played);
+        elapsed
     }
 
-    fn add_warm(&mut self, process: usize, steps: usize, times: &[f64], lap: Lap) {
+    fn add_warm(&mut self, process: usize, steps: usize, times: &[f64], elapsed: Elapsed) {
         let Some(&shortest_ns) = times.first() else { return };
-        let at_rank = &mut self.ranks[process];
-        let (ns, interrupted) = at_rank.usual.unless_interrupted(shortest_ns, steps, lap.was_interrupted());
-        at_rank.warm.add(ns, steps);
-        at_rank.steps += steps as u64;
+        let rank_engine = &mut self.ranks[process];
+        let (ns, interrupted) =
+            rank_engine.recent.filter_interrupted(shortest_ns, steps, elapsed.was_interrupted());
+        rank_engine.warm.add(ns, steps);
+        rank_engine.steps += steps as u64;
         self.warm.add(ns, steps);
         self.spread.bursts += 1;
-        self.spread.interrupted += u64::from(interrupted || lap.was_interrupted());
+        self.spread.interrupted += u64::from(interrupted || elapsed.was_interrupted());
         if times.len() == REPETITIONS {
             self.spread.shortest_ns += shortest_ns;
             self.spread.median_ns += times[REPETITIONS / 2];
         }
     }
 
-    /// The part of playing cold that comes before the caches are flushed. Whether there is anything to flush them for.
+    /// Returns false if the engine is stopped.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
-        self.is_ready(process, rank) && (self.copies == Copies::One || self.count(process, steps))
+        self.ensure_instance(process, rank)
+            && (self.instance_count == InstanceCount::One || self.count(process, steps))
     }
 
-    /// Plays a phase on caches that were flushed.
     pub fn play_cold(&mut self, process: usize, steps: &[Step], clock_ns: f64) {
         if self.stopped.is_some() {
             return;
         }
-        let mut laps = Laps::start();
-        let mut timed = match &mut self.ranks[process].live {
-            Some(live) => live.timed.iter_mut(),
+        let mut stopwatch = Stopwatch::start();
+        let mut timed = match &mut self.ranks[process].instances {
+            Some(instances) => instances.timed.iter_mut(),
             None => return,
         };
         let ns = timed.next().map(|engine| time(&mut **engine, steps, clock_ns));
-        let was_interrupted = laps.lap().was_interrupted();
-        // The others must go through the same steps; their code is warm by now, so they are not timed.
+        let was_interrupted = stopwatch.restart().was_interrupted();
+        // Their code is now warm, so they are not measured.
         for engine in timed {
             time(&mut **engine, steps, clock_ns);
         }
         let (ns, was_interrupted) = match ns {
             Some(ns) => (ns, was_interrupted),
-            None => (self.time_counted(process, steps, clock_ns), laps.lap().was_interrupted()),
+            None => (self.time_counted(process, steps, clock_ns), stopwatch.restart().was_interrupted()),
         };
         if self.stopped.is_some() {
             return;
         }
-        let at_rank = &mut self.ranks[process];
-        at_rank.steps += steps.len() as u64;
-        // A phase lasts microseconds, so what interrupts one is all that would be seen of it.
+        let rank_engine = &mut self.ranks[process];
+        rank_engine.steps += steps.len() as u64;
+        // A phase lasts microseconds, so an interruption would dominate it.
         if !was_interrupted {
             self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
         }
     }
 
-    /// Whether it goes on, and has an engine at this process.
-    fn is_ready(&mut self, process: usize, rank: u32) -> bool {
-        if self.stopped.is_none() && self.ranks[process].live.is_none() {
+    /// Returns false if the engine is stopped.
+    fn ensure_instance(&mut self, process: usize, rank: u32) -> bool {
+        if self.stopped.is_none() && self.ranks[process].instances.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
-            match Live::new(&name, self.copies.timed()) {
-                Ok(live) => self.ranks[process].live = Some(live),
-                // Its name was understood for another rank: what it refers to has gone.
-                Err(_) => self.stop(Stopped::Unmade),
+            match EngineInstances::new(&name, self.instance_count.timed()) {
+                Ok(instances) => self.ranks[process].instances = Some(instances),
+                // The name was valid for another rank, but its file has changed.
+                Err(_) => self.stop(StopReason::CreationFailed),
             }
         }
         self.stopped.is_none()
     }
 
-    /// Plays a burst to the engine that counts, and compares. False: it was stopped.
     fn count(&mut self, process: usize, steps: &[Step]) -> bool {
-        let Some(live) = &mut self.ranks[process].live else { return false };
-        let mut before = compared(live.counted.counts());
+        let Some(instances) = &mut self.ranks[process].instances else { return false };
+        let mut before = compared(instances.counted.counts());
         for step in steps {
-            let answered = answer(&mut live.counted, step);
+            let result = execute_step(&mut instances.counted, step);
             if self.is_first {
-                let now = compared(live.counted.counts());
-                note(&mut self.sites, self.costs.as_mut(), process, step, now - before);
+                let now = compared(instances.counted.counts());
+                record_attempts(&mut self.sites, self.costs.as_mut(), process, step, now - before);
                 before = now;
             }
-            match answered {
-                // Its caller would go on with another engine, so nothing that it answers from here on counts.
+            match result {
+                // The caller would continue with another engine, so further results do not count.
                 Err(Refused::Full) => {
-                    self.stop(Stopped::Full);
+                    self.stop(StopReason::Full);
                     return false;
                 }
-                answered => self.disagreements += u64::from(answered != Ok(expected(step))),
+                result => self.disagreements += u64::from(result != Ok(expected_result(step))),
             }
         }
         true
     }
 
-    /// The same, which times it as well, less what counting takes, and compares afterwards.
+    /// Measures less the cost of counting, and compares the results afterwards.
     fn time_counted(&mut self, process: usize, steps: &[Step], clock_ns: f64) -> f64 {
         let counting_ns = *self.counting_ns.get_or_insert_with(|| {
             let name = engines::at_process(&self.name, 0, self.world.into());
             counting_ns(&name, clock_ns).unwrap_or(0.0)
         });
-        let Some(live) = &mut self.ranks[process].live else { return 0.0 };
-        let mut before = compared(live.counted.counts());
-        let ns = time_counted(&mut live.counted, steps, clock_ns, &mut self.answers);
+        let Some(instances) = &mut self.ranks[process].instances else { return 0.0 };
+        let mut before = compared(instances.counted.counts());
+        let ns = time_counted(&mut instances.counted, steps, clock_ns, &mut self.results);
         self.timed_counting += steps.len() as u64;
-        for (step, answered) in steps.iter().zip(&self.answers) {
+        for (step, result) in steps.iter().zip(&self.results) {
             if self.is_first {
-                note(&mut self.sites, self.costs.as_mut(), process, step, answered.attempts - before);
+                record_attempts(
+                    &mut self.sites,
+                    self.costs.as_mut(),
+                    process,
+                    step,
+                    result.attempts - before,
+                );
             }
-            before = answered.attempts;
-            if answered.answer == Err(Refused::Full) {
-                self.stop(Stopped::Full);
+            before = result.attempts;
+            if result.outcome == Err(Refused::Full) {
+                self.stop(StopReason::Full);
                 break;
             }
-            self.disagreements += u64::from(answered.answer != Ok(expected(step)));
+            self.disagreements += u64::from(result.outcome != Ok(expected_result(step)));
         }
         (ns - counting_ns * steps.len() as f64).max(0.0)
     }
 
-    fn spend(&mut self, lap: Lap, played: usize) {
-        self.spent += lap.cpu;
+    fn add_spent_time(&mut self, elapsed: Elapsed, played: usize) {
+        self.spent += elapsed.cpu;
         if played > 1 {
-            // The one that counts takes as long as one that does not, or a little longer.
-            self.repeating += lap.cpu * (played as u32 - 1) / (played as u32 + 1);
+            // The counting instance takes at least as long as a measured one.
+            self.repeating += elapsed.cpu * (played as u32 - 1) / (played as u32 + 1);
         }
     }
 
-    /// Looks at how much memory it has, now and then.
-    pub fn weigh(&mut self, process: usize) {
-        let at_rank = &mut self.ranks[process];
-        at_rank.bursts += 1;
-        if self.stopped.is_none() && at_rank.bursts % BURSTS_PER_LOOK == 1 {
-            let held = at_rank.live.as_ref().map_or(0, Live::held_bytes);
-            self.held_bytes = self.held_bytes + held - at_rank.held_bytes;
-            at_rank.held_bytes = held;
+    /// Updates the memory every [`BURSTS_PER_UPDATE`] bursts.
+    pub fn update_memory(&mut self, process: usize) {
+        let rank_engine = &mut self.ranks[process];
+        rank_engine.bursts += 1;
+        if self.stopped.is_none() && rank_engine.bursts % BURSTS_PER_UPDATE == 1 {
+            let memory = rank_engine.instances.as_ref().map_or(0, EngineInstances::memory_bytes);
+            self.memory_bytes = self.memory_bytes + memory - rank_engine.memory_bytes;
+            rank_engine.memory_bytes = memory;
         }
     }
 
-    /// Of that, what it has for what is queued. An engine that shrinks with use has nothing.
+    /// Zero for an engine that shrinks with use.
     pub fn queued_bytes(&self) -> u64 {
-        let engines =
-            self.ranks.iter().filter(|rank| rank.held_bytes > 0).count() * (1 + self.copies.timed());
-        self.held_bytes.saturating_sub(self.begun_bytes * engines as u64)
+        let engines = self.ranks.iter().filter(|rank| rank.memory_bytes > 0).count()
+            * (1 + self.instance_count.timed());
+        self.memory_bytes.saturating_sub(self.loaded_bytes * engines as u64)
     }
 
-    /// Memory that it takes at all ranks once something is queued.
-    pub fn idle_bytes(&self, copies: Copies) -> u64 {
-        self.begun_bytes * (self.ranks.len() * (1 + copies.timed())) as u64
+    /// Memory with one receive and one message at each rank.
+    pub fn idle_bytes(&self, instance_count: InstanceCount) -> u64 {
+        self.loaded_bytes * (self.ranks.len() * (1 + instance_count.timed())) as u64
     }
 
-    /// Stops it if it takes too much. Called after a burst, since what is counted and what is timed must be the same.
-    pub fn limit(&mut self, engines: usize, sampled: bool, passed: Duration) {
+    /// Called after a burst, so that all instances are in the same state.
+    pub fn apply_limits(&mut self, engines: usize, sampled: bool, passed: Duration) {
         if self.stopped.is_some() {
-        } else if budget::is_too_large(self.held_bytes, engines) && !self.is_first {
-            self.stop(Stopped::Memory);
+        } else if budget::is_too_large(self.memory_bytes, engines) && !self.is_first {
+            self.stop(StopReason::Memory);
         } else if budget::is_used_up(self.spent, engines, passed)
-            || sampled && !self.is_first && budget::is_sampled_enough(self.spent, passed)
+            || sampled && !self.is_first && budget::is_sample_complete(self.spent, passed)
         {
-            self.stop(Stopped::Time);
+            self.stop(StopReason::Time);
         }
     }
 
-    /// Lets go of all but so many copies.
-    pub fn keep(&mut self, copies: Copies) {
-        self.copies = copies;
-        self.held_bytes = 0;
-        for at_rank in &mut self.ranks {
-            let Some(live) = &mut at_rank.live else { continue };
-            live.timed.truncate(copies.timed());
-            at_rank.held_bytes = live.held_bytes();
-            self.held_bytes += at_rank.held_bytes;
+    pub fn set_instance_count(&mut self, instance_count: InstanceCount) {
+        self.instance_count = instance_count;
+        self.memory_bytes = 0;
+        for rank_engine in &mut self.ranks {
+            let Some(instances) = &mut rank_engine.instances else { continue };
+            instances.timed.truncate(instance_count.timed());
+            rank_engine.memory_bytes = instances.memory_bytes();
+            self.memory_bytes += rank_engine.memory_bytes;
         }
     }
 
-    /// Who matched in its place, if anybody did at any rank.
     fn substitute(&self) -> Option<Substitute> {
-        let matched: Vec<&str> = self.ranks.iter().filter_map(AtRank::substitute).collect();
-        let of_ranks = self.ranks.iter().filter(|rank| rank.was_played()).count() as u32;
+        let matched: Vec<&str> = self.ranks.iter().filter_map(RankEngine::substitute).collect();
+        let of_ranks = self.ranks.iter().filter(|rank| rank.has_executed()).count() as u32;
         let expected = self.expected_substitute.as_deref().filter(|_| of_ranks == 0);
         let name = matched.first().copied().or(expected)?.to_owned();
         Some(Substitute { name, ranks: matched.len() as u32, of_ranks })
     }
 
-    /// Keeps what it counted, and gives its memory back.
-    fn stop(&mut self, why: Stopped) {
+    /// Keeps the counts and frees the memory.
+    fn stop(&mut self, why: StopReason) {
         self.stopped = Some(why);
-        self.ranks.iter_mut().for_each(AtRank::retire);
+        self.ranks.iter_mut().for_each(RankEngine::retire);
     }
 
-    /// Its measurements, once all was played.
-    pub fn measurements(&self, observers: &[Observer], phases: &[Phases]) -> EngineMeasurements {
+    pub fn measurements(&self, observers: &[RankObserver], phases: &[PhaseCounts]) -> EngineMeasurements {
         let ranks = self.at_ranks(observers, phases);
         let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
-        let (mut posted_searched, mut unexpected_searched) = (Searched::default(), Searched::default());
+        let (mut posted_searched, mut unexpected_searched) =
+            (SearchTotals::default(), SearchTotals::default());
         for (rank, observer) in self.ranks.iter().zip(observers) {
             let counts = rank.counts();
             posted.add(&counts.posted, observer.posted.longest());
@@ -418,8 +405,8 @@ impl MeasuredEngine {
             name: self.name.clone(),
             substitute: self.substitute(),
             sampled: if self.stopped.is_some() { sampled } else { 1.0 },
-            full: self.stopped == Some(Stopped::Full),
-            too_large: self.stopped == Some(Stopped::Memory),
+            full: self.stopped == Some(StopReason::Full),
+            too_large: self.stopped == Some(StopReason::Memory),
             match_ns: ranks.iter().map(|rank| rank.match_ns).sum(),
             match_cold_ns: ranks.iter().map(|rank| rank.match_cold_ns).sum(),
             matched: posted.hits + unexpected.hits,
@@ -439,7 +426,7 @@ impl MeasuredEngine {
 
     fn statistics(&self) -> Vec<Statistic> {
         let mut all: Vec<(Statistic, u32)> = Vec::new();
-        for (name, value) in self.ranks.iter().flat_map(AtRank::statistics) {
+        for (name, value) in self.ranks.iter().flat_map(RankEngine::statistics) {
             match all.iter_mut().find(|(of, _)| of.name == name) {
                 // A sum, so far.
                 Some((of, ranks)) => {
@@ -451,36 +438,37 @@ impl MeasuredEngine {
         all.into_iter().map(|(of, ranks)| Statistic { mean: of.mean / f64::from(ranks), ..of }).collect()
     }
 
-    fn unmatched(&self, observers: &[Observer]) -> (u64, u64) {
+    fn unmatched(&self, observers: &[RankObserver]) -> (u64, u64) {
         if self.stopped.is_some() {
             let sum =
-                |of: fn(&Observer) -> u32| observers.iter().map(|observer| u64::from(of(observer))).sum();
+                |of: fn(&RankObserver) -> u32| observers.iter().map(|observer| u64::from(of(observer))).sum();
             return (sum(|observer| observer.posted.length()), sum(|observer| observer.unexpected.length()));
         }
-        let live = || self.ranks.iter().filter_map(|rank| rank.live.as_ref());
-        let sum = |of: fn(&Counted) -> usize| live().map(|live| of(&live.counted) as u64).sum();
+        let instances = || self.ranks.iter().filter_map(|rank| rank.instances.as_ref());
+        let sum =
+            |of: fn(&Counted) -> usize| instances().map(|instances| of(&instances.counted) as u64).sum();
         (sum(|counted| counted.posted_len()), sum(|counted| counted.unexpected_len()))
     }
 
-    fn at_ranks(&self, observers: &[Observer], phases: &[Phases]) -> Vec<EngineAtRank> {
+    fn at_ranks(&self, observers: &[RankObserver], phases: &[PhaseCounts]) -> Vec<EngineAtRank> {
         let warm_ns = self.warm.per_step().unwrap_or(0.0);
         let per_step = |process: u32| self.ranks[process as usize].warm.per_step().unwrap_or(warm_ns);
         let surcharge = Surcharge::of(&self.cold, per_step);
-        // Of a rank where it was not played, what it took at the others is all that is known.
-        let sum = |of: fn(&AtRank) -> f64| self.ranks.iter().map(of).sum::<f64>();
-        let played = sum(AtRank::played).max(1.0);
+        // Ranks without an executed step get the mean of the others.
+        let sum = |of: fn(&RankEngine) -> f64| self.ranks.iter().map(of).sum::<f64>();
+        let played = sum(RankEngine::executed_work).max(1.0);
         let (steps_each, attempts_each) =
             (sum(|rank| rank.steps as f64) / played, sum(|rank| rank.attempts() as f64) / played);
         let one = |process: usize| {
             let (rank, observer) = (&self.ranks[process], &observers[process]);
-            let asked = budget::asked(&[&observer.posted_searched, &observer.unexpected_searched]);
-            // The whole run ÷ the part that was played.
-            let scale = match rank.played() {
-                own if own > 0.0 && self.stopped.is_some() => asked / own,
+            let work = budget::total_work(&[&observer.posted_searched, &observer.unexpected_searched]);
+            // The whole run ÷ the executed part.
+            let scale = match rank.executed_work() {
+                own if own > 0.0 && self.stopped.is_some() => work / own,
                 _ => 1.0,
             };
-            let (steps, attempts) = match rank.played() {
-                0.0 if self.stopped.is_some() => (steps_each * asked, attempts_each * asked),
+            let (steps, attempts) = match rank.executed_work() {
+                0.0 if self.stopped.is_some() => (steps_each * work, attempts_each * work),
                 _ => (rank.steps as f64 * scale, rank.attempts() as f64 * scale),
             };
             let match_ns = per_step(process as u32) * steps;
@@ -488,7 +476,7 @@ impl MeasuredEngine {
                 match_ns,
                 match_cold_ns: match_ns + surcharge.sum(&phases[process]),
                 attempts: attempts as u64,
-                library: self.costs.as_ref().map(|costs| costs.of(process).times(scale)),
+                library: self.costs.as_ref().map(|costs| costs.search_time(process).times(scale)),
                 bytes: rank.peak_bytes().max(self.empty_bytes),
             }
         };
@@ -496,9 +484,8 @@ impl MeasuredEngine {
     }
 }
 
-/// Notes what a step compared, for the site where its receive was posted and for the call that made it.
-fn note(
-    sites: &mut Vec<(Compared, Compared)>,
+fn record_attempts(
+    sites: &mut Vec<(SearchCounts, SearchCounts)>,
     costs: Option<&mut CallCosts>,
     process: usize,
     step: &Step,
@@ -508,11 +495,11 @@ fn note(
         costs.add(process, step, attempts);
     }
     if step.site != 0 {
-        note_site(sites, step, attempts);
+        record_site_attempts(sites, step, attempts);
     }
 }
 
-fn note_site(sites: &mut Vec<(Compared, Compared)>, step: &Step, attempts: u64) {
+fn record_site_attempts(sites: &mut Vec<(SearchCounts, SearchCounts)>, step: &Step, attempts: u64) {
     let at = step.site as usize;
     if at >= sites.len() {
         sites.resize(at + 1, Default::default());
@@ -523,39 +510,41 @@ fn note_site(sites: &mut Vec<(Compared, Compared)>, step: &Step, attempts: u64) 
     }
 }
 
-impl AtRank {
+impl RankEngine {
     fn counts(&self) -> Counts {
-        let live = self.live.as_ref().map(|live| live.counted.counts());
-        live.or(self.counts.as_deref()).copied().unwrap_or_default()
+        let instances = self.instances.as_ref().map(|instances| instances.counted.counts());
+        instances.or(self.counts.as_deref()).copied().unwrap_or_default()
     }
 
     fn peak_bytes(&self) -> u64 {
-        self.live.as_ref().map_or(self.bytes, |live| live.counted.footprint().peak_bytes - COUNTS_BYTES)
+        self.instances
+            .as_ref()
+            .map_or(self.bytes, |instances| instances.counted.footprint().peak_bytes - COUNTS_BYTES)
     }
 
-    /// Who matches here in the place of the engine: of any of its copies, for figures are of all of them.
     fn substitute(&self) -> Option<&str> {
-        self.live.as_ref().map_or(self.substitute.as_deref(), Live::substitute)
+        self.instances.as_ref().map_or(self.substitute.as_deref(), EngineInstances::substitute)
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
-        self.live.as_ref().map_or_else(|| self.statistics.clone(), |live| live.counted.statistics())
+        self.instances
+            .as_ref()
+            .map_or_else(|| self.statistics.clone(), |instances| instances.counted.statistics())
     }
 
-    fn was_played(&self) -> bool {
-        self.live.is_some() || self.counts.is_some()
+    fn has_executed(&self) -> bool {
+        self.instances.is_some() || self.counts.is_some()
     }
 
     fn retire(&mut self) {
         self.substitute = self.substitute().map(str::to_owned);
         self.statistics = self.statistics();
-        (self.counts, self.bytes, self.live) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
+        (self.counts, self.bytes, self.instances) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
     }
 
-    /// What it was asked, in entries.
-    fn played(&self) -> f64 {
+    fn executed_work(&self) -> f64 {
         let counts = self.counts();
-        budget::played(&[&counts.posted, &counts.unexpected])
+        budget::executed_work(&[&counts.posted, &counts.unexpected])
     }
 
     fn attempts(&self) -> u64 {
@@ -573,8 +562,8 @@ impl QueueMeasurements {
         self.hits += counts.hits;
         self.attempts_hit += counts.attempts_hit;
         self.attempts_miss += counts.attempts_miss;
-        add_up(&mut self.depth_hit, &counts.depth_hit);
-        add_up(&mut self.depth_miss, &counts.depth_miss);
+        add_histogram(&mut self.depth_hit, &counts.depth_hit);
+        add_histogram(&mut self.depth_miss, &counts.depth_miss);
     }
 
     fn averaged(mut self) -> Self {
@@ -583,7 +572,7 @@ impl QueueMeasurements {
     }
 }
 
-fn add_up(sums: &mut Vec<u64>, counts: &[u32]) {
+fn add_histogram(sums: &mut Vec<u64>, counts: &[u32]) {
     sums.resize(sums.len().max(counts.len()), 0);
     for (sum, &count) in sums.iter_mut().zip(counts) {
         *sum += u64::from(count);

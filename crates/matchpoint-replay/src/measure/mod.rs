@@ -1,18 +1,13 @@
-//! Plays the events of all ranks through the engines: what they cost, what they examine, what they hold.
+//! Measurement of engines: time, attempts and memory.
 //!
-//! Every rank has each engine several times: once to count, and to compare its answers with those of the replay's own
-//! matcher; the others are timed, one after the other on the same burst of steps, of which the shortest time counts. A
-//! clock is read twice per burst, never within. Some phases are played cold, all engines after one flush. An engine that
-//! takes too much is stopped ([`budget`](crate::budget)).
+//! Every rank has several instances of each engine. One counts, and its results are compared with those of
+//! the replay's matcher. The others are measured with the same burst of steps, and the shortest time counts.
+//! Some phases are measured cold, all engines after one flush. An engine beyond its [limits](crate::budget)
+//! is stopped.
 //!
-//! What is queued is in each of these engines. Where that is much, all are played once, and where it is very much there is
-//! one of each kind, which is timed while it counts (what that takes is measured beforehand, and taken off): always all
-//! kinds alike, so that they compare. Thousands of ranks, each with engines of its own, are as much.
-//!
-//! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps on one of them.
-//! * [`calls`]: what the searches of the first engine took the library that it stands for.
-//! * [`warm`], [`cold`]: what bursts on warm caches, and phases on cold ones, amount to.
-//! * [`clock`]: the time that passed, and what this thread had of it.
+//! Every instance contains all queued entries. With long queues or thousands of ranks, each burst is measured
+//! once. With even more, one instance counts and is measured, less the cost of counting. The choice is the
+//! same for all engines, so that they compare.
 
 mod calls;
 mod clock;
@@ -28,123 +23,115 @@ use std::time::{Duration, Instant};
 use matchpoint::engines::NameError;
 use matchpoint_trace::SearchCost;
 
-use crate::batch::{Chunk, Sorted};
-use crate::flush::Flush;
-use crate::measurements::{Compared, EngineMeasurements, Timings};
-use crate::observer::{Observer, Shared};
+use crate::batch::{Chunk, SortedChunk};
+use crate::flush::CacheFlusher;
+use crate::measurements::{EngineMeasurements, SearchCounts, Timings};
+use crate::observer::{RankObserver, SharedStatistics};
 use crate::step::Step;
 use calls::CallCosts;
-use clock::{Lap, Laps, Passed};
-use cold::{Draw, Phases, same_phase};
-use engine::{Copies, MeasuredEngine};
+use clock::{Elapsed, ProcessorClock, Stopwatch};
+use cold::{PhaseCounts, PhaseSampler, is_same_phase};
+use engine::{InstanceCount, MeasuredEngine};
 
-/// Processor time that cold phases may take, flushing included: at the beginning, and of what has passed since. A flush
-/// takes a millisecond or two, and the simulation waits for whoever falls behind: without a limit, one run in five
-/// seconds of it did nothing else. A short trace gets more, or a handful of phases would decide.
+/// A constant, and a share of the elapsed time. The simulation waits for a flush of one to two milliseconds.
+/// Without a limit, one run did nothing else for five seconds. A short trace has few phases, so it gets more
+/// time.
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
 
-/// Processor time that playing again may take, of all engines: at the beginning, for each, and of what has passed since.
-/// A long run has so many bursts that none of them matters much.
+/// A constant per engine, and a share of the elapsed time. In a long run, each burst has little weight.
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
-/// Memory that all engines may hold together while bursts are played again, at all ranks, and each while it is there
-/// twice. Where queues grow beyond that, bursts are long enough, and searches so long that counting adds little; what it
-/// adds is measured, and taken off.
+/// Of all engines while bursts are repeated, and of one engine with two instances. Beyond them searches are
+/// so long that counting adds little.
 const REPEATING_BYTES: u64 = 32 << 20;
-const TWICE_BYTES: u64 = 16 << 20;
+const TWO_INSTANCES_BYTES: u64 = 16 << 20;
 
-/// A trace of fewer calls is short.
 const SHORT_CALLS: u64 = 1 << 20;
 
-/// Events played in one go, at most: an engine is not stopped within.
+/// Maximum of steps within which an engine is not stopped.
 const BURST: usize = 512;
 
-/// All engines at all ranks.
 pub(crate) struct Measurer {
-    pub observers: Vec<Observer>,
-    pub shared: Shared,
+    pub observers: Vec<RankObserver>,
+    pub shared: SharedStatistics,
     engines: Vec<MeasuredEngine>,
-    copies: Copies,
+    instance_count: InstanceCount,
     ranks: Vec<u32>,
-    phases: Vec<Phases>,
-    /// Engines but the first are played as far as a little time goes.
+    phases: Vec<PhaseCounts>,
     sampled: bool,
-    flush: Flush,
-    draw: Draw,
+    flush: CacheFlusher,
+    sampler: PhaseSampler,
     clock_ns: f64,
     bursts: u64,
     cold_phases: u64,
     cold_at_first: Duration,
     cold_time: Duration,
     passed: Duration,
-    timed: Lap,
+    timed: Elapsed,
 }
 
 impl Measurer {
-    /// Engines of these names, for the processes of these ranks among `world`.
     pub fn new(names: &[String], sampled: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let engine = |(at, name): (usize, &String)| MeasuredEngine::new(name, at == 0, present, world);
         let mut measurer = Measurer {
-            observers: present.iter().map(|_| Observer::default()).collect(),
-            shared: Shared::default(),
+            observers: present.iter().map(|_| RankObserver::default()).collect(),
+            shared: SharedStatistics::default(),
             engines: names.iter().enumerate().map(engine).collect::<Result<_, _>>()?,
-            copies: Copies::Repeated,
+            instance_count: InstanceCount::Repeated,
             ranks: present.to_vec(),
-            phases: vec![Phases::default(); present.len()],
+            phases: vec![PhaseCounts::default(); present.len()],
             sampled,
-            flush: Flush::default(),
-            draw: Draw::default(),
+            flush: CacheFlusher::default(),
+            sampler: PhaseSampler::default(),
             clock_ns: clock_ns(),
             bursts: 0,
             cold_phases: 0,
             cold_at_first: COLD_AT_FIRST,
             cold_time: Duration::ZERO,
             passed: Duration::ZERO,
-            timed: Lap::default(),
+            timed: Elapsed::default(),
         };
-        let idle_bytes = measurer.engines.iter().map(|engine| engine.idle_bytes(Copies::Repeated));
+        let idle_bytes = measurer.engines.iter().map(|engine| engine.idle_bytes(InstanceCount::Repeated));
         if idle_bytes.sum::<u64>() > REPEATING_BYTES {
-            measurer.keep(Copies::Two);
+            measurer.set_instance_count(InstanceCount::Two);
         }
-        if measurer.engines.iter().any(|engine| engine.idle_bytes(Copies::Two) > TWICE_BYTES) {
-            measurer.keep(Copies::One);
+        if measurer.engines.iter().any(|engine| engine.idle_bytes(InstanceCount::Two) > TWO_INSTANCES_BYTES) {
+            measurer.set_instance_count(InstanceCount::One);
         }
         Ok(measurer)
     }
 
-    /// What an entry cost the traced library, which the first engine stands for, and how many processes shared a processor.
-    pub fn know_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
+    /// Costs of the traced library, for the first engine.
+    pub fn set_library_costs(&mut self, measured: &[SearchCost], crowding: Option<f64>) {
         if let Some(first) = self.engines.first_mut() {
             first.costs = CallCosts::new(measured, &self.ranks, crowding.unwrap_or(1.0));
         }
     }
 
-    /// What the first pass found: how many calls there are.
-    pub fn expect(&mut self, calls: u64) {
+    pub fn set_call_count(&mut self, calls: u64) {
         self.cold_at_first = if calls < SHORT_CALLS { COLD_AT_FIRST_SHORT } else { COLD_AT_FIRST };
     }
 
-    /// Measures until the simulation has sent its last chunk.
     pub fn run(mut self, full: &Receiver<Chunk>, returned: &Sender<Chunk>) -> Self {
-        let begun = Passed::start();
-        let mut sorted = Sorted::default();
+        let clock = ProcessorClock::start();
+        let mut sorted = SortedChunk::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
-            // Nobody takes chunks back once the simulation has ended.
+            // The simulation may have ended.
             let _ = returned.send(chunk);
             if let Some(first) = self.engines.first_mut() {
                 first.receive_call_ends(&sorted);
             }
             for process in 0..self.observers.len() {
-                self.passed = begun.passed();
-                sorted.of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
+                self.passed = clock.passed();
+                sorted.steps_of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
             }
         }
         self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
-        self.phases.iter_mut().for_each(Phases::end);
+        self.phases.iter_mut().for_each(PhaseCounts::end);
         self.engines.iter_mut().filter_map(|engine| engine.costs.as_mut()).for_each(CallCosts::finish);
         self
     }
@@ -154,13 +141,13 @@ impl Measurer {
         steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
         let begins = self.phases[process].begins(&steps[0]);
         steps.iter().for_each(|step| self.phases[process].note(step));
-        // In turn, each engine is the first, which finds the caches as something else left them.
+        // The first engine of a burst finds colder caches, so engines take turns.
         let first = self.bursts as usize / self.observers.len() + process;
         self.bursts += 1;
         let (mut warm, mut at) = (0, 0);
-        for phase in steps.chunk_by(same_phase) {
+        for phase in steps.chunk_by(is_same_phase) {
             let whole = begins || at > 0;
-            if whole && self.may_flush() && self.draw.is_drawn(phase.len()) {
+            if whole && self.may_flush() && self.sampler.selects(phase.len()) {
                 self.play_warm(process, &steps[warm..at], first);
                 self.play_cold(process, phase, first);
                 warm = at + phase.len();
@@ -170,33 +157,33 @@ impl Measurer {
         self.play_warm(process, &steps[warm..], first);
         let count = self.engines.len();
         for engine in &mut self.engines {
-            engine.weigh(process);
+            engine.update_memory(process);
         }
-        self.limit_copies();
+        self.reduce_instances();
         for engine in &mut self.engines {
-            engine.limit(count, self.sampled, self.passed);
+            engine.apply_limits(count, self.sampled, self.passed);
         }
     }
 
-    /// One rule for all engines of a run, or the times of some would be the shortest of several, and those of others not.
-    fn limit_copies(&mut self) {
-        if self.copies == Copies::Repeated {
+    /// All engines together, so that all times are minima of equally many repetitions.
+    fn reduce_instances(&mut self) {
+        if self.instance_count == InstanceCount::Repeated {
             let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
             let at_first = REPEATING_AT_FIRST * self.engines.len() as u32;
-            let held_bytes: u64 = self.engines.iter().map(|engine| engine.held_bytes).sum();
-            if held_bytes > REPEATING_BYTES || repeating > at_first + self.passed / REPEATING_SHARE {
-                self.keep(Copies::Two);
+            let memory_bytes: u64 = self.engines.iter().map(|engine| engine.memory_bytes).sum();
+            if memory_bytes > REPEATING_BYTES || repeating > at_first + self.passed / REPEATING_SHARE {
+                self.set_instance_count(InstanceCount::Two);
             }
-        } else if self.copies == Copies::Two
-            && self.engines.iter().any(|engine| engine.queued_bytes() > TWICE_BYTES)
+        } else if self.instance_count == InstanceCount::Two
+            && self.engines.iter().any(|engine| engine.queued_bytes() > TWO_INSTANCES_BYTES)
         {
-            self.keep(Copies::One);
+            self.set_instance_count(InstanceCount::One);
         }
     }
 
-    fn keep(&mut self, copies: Copies) {
-        self.copies = copies;
-        self.engines.iter_mut().for_each(|engine| engine.keep(copies));
+    fn set_instance_count(&mut self, instance_count: InstanceCount) {
+        self.instance_count = instance_count;
+        self.engines.iter_mut().for_each(|engine| engine.set_instance_count(instance_count));
     }
 
     fn play_warm(&mut self, process: usize, steps: &[Step], first: usize) {
@@ -204,18 +191,18 @@ impl Measurer {
             return;
         }
         let (count, rank) = (self.engines.len(), self.ranks[process]);
-        let mut laps = Laps::start();
+        let mut stopwatch = Stopwatch::start();
         for at in first..first + count {
             let engine = &mut self.engines[at % count];
-            let lap = engine.play_warm(process, rank, steps, self.clock_ns, &mut laps);
-            self.timed.wall += lap.wall;
-            self.timed.cpu += lap.cpu;
+            let elapsed = engine.play_warm(process, rank, steps, self.clock_ns, &mut stopwatch);
+            self.timed.wall += elapsed.wall;
+            self.timed.cpu += elapsed.cpu;
         }
     }
 
-    /// One flush for all engines: they share no memory but the steps, which are brought back first.
+    /// Engines share only the steps, which are read back after the flush.
     fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
-        let mut laps = Laps::start();
+        let mut stopwatch = Stopwatch::start();
         let (count, rank) = (self.engines.len(), self.ranks[process]);
         for engine in &mut self.engines {
             engine.prepare_cold(process, rank, phase);
@@ -228,25 +215,22 @@ impl Measurer {
             self.engines[at % count].play_cold(process, phase, self.clock_ns);
         }
         self.cold_phases += 1;
-        self.cold_time += laps.lap().cpu;
+        self.cold_time += stopwatch.restart().cpu;
     }
 
     fn may_flush(&self) -> bool {
         self.cold_time < self.cold_at_first + self.passed / COLD_SHARE
     }
 
-    /// The measurements of every engine.
     pub fn engines(&self) -> Vec<EngineMeasurements> {
         let one = |engine: &MeasuredEngine| engine.measurements(&self.observers, &self.phases);
         self.engines.iter().map(one).collect()
     }
 
-    /// What the first engine compared for receives posted at each site.
-    pub fn sites(&self) -> &[(Compared, Compared)] {
+    pub fn sites(&self) -> &[(SearchCounts, SearchCounts)] {
         self.engines.first().map_or(&[], |engine| &engine.sites)
     }
 
-    /// How the measuring itself went.
     pub fn timings(&self) -> Timings {
         let first = self.engines.first().map(|engine| engine.spread).unwrap_or_default();
         let excess = first.median_ns / first.shortest_ns - 1.0;
@@ -261,7 +245,7 @@ impl Measurer {
     }
 }
 
-/// Time that reading the clock twice takes.
+/// Time of two clock readings.
 fn clock_ns() -> f64 {
     let mut shortest = Duration::MAX;
     for _ in 0..1000 {

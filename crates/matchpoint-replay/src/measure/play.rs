@@ -1,4 +1,4 @@
-//! Steps of the replay as calls on an engine, and what it should answer.
+//! Steps as calls of an engine, and their expected results.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,45 +12,45 @@ use matchpoint::{
 
 use crate::step::{Kind, Step};
 
-/// Time that an engine takes for steps, less that of reading the clock.
+/// Nanoseconds, less those of reading the clock.
 pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
     let begin = Instant::now();
     for step in steps {
-        let _ = black_box(answer(engine, step));
+        let _ = black_box(execute_step(engine, step));
     }
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// What an engine that counts answered to a step, and the entries it had examined by then.
-pub(crate) struct Answered {
-    pub answer: Result<Option<u64>, Refused>,
+/// Result, and all attempts of the engine so far.
+pub(crate) struct StepResult {
+    pub outcome: Result<Option<u64>, Refused>,
     pub attempts: u64,
 }
 
-/// The same of an engine that counts, and its answers: longer by what [counting takes](counting_ns).
+/// Includes the [cost of counting](counting_ns).
 pub(crate) fn time_counted(
     engine: &mut Counted,
     steps: &[Step],
     clock_ns: f64,
-    answers: &mut Vec<Answered>,
+    results: &mut Vec<StepResult>,
 ) -> f64 {
-    answers.clear();
-    answers.reserve(steps.len());
+    results.clear();
+    results.reserve(steps.len());
     let begin = Instant::now();
     for step in steps {
-        let answer = answer(engine, step);
-        answers.push(Answered { answer, attempts: compared(engine.counts()) });
+        let outcome = execute_step(engine, step);
+        results.push(StepResult { outcome, attempts: compared(engine.counts()) });
     }
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
 }
 
-/// How often a burst is played to find out what counting takes: the shortest counts.
+/// The shortest time counts.
 const TRIALS: usize = 32;
 
-/// Receives posted, and taken by a message each, in one such burst.
+/// Receives posted and matched in a trial.
 const PAIRS: u32 = 32;
 
-/// Time that counting adds to a step: what an engine of this name that counts takes longer for the same short queues.
+/// Measured with short queues.
 pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     let mut plain = engines::create(name)?;
     let mut counted = Counted::new(engines::create_counting(name)?);
@@ -64,25 +64,25 @@ pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
     };
     let kinds = (0..PAIRS).map(post).chain((0..PAIRS).map(arrive));
     let steps: Vec<Step> = kinds.map(|kind| Step { at_ns: 0, kind, site: 0 }).collect();
-    let (mut without, mut with, mut answers) = (f64::MAX, f64::MAX, Vec::new());
+    let (mut without, mut with, mut results) = (f64::MAX, f64::MAX, Vec::new());
     for _ in 0..TRIALS {
         without = without.min(time(&mut *plain, &steps, clock_ns));
-        with = with.min(time_counted(&mut counted, &steps, clock_ns, &mut answers));
+        with = with.min(time_counted(&mut counted, &steps, clock_ns, &mut results));
     }
     Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
-/// Memory of an engine with a receive and a message that does not match it.
-pub(crate) fn begun_bytes(engine: &mut dyn Engine) -> u64 {
+/// With a receive and a message that does not match it.
+pub(crate) fn loaded_bytes(engine: &mut dyn Engine) -> u64 {
     let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
     let _ = engine.post(Receive::new(RecvId::new(0, 0), Selector::exactly(&envelope(0))));
     let _ = engine.arrive_message(Message::new(MsgId::new(0, 0), envelope(1)));
     engine.footprint().peak_bytes
 }
 
-/// What an engine answers to an event, in a form that all events share.
+/// Returns the result in a form common to all events.
 #[inline]
-pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
+pub(crate) fn execute_step(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
     Ok(match &step.kind {
         Kind::Post { receive, .. } => engine.post(*receive)?.map(|message| message.0),
         Kind::Arrive { message, .. } => engine.arrive_message(*message)?.map(|receive| receive.0),
@@ -93,8 +93,7 @@ pub(crate) fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>
     })
 }
 
-/// What the replay's own matcher answered.
-pub(crate) fn expected(step: &Step) -> Option<u64> {
+pub(crate) fn expected_result(step: &Step) -> Option<u64> {
     let message = |id: Option<MsgId>| id.map(|id| id.0);
     match step.kind {
         Kind::Post { took, .. } | Kind::MatchedProbe { took, .. } => message(took),
@@ -105,12 +104,12 @@ pub(crate) fn expected(step: &Step) -> Option<u64> {
     }
 }
 
-/// Entries compared so far, in both queues, probes included.
+/// With probes.
 pub(super) fn compared(counts: &Counts) -> u64 {
     attempts(counts) + counts.probes.attempts
 }
 
-/// Entries compared so far, in both queues, by arrivals and posts.
+/// Without probes.
 pub(super) fn attempts(counts: &Counts) -> u64 {
     counts.posted.attempts() + counts.unexpected.attempts()
 }

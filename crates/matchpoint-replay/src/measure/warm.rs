@@ -1,6 +1,5 @@
-//! Time of an engine's operations on warm caches.
+//! Time of an engine's operations with warm caches.
 
-/// Time of some steps.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Timing {
     pub ns: f64,
@@ -18,30 +17,30 @@ impl Timing {
     }
 }
 
-/// What a step took lately, to tell a burst in which the system ran something else from one that was long.
+/// Distinguishes interrupted bursts from slow ones.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Usual {
+pub(crate) struct RecentTime {
     per_step_ns: f64,
 }
 
-/// A burst was interrupted if it took longer than this, and that many times what is usual. If the clocks tell that the
-/// thread had to wait, less is enough.
+/// An interrupted burst took longer than this minimum and this multiple of the recent time. The smaller
+/// multiple applies if the clocks show that the thread waited.
 const INTERRUPTION_NS: f64 = 20_000.0;
 const INTERRUPTION_FACTOR: f64 = 8.0;
 const KNOWN_FACTOR: f64 = 2.0;
 
-/// Weight of the last burst in what is usual.
+/// Weight of the last burst.
 const LATEST: f64 = 0.125;
 
-impl Usual {
-    /// The time of a burst, or what is usual if it was interrupted; and whether it was.
-    pub fn unless_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
+impl RecentTime {
+    /// Returns the recent time for an interrupted burst.
+    pub fn filter_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
         let usual_ns = self.per_step_ns * steps as f64;
         let known = self.per_step_ns > 0.0;
         let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
         let interrupted = known && ns > INTERRUPTION_NS && ns > factor * usual_ns;
         let ns_per_step = ns / steps as f64;
-        // What stays long is not interrupted but slow: the usual follows.
+        // After a lasting change, the recent time follows.
         let latest = if interrupted { factor * self.per_step_ns } else { ns_per_step };
         let weight = if known { LATEST } else { 1.0 };
         self.per_step_ns += weight * (latest - self.per_step_ns);
@@ -51,17 +50,17 @@ impl Usual {
 
 #[cfg(test)]
 mod tests {
-    use super::Usual;
+    use super::RecentTime;
 
     #[test]
-    fn short_interruption_is_ignored_lasting_change_counts() {
-        let mut usual = Usual::default();
+    fn interruption_is_ignored_lasting_change_counts() {
+        let mut recent = RecentTime::default();
         for _ in 0..10 {
-            assert_eq!(usual.unless_interrupted(320.0, 32, false), (320.0, false));
+            assert_eq!(recent.filter_interrupted(320.0, 32, false), (320.0, false));
         }
-        let (counted, interrupted) = usual.unless_interrupted(5_000_000.0, 32, true);
+        let (counted, interrupted) = recent.filter_interrupted(5_000_000.0, 32, true);
         assert!(interrupted && (counted - 320.0).abs() < 1e-6, "{counted}");
-        let slow: Vec<f64> = (0..20).map(|_| usual.unless_interrupted(320_000.0, 32, false).0).collect();
+        let slow: Vec<f64> = (0..20).map(|_| recent.filter_interrupted(320_000.0, 32, false).0).collect();
         assert_eq!(slow[19], 320_000.0);
     }
 }

@@ -1,4 +1,4 @@
-//! One call: what it does at its process, and when it is left.
+//! Execution of one call: its effects at the process, and its end.
 
 use matchpoint_trace::call::{
     Action, Call, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
@@ -6,63 +6,59 @@ use matchpoint_trace::call::{
 use matchpoint_trace::{Class, Function};
 
 use super::Simulation;
-use super::collective::{Flow, Joining, Meeting, flow};
-use super::message::End;
-use crate::communicators::{SELF, Seat};
+use super::collective::{CollectiveArgs, CollectiveCall, Dependency, dependency};
+use super::message::CompletionTime;
+use crate::communicators::SELF;
 use crate::entries::Owner;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Probe, ReadCall, Reason};
-use crate::reported::Reported;
+use crate::process::{BlockReason, Blocked, LaneState, Probe, ReadCall};
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
-use crate::step::{CallEnd, Point, Sink};
+use crate::status_envelope::StatusEnvelope;
+use crate::step::{CallEnd, Point, StepSink};
 
-/// Where a call takes place.
 #[derive(Clone, Copy)]
-struct At {
+struct CallContext {
     index: usize,
     lane: usize,
     now_ns: i64,
-    /// How long it took in the traced run.
     recorded_ns: i64,
 }
 
-impl At {
+impl CallContext {
     fn owner(self) -> Owner {
         Owner::Lane(self.lane as u16)
     }
 
     fn leave(self, leave_ns: i64) -> Blocked {
-        Blocked { reason: Reason::Messages, remaining: 0, leave_ns, since_ns: self.now_ns }
+        Blocked { reason: BlockReason::Messages, remaining: 0, leave_ns, since_ns: self.now_ns }
     }
 
-    /// Left at `end`, or blocked until it is known.
-    fn until(self, end: End, reason: Reason) -> Blocked {
+    fn until(self, end: CompletionTime, reason: BlockReason) -> Blocked {
         let remaining = u32::from(end.is_none());
         Blocked { reason, remaining, leave_ns: end.unwrap_or(self.now_ns), since_ns: self.now_ns }
     }
 }
 
-impl<S: Sink> Simulation<'_, S> {
-    /// The lane makes its next call, at `now_ns`.
+impl<S: StepSink> Simulation<'_, S> {
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
         self.end_call(index);
         let process = &mut self.processes[index];
-        let Some(read) = process.take_next(lane) else { return };
+        let Some(read) = process.take_next_call(lane) else { return };
         let call = &read.call;
         process.clock_ns = now_ns;
-        self.tally.calls(index, call.site);
+        self.tally.set_call(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
         process.completes_receive = matches!(
             call.action,
             Action::Receive { request: None, .. } | Action::SendReceive { request: None, .. }
         );
-        let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &read);
+        let mut blocked = self.execute(CallContext { index, lane, now_ns, recorded_ns }, &read);
         let left_ns = self.setting.clocks.common(index, call.leave_ns);
-        let left_ns = self.setting.arrivals.by_clock().then_some(left_ns);
+        let left_ns = self.setting.arrivals.uses_recorded_times().then_some(left_ns);
         blocked.leave_ns = blocked.leave_ns.max(left_ns.unwrap_or(blocked.leave_ns));
         let process = &mut self.processes[index];
         if process.lanes.len() == 1 {
-            let waits = blocked.remaining > 0 && blocked.reason == Reason::Messages;
+            let waits = blocked.remaining > 0 && blocked.reason == BlockReason::Messages;
             process.open_call = Some(CallEnd {
                 process: index as u32,
                 took_ns: u32::try_from(recorded_ns).unwrap_or(u32::MAX),
@@ -82,17 +78,17 @@ impl<S: Sink> Simulation<'_, S> {
                 lane.deadline_ns = self.setting.clocks.common(index, call.leave_ns).max(now_ns);
             }
         }
-        process.give_back(read);
+        process.recycle_call(read);
     }
 
-    /// What the process does from here on belongs to its next call.
+    /// Later steps belong to the next call.
     pub(super) fn end_call(&mut self, index: usize) {
         if let Some(end) = self.processes[index].open_call.take() {
-            self.sink.ended(end);
+            self.sink.end_call(end);
         }
     }
 
-    fn act(&mut self, at: At, read: &ReadCall) -> Blocked {
+    fn execute(&mut self, at: CallContext, read: &ReadCall) -> Blocked {
         let call = &read.call;
         match call.action {
             Action::Send { ref args, request } => self.act_send(at, args, request),
@@ -100,19 +96,21 @@ impl<S: Sink> Simulation<'_, S> {
                 self.blocking_receive(at, call.function, args, status)
             }
             Action::Receive { ref args, request: Some(id), .. } => {
-                self.begin_receive(at, call.function, args, id)
+                self.start_receive(at, call.function, args, id)
             }
             Action::SendReceive { .. } => self.send_receive(at, call),
-            Action::SendInit { args, request } => self.set_up(at, request, Persistent::Send(args)),
-            Action::ReceiveInit { args, request } => self.set_up(at, request, Persistent::Receive(args)),
+            Action::SendInit { args, request } => self.create_persistent(at, request, Persistent::Send(args)),
+            Action::ReceiveInit { args, request } => {
+                self.create_persistent(at, request, Persistent::Receive(args))
+            }
             Action::CollectiveInit { comm, root, bytes, request } => {
                 let bytes = bytes.unwrap_or(0);
-                let begins = Persistent::Collective { function: call.function, comm, root, bytes };
-                self.set_up(at, request, begins)
+                let persistent_args = Persistent::Collective { function: call.function, comm, root, bytes };
+                self.create_persistent(at, request, persistent_args)
             }
             Action::Start => {
                 call.requests.iter().for_each(|&id| self.start(at, call.function, id));
-                self.soon(at)
+                self.end_after_overhead(at)
             }
             Action::Probe { .. } => self.act_probe(at, call),
             Action::MatchedReceive { handle, request, .. } => self.matched_receive(at, handle, request),
@@ -122,22 +120,22 @@ impl<S: Sink> Simulation<'_, S> {
             }
             Action::Cancel => {
                 call.requests.iter().for_each(|&id| self.cancel(at, id));
-                self.soon(at)
+                self.end_after_overhead(at)
             }
             Action::RequestFree => {
-                call.requests.iter().for_each(|&id| self.forget(at.index, id));
-                self.soon(at)
+                call.requests.iter().for_each(|&id| self.free_request(at.index, id));
+                self.end_after_overhead(at)
             }
             Action::Collective { comm, root, bytes, request } => {
-                self.meet(at, call.function, (comm, root, bytes.unwrap_or(0)), request)
+                self.join_collective(at, call.function, (comm, root, bytes.unwrap_or(0)), request)
             }
             Action::CommCreate { .. } => self.create_communicator(at, call),
             Action::CommFree { comm } => {
                 self.processes[at.index].leave(comm);
-                self.soon(at)
+                self.end_after_overhead(at)
             }
-            Action::Finalize => self.meet(at, Function::Finalize, (CommId::WORLD, None, 0), None),
-            // Its waiting for the launcher and for the other processes is no part of the program.
+            Action::Finalize => self.join_collective(at, Function::Finalize, (CommId::WORLD, None, 0), None),
+            // The wait for the launcher is not part of the program.
             Action::Init => at.leave(at.now_ns),
             Action::RequestStatus
             | Action::CommSize { .. }
@@ -145,249 +143,256 @@ impl<S: Sink> Simulation<'_, S> {
             | Action::GroupCreate { .. }
             | Action::GroupFree { .. }
             | Action::Partitioned
-            | Action::Other => self.pass(at, call.function),
+            | Action::Other => self.end_without_effect(at, call.function),
         }
     }
 
-    /// Of a call that does something and waits for nobody.
-    fn soon(&self, at: At) -> Blocked {
+    fn end_after_overhead(&self, at: CallContext) -> Blocked {
         at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 
-    /// Of a call that does nothing here: as long as recorded, but for calls on requests, whose recorded time is
-    /// polling.
-    fn pass(&self, at: At, function: Function) -> Blocked {
+    /// The recorded time of calls on requests is polling.
+    fn end_without_effect(&self, at: CallContext, function: Function) -> Blocked {
         match function.class() {
-            Class::Completion => self.soon(at),
+            Class::Completion => self.end_after_overhead(at),
             _ => at.leave(at.now_ns + at.recorded_ns),
         }
     }
 
-    fn act_send(&mut self, at: At, args: &SendArgs, request: Option<RequestId>) -> Blocked {
+    fn act_send(&mut self, at: CallContext, args: &SendArgs, request: Option<RequestId>) -> Blocked {
         let Some(id) = request else {
             let sent = self.send(at.index, at.now_ns, args, at.owner());
-            // An eager send waits for nothing but room in a buffer.
+            // An eager send waits only for space in a buffer.
             let end = sent.end.map(|end_ns| end_ns.max(at.now_ns + at.recorded_ns));
-            return at.until(end, Reason::Messages);
+            return at.until(end, BlockReason::Messages);
         };
-        self.replace(at.index, id);
+        self.replace_request(at.index, id);
         let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
-        let what = sent.message.map_or(RequestKind::LostSend, RequestKind::Send);
-        let request = Request::new(what, state(sent.end, 1));
-        self.begin_request(at.index, id, request);
-        self.soon(at)
+        let kind = sent.message.map_or(RequestKind::LostSend, RequestKind::Send);
+        let request = Request::new(kind, state(sent.end, 1));
+        self.add_request(at.index, id, request);
+        self.end_after_overhead(at)
     }
 
-    fn begin_receive(&mut self, at: At, function: Function, args: &ReceiveArgs, id: RequestId) -> Blocked {
-        self.replace(at.index, id);
+    fn start_receive(
+        &mut self,
+        at: CallContext,
+        function: Function,
+        args: &ReceiveArgs,
+        id: RequestId,
+    ) -> Blocked {
+        self.replace_request(at.index, id);
         let posted = self.receive(at.index, at.now_ns, function, args, Owner::Request(id), None);
-        let what = posted.place.map_or(RequestKind::Received, RequestKind::Receive);
-        let mut request = Request::new(what, state(posted.end, 1));
-        request.got = posted.got.map(Reported::message);
-        self.begin_request(at.index, id, request);
-        self.soon(at)
+        let kind = posted.slot.map_or(RequestKind::Received, RequestKind::Receive);
+        let mut request = Request::new(kind, state(posted.end, 1));
+        request.matched = posted.matched.map(StatusEnvelope::from_envelope);
+        self.add_request(at.index, id, request);
+        self.end_after_overhead(at)
     }
 
-    /// Sets up a persistent request.
-    fn set_up(&mut self, at: At, id: RequestId, begins: Persistent) -> Blocked {
+    fn create_persistent(&mut self, at: CallContext, id: RequestId, persistent_args: Persistent) -> Blocked {
         if id == RequestId::NULL {
-            return self.soon(at);
+            return self.end_after_overhead(at);
         }
-        self.replace(at.index, id);
-        let args = self.processes[at.index].requests.persistent.insert(begins);
-        let what = match begins {
+        self.replace_request(at.index, id);
+        let args = self.processes[at.index].requests.persistent.insert(persistent_args);
+        let kind = match persistent_args {
             Persistent::Send(_) => RequestKind::PersistentSend(args),
             Persistent::Receive(_) => RequestKind::PersistentReceive(args, u32::MAX),
             Persistent::Collective { .. } => RequestKind::PersistentCollective(args),
         };
-        self.begin_request(at.index, id, Request::new(what, RequestState::Inactive));
-        self.soon(at)
+        self.add_request(at.index, id, Request::new(kind, RequestState::Inactive));
+        self.end_after_overhead(at)
     }
 
-    /// Takes part in a collective: on a communicator, with a root if it has one, and so many bytes.
-    fn meet(
+    fn join_collective(
         &mut self,
-        at: At,
+        at: CallContext,
         function: Function,
         (comm, root, bytes): (CommId, Option<u32>, u64),
         request: Option<RequestId>,
     ) -> Blocked {
         let owner = request.map_or(at.owner(), Owner::Request);
-        let joining = Joining { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
+        let args = CollectiveArgs { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
         if let Some(id) = request {
-            self.replace(at.index, id);
+            self.replace_request(at.index, id);
         }
-        let end = self.join(at.index, at.now_ns, joining);
-        let Some(id) = request else { return at.until(end, Reason::Collective) };
-        self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
-        self.soon(at)
+        let end = self.enter_collective(at.index, at.now_ns, args);
+        let Some(id) = request else { return at.until(end, BlockReason::Collective) };
+        self.add_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
+        self.end_after_overhead(at)
     }
 
     fn blocking_receive(
         &mut self,
-        at: At,
+        at: CallContext,
         function: Function,
         args: &ReceiveArgs,
         status: Option<Status>,
     ) -> Blocked {
-        let reported = Reported::of(status);
+        let reported = StatusEnvelope::from_status(status);
         let posted = self.receive(at.index, at.now_ns, function, args, at.owner(), reported);
-        self.make_up_absent(at, posted.place, reported);
-        at.until(posted.end, Reason::Messages)
+        self.invent_missing_message(at, posted.slot, reported);
+        at.until(posted.end, BlockReason::Messages)
     }
 
-    fn make_up_absent(&mut self, at: At, place: Option<u32>, reported: Option<Reported>) {
-        let Some(place) = place else { return };
-        if self.processes[at.index].receives.get(place).is_some_and(|receive| receive.absent) {
-            self.make_up(at.index, place, at.now_ns + at.recorded_ns, reported);
+    fn invent_missing_message(
+        &mut self,
+        at: CallContext,
+        slot: Option<u32>,
+        reported: Option<StatusEnvelope>,
+    ) {
+        let Some(slot) = slot else { return };
+        if self.processes[at.index].receives.get(slot).is_some_and(|receive| receive.is_sender_missing) {
+            self.invent_message(at.index, slot, at.now_ns + at.recorded_ns, reported);
         }
     }
 
-    fn send_receive(&mut self, at: At, call: &Call) -> Blocked {
+    fn send_receive(&mut self, at: CallContext, call: &Call) -> Blocked {
         let Action::SendReceive { send, receive, request, status } = call.action else {
             return at.leave(at.now_ns);
         };
         let owner = request.map_or(at.owner(), Owner::Request);
         if let Some(id) = request {
-            self.forget(at.index, id);
-            self.begin_request(
-                at.index,
-                id,
-                Request::new(RequestKind::SendReceive, RequestState::Pending(2)),
-            );
+            self.free_request(at.index, id);
+            self.add_request(at.index, id, Request::new(RequestKind::SendReceive, RequestState::Pending(2)));
         }
-        let reported = Reported::of(status);
+        let reported = StatusEnvelope::from_status(status);
         let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, reported);
         let sent = self.send(at.index, at.now_ns, &send, owner).end;
-        self.make_up_absent(at, posted.place, reported);
+        self.invent_missing_message(at, posted.slot, reported);
         if let Some(id) = request {
             for end_ns in [posted.end, sent].into_iter().flatten() {
-                self.end(at.index, Owner::Request(id), end_ns, posted.got);
+                self.end(at.index, Owner::Request(id), end_ns, posted.matched);
             }
-            return self.soon(at);
+            return self.end_after_overhead(at);
         }
         let known = [posted.end, sent];
         let remaining = known.iter().filter(|end| end.is_none()).count() as u32;
         let leave_ns = known.into_iter().flatten().max().unwrap_or(at.now_ns);
-        Blocked { reason: Reason::Messages, remaining, leave_ns, since_ns: at.now_ns }
+        Blocked { reason: BlockReason::Messages, remaining, leave_ns, since_ns: at.now_ns }
     }
 
-    fn start(&mut self, at: At, function: Function, id: RequestId) {
+    fn start(&mut self, at: CallContext, function: Function, id: RequestId) {
         let requests = &mut self.processes[at.index].requests;
-        let Some(place) = requests.place(id) else { return };
-        let request = requests.at(place);
-        *request = Request::new(request.what, RequestState::Pending(1));
+        let Some(slot) = requests.slot(id) else { return };
+        let request = requests.at(slot);
+        *request = Request::new(request.kind, RequestState::Pending(1));
         let (RequestKind::PersistentSend(args)
         | RequestKind::PersistentReceive(args, _)
-        | RequestKind::PersistentCollective(args)) = request.what
+        | RequestKind::PersistentCollective(args)) = request.kind
         else {
             return;
         };
-        // None removes the request: its place stays.
+        // The request keeps its index.
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
-                self.processes[at.index].requests.at(place).set_state(state(end, 1));
+                self.processes[at.index].requests.at(slot).set_state(state(end, 1));
             }
-            Persistent::Receive(begins) => {
-                let posted = self.receive(at.index, at.now_ns, function, &begins, Owner::Request(id), None);
-                let request = self.processes[at.index].requests.at(place);
-                request.what = RequestKind::PersistentReceive(args, posted.place.unwrap_or(u32::MAX));
-                request.got = posted.got.map(Reported::message);
+            Persistent::Receive(persistent_args) => {
+                let posted =
+                    self.receive(at.index, at.now_ns, function, &persistent_args, Owner::Request(id), None);
+                let request = self.processes[at.index].requests.at(slot);
+                request.kind = RequestKind::PersistentReceive(args, posted.slot.unwrap_or(u32::MAX));
+                request.matched = posted.matched.map(StatusEnvelope::from_envelope);
                 request.set_state(state(posted.end, 1));
             }
             Persistent::Collective { function, comm, root, bytes } => {
                 let owner = Owner::Request(id);
-                let joining = Joining { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
-                let end = self.join(at.index, at.now_ns, joining);
-                self.processes[at.index].requests.at(place).set_state(state(end, 1));
+                let args = CollectiveArgs { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
+                let end = self.enter_collective(at.index, at.now_ns, args);
+                self.processes[at.index].requests.at(slot).set_state(state(end, 1));
             }
         }
     }
 
-    fn act_probe(&mut self, at: At, call: &Call) -> Blocked {
+    fn act_probe(&mut self, at: CallContext, call: &Call) -> Blocked {
         let Action::Probe { ref args, found, status, handle, .. } = call.action else {
             return at.leave(at.now_ns);
         };
         if args.source == Peer::Null {
             return at.leave(at.now_ns);
         }
-        self.tally.probed(args, found);
-        let asked = Label::asked(self.seat(at.index, args.comm), args);
-        let soon = self.soon(at);
-        // A matched probe that found nothing took nothing.
-        let got = self.probe(at.index, at.now_ns, asked, handle.filter(|_| found));
-        match got {
-            Some(_) if found => self.tally.reproduced(asked, Reported::of(status), got),
-            None if found => return self.wait_for_probe(at, asked, call),
+        self.tally.count_probe(args, found);
+        let selector = Label::from_receive(self.membership(at.index, args.comm), args);
+        let soon = self.end_after_overhead(at);
+        // Without a match, nothing is removed.
+        let matched = self.probe(at.index, at.now_ns, selector, handle.filter(|_| found));
+        match matched {
+            Some(_) if found => {
+                self.tally.compare_envelope(selector, StatusEnvelope::from_status(status), matched)
+            }
+            None if found => return self.wait_for_probe(at, selector, call),
             _ => {}
         }
         soon
     }
 
-    fn wait_for_probe(&mut self, at: At, asked: Label, call: &Call) -> Blocked {
+    fn wait_for_probe(&mut self, at: CallContext, selector: Label, call: &Call) -> Blocked {
         let Action::Probe { ref args, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
-        let seat = self.seat(at.index, args.comm);
-        if self.is_absent(at.index, seat, args.source, Reported::of(status)) {
+        let membership = self.membership(at.index, args.comm);
+        if self.is_sender_missing(at.index, membership, args.source, StatusEnvelope::from_status(status)) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        let probe = Probe { asked, handle, expected: Reported::of(status) };
+        let probe = Probe { selector, handle, expected: StatusEnvelope::from_status(status) };
         self.processes[at.index].lanes[at.lane].probe = Some(probe);
-        at.until(None, Reason::Probe)
+        at.until(None, BlockReason::Probe)
     }
 
-    fn matched_receive(&mut self, at: At, handle: HandleId, request: Option<RequestId>) -> Blocked {
-        let place = self.processes[at.index].handles.remove(&handle);
-        let end = place.map_or(at.now_ns, |place| self.transfer(at.now_ns, place).0);
+    fn matched_receive(&mut self, at: CallContext, handle: HandleId, request: Option<RequestId>) -> Blocked {
+        let slot = self.processes[at.index].handles.remove(&handle);
+        let end = slot.map_or(at.now_ns, |slot| self.transfer(at.now_ns, slot).0);
         let Some(id) = request else { return at.leave(end) };
-        self.begin_request(at.index, id, Request::new(RequestKind::Received, state(Some(end), 1)));
-        self.soon(at)
+        self.add_request(at.index, id, Request::new(RequestKind::Received, state(Some(end), 1)));
+        self.end_after_overhead(at)
     }
 
-    fn cancel(&mut self, at: At, id: RequestId) {
+    fn cancel(&mut self, at: CallContext, id: RequestId) {
         let process = &mut self.processes[at.index];
-        let Some(place) = process.requests.get(id).and_then(Request::receive) else { return };
-        let posted = process.receives.get(place).map(|receive| (receive.id(place), receive.asked));
-        let Some((receive, asked)) = posted else { return };
-        let was_posted = process.matcher.cancel(&mut process.receives, place);
-        self.sink.step(Point { at_ns: at.now_ns, process: at.index }.cancel(receive, asked, was_posted));
+        let Some(slot) = process.requests.get(id).and_then(Request::receive) else { return };
+        let posted = process.receives.get(slot).map(|receive| (receive.id(slot), receive.selector));
+        let Some((receive, selector)) = posted else { return };
+        let was_posted = process.matcher.cancel(&mut process.receives, slot);
+        self.sink
+            .record_step(Point { at_ns: at.now_ns, process: at.index }.cancel(receive, selector, was_posted));
         if was_posted {
             self.tally.totals.cancelled += 1;
-            self.processes[at.index].receives.remove(place);
+            self.processes[at.index].receives.remove(slot);
             self.end(at.index, Owner::Request(id), at.now_ns, None);
         }
     }
 
-    /// The application gives a request up; what it began goes on.
-    fn forget(&mut self, index: usize, id: RequestId) {
+    fn free_request(&mut self, index: usize, id: RequestId) {
         if let Some(request) = self.processes[index].requests.remove(id) {
-            self.disown(index, &request);
+            self.remove_owner(index, &request);
         }
     }
 
-    /// A process enters a collective at `now_ns`. Its end is known if nobody has to be waited for.
-    fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
-        let seat = self.seat(index, joining.comm);
-        let communicator = &self.setting.communicators.all[seat.context as usize];
+    /// The end is known if the process does not wait.
+    fn enter_collective(&mut self, index: usize, now_ns: i64, args: CollectiveArgs) -> CompletionTime {
+        let membership = self.membership(index, args.comm);
+        let communicator = &self.setting.communicators.all[membership.context as usize];
         let size = communicator.size();
-        let is_own = seat.context == SELF;
-        if !communicator.complete || is_own || size <= 1 {
-            return Some(now_ns + if is_own { 0 } else { joining.recorded_ns });
+        let is_own = membership.context == SELF;
+        if !communicator.is_complete || is_own || size <= 1 {
+            return Some(now_ns + if is_own { 0 } else { args.recorded_ns });
         }
-        let root = joining.root.filter(|_| communicator.remote.is_none());
-        let flow = flow(joining.function, root);
-        let cost_ns = self.setting.loggp.collective(size, joining.bytes);
-        if flow == Flow::Local {
+        let root = args.root.filter(|_| communicator.remote.is_none());
+        let dependency = dependency(args.function, root);
+        let cost_ns = self.setting.loggp.collective(size, args.bytes);
+        if dependency == Dependency::Local {
             return Some(now_ns + cost_ns);
         }
-        let count = self.processes[index].collectives.entry(seat.context).or_insert(0);
-        let key = (seat.context, *count);
+        let count = self.processes[index].collectives.entry(membership.context).or_insert(0);
+        let key = (membership.context, *count);
         *count = count.wrapping_add(1);
-        let meeting = self.meetings.entry(key).or_insert_with(|| Meeting::of(size));
-        let end = meeting.enter(index, now_ns, flow, root == Some(seat.rank), cost_ns, joining.owner);
-        let released = meeting.released(flow, cost_ns);
-        if meeting.is_complete() {
-            self.meetings.remove(&key);
+        let collective = self.pending_collectives.entry(key).or_insert_with(|| CollectiveCall::of(size));
+        let end =
+            collective.enter(index, now_ns, dependency, root == Some(membership.rank), cost_ns, args.owner);
+        let released = collective.released(dependency, cost_ns);
+        if collective.is_complete() {
+            self.pending_collectives.remove(&key);
         }
         if let Some((processes, at_ns)) = released {
             for (process, owner) in processes {
@@ -397,30 +402,26 @@ impl<S: Sink> Simulation<'_, S> {
         end
     }
 
-    fn create_communicator(&mut self, at: At, call: &Call) -> Blocked {
+    fn create_communicator(&mut self, at: CallContext, call: &Call) -> Blocked {
         let Action::CommCreate { parent, how, comm, request } = call.action else {
             return at.leave(at.now_ns);
         };
-        let parent_is_known = self.processes[at.index].has_seat(parent);
+        let parent_is_known = self.processes[at.index].has_membership(parent);
         let process = &mut self.processes[at.index];
-        let context = self.setting.communicators.created.get(at.index, process.created);
+        let membership =
+            self.setting.communicators.created_membership(at.index, process.created, process.rank);
         process.created += 1;
-        if let Some(context) = context {
-            let communicator = &self.setting.communicators.all[context as usize];
-            let seat = Seat::of(process.rank, context, communicator);
-            process.take_seat(comm, seat);
-        }
-        // Some wait for the members only.
+        membership.into_iter().for_each(|membership| process.add_membership(comm, membership));
         let over = if matches!(how, NewComm::Listed { tag: Some(_), .. }) { comm } else { parent };
         let local = matches!(how, NewComm::Unknown) || (over == parent && !parent_is_known);
         if local || over == CommId::NULL {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        self.meet(at, call.function, (over, None, 0), request)
+        self.join_collective(at, call.function, (over, None, 0), request)
     }
 }
 
-/// A request's state after what it began ended at `end`, or has so many ends to come.
-fn state(end: End, ends: u8) -> RequestState {
-    end.map_or(RequestState::Pending(ends), RequestState::Done)
+/// Complete at `end`, or with `ends` pending operations.
+fn state(end: CompletionTime, ends: u8) -> RequestState {
+    end.map_or(RequestState::Pending(ends), RequestState::Complete)
 }

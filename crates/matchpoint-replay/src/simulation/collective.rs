@@ -1,49 +1,44 @@
-//! Collectives: who waits for whom, and what it costs.
+//! Collectives: dependencies between the members, and costs.
 
 use matchpoint_trace::Function;
 use matchpoint_trace::call::CommId;
 
 use crate::entries::Owner;
 
-/// One collective call of all members of a communicator.
-pub(super) struct Meeting {
+pub(super) struct CollectiveCall {
     arrived: u32,
     expected: u32,
-    /// When the last of those who arrived did.
     latest_ns: i64,
     root_ns: Option<i64>,
-    /// Processes that wait for it.
     pub waiting: Vec<(u32, Owner)>,
 }
 
-/// Who waits for whom.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Flow {
-    /// Everybody for everybody.
+pub(super) enum Dependency {
+    /// Every member waits for all.
     All,
-    /// Everybody for the root.
+    /// Every member waits for the root.
     FromRoot,
-    /// The root for everybody.
+    /// The root waits for all.
     ToRoot,
-    /// Nobody: what a neighbourhood collective waits for, the trace does not say.
+    /// The trace does not contain the neighbors of a neighborhood collective.
     Local,
 }
 
-/// Who waits for whom in a collective with that root.
-pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
+pub(super) fn dependency(function: Function, root: Option<u32>) -> Dependency {
     use Function::*;
     match function {
         Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv | Bcast_init | Scatter_init
         | Scatterv_init
             if root.is_some() =>
         {
-            Flow::FromRoot
+            Dependency::FromRoot
         }
         Reduce | Gather | Gatherv | Ireduce | Igather | Igatherv | Reduce_init | Gather_init
         | Gatherv_init
             if root.is_some() =>
         {
-            Flow::ToRoot
+            Dependency::ToRoot
         }
         Neighbor_allgather
         | Neighbor_allgatherv
@@ -59,35 +54,32 @@ pub(super) fn flow(function: Function, root: Option<u32>) -> Flow {
         | Neighbor_allgatherv_init
         | Neighbor_alltoall_init
         | Neighbor_alltoallv_init
-        | Neighbor_alltoallw_init => Flow::Local,
-        _ => Flow::All,
+        | Neighbor_alltoallw_init => Dependency::Local,
+        _ => Dependency::All,
     }
 }
 
-/// What a process brings to a collective.
 #[derive(Clone, Copy)]
-pub(super) struct Joining {
+pub(super) struct CollectiveArgs {
     pub function: Function,
     pub comm: CommId,
     pub root: Option<u32>,
     pub bytes: u64,
-    /// Time that it took in the traced run.
     pub recorded_ns: i64,
     pub owner: Owner,
 }
 
-impl Meeting {
-    /// Of so many processes.
+impl CollectiveCall {
     pub fn of(expected: u32) -> Self {
-        Meeting { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
+        CollectiveCall { arrived: 0, expected, latest_ns: i64::MIN, root_ns: None, waiting: Vec::new() }
     }
 
-    /// A process enters it. When that is over for it, if that is known already.
+    /// Returns the end, if known.
     pub fn enter(
         &mut self,
         index: usize,
         now_ns: i64,
-        flow: Flow,
+        dependency: Dependency,
         is_root: bool,
         cost_ns: i64,
         owner: Owner,
@@ -97,10 +89,10 @@ impl Meeting {
         if is_root {
             self.root_ns = Some(now_ns);
         }
-        let end = match flow {
-            Flow::FromRoot if is_root => Some(now_ns),
-            Flow::FromRoot => self.root_ns.map(|root_ns| root_ns.max(now_ns) + cost_ns),
-            Flow::ToRoot if !is_root => Some(now_ns),
+        let end = match dependency {
+            Dependency::FromRoot if is_root => Some(now_ns),
+            Dependency::FromRoot => self.root_ns.map(|root_ns| root_ns.max(now_ns) + cost_ns),
+            Dependency::ToRoot if !is_root => Some(now_ns),
             _ => self.is_complete().then_some(self.latest_ns + cost_ns),
         };
         if end.is_none() {
@@ -109,15 +101,14 @@ impl Meeting {
         end
     }
 
-    /// Whether all have entered it.
     pub fn is_complete(&self) -> bool {
         self.arrived == self.expected
     }
 
-    /// Those who need not wait any longer, and since when.
-    pub fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
-        let go = match flow {
-            Flow::FromRoot => self.root_ns.is_some(),
+    /// Removes the members that can continue, with the time.
+    pub fn released(&mut self, dependency: Dependency, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
+        let go = match dependency {
+            Dependency::FromRoot => self.root_ns.is_some(),
             _ => self.is_complete(),
         };
         let at_ns = self.latest_ns + cost_ns;

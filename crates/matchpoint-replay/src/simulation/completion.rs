@@ -1,46 +1,45 @@
-//! The ends of sends, receives and collectives, and who waits for them.
+//! Completion of operations, and of the calls that wait for them.
 
 use matchpoint_trace::call::RequestId;
 
 use super::Simulation;
-use super::message::Got;
+use super::message::MatchedEnvelope;
 use crate::entries::Owner;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Probe, Process, ReadCall, Reason};
-use crate::reported::Reported;
-use crate::requests::{Request, RequestKind, RequestState, RequestTable, Sent};
-use crate::step::{Point, Sink};
+use crate::process::{BlockReason, Blocked, LaneState, Probe, Process, ReadCall};
+use crate::requests::{Request, RequestKind, RequestState, RequestTable, SentMessage};
+use crate::status_envelope::StatusEnvelope;
+use crate::step::{Point, StepSink};
 use crate::tally::Tally;
 
-impl<S: Sink> Simulation<'_, S> {
-    /// What `owner` began ended at `at_ns`; a receive got a message with that source and tag.
-    pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, got: Got) {
+impl<S: StepSink> Simulation<'_, S> {
+    /// `matched` is the message of the operation.
+    pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, matched: MatchedEnvelope) {
         match owner {
-            Owner::Nobody => {}
+            Owner::None => {}
             Owner::Lane(lane) => self.unblock(index, lane, at_ns),
-            Owner::Request(id) => self.end_request(index, id, at_ns, got),
+            Owner::Request(id) => self.end_request(index, id, at_ns, matched),
         }
     }
 
-    fn end_request(&mut self, index: usize, id: RequestId, at_ns: i64, got: Got) {
+    fn end_request(&mut self, index: usize, id: RequestId, at_ns: i64, matched: MatchedEnvelope) {
         let requests = &mut self.processes[index].requests;
-        let Some(place) = requests.place(id) else { return };
-        let request = requests.at(place);
-        request.got = got.map(Reported::message).or(request.got);
+        let Some(slot) = requests.slot(id) else { return };
+        let request = requests.at(slot);
+        request.matched = matched.map(StatusEnvelope::from_envelope).or(request.matched);
         match request.state() {
             RequestState::Pending(ends) if ends > 1 => request.set_state(RequestState::Pending(ends - 1)),
             RequestState::Pending(_) => {
-                request.set_state(RequestState::Done(at_ns));
+                request.set_state(RequestState::Complete(at_ns));
                 if let Some(lane) = request.waiter.take() {
-                    retire(requests, &mut self.tally, id, place);
+                    finish_request(requests, &mut self.tally, id, slot);
                     self.unblock(index, lane, at_ns);
                 }
             }
-            RequestState::Inactive | RequestState::Done(_) => {}
+            RequestState::Inactive | RequestState::Complete(_) => {}
         }
     }
 
-    /// One thing that a blocked lane waited for has happened.
     pub(super) fn unblock(&mut self, index: usize, lane: u16, at_ns: i64) {
         let lane = &mut self.processes[index].lanes[usize::from(lane)];
         let LaneState::Blocked(blocked) = &mut lane.state else { return };
@@ -54,7 +53,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Waits for the requests that a call found complete in the traced run.
+    /// Waits for the requests that the traced call completed.
     pub(super) fn await_requests(
         &mut self,
         index: usize,
@@ -63,31 +62,30 @@ impl<S: Sink> Simulation<'_, S> {
         read: &ReadCall,
     ) -> Blocked {
         let mut blocked =
-            Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
+            Blocked { reason: BlockReason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
         let mut completes_receive = false;
         for completed in read.completed() {
             let Some(&id) = read.call.requests.get(completed.index as usize) else { continue };
             if completed.cancelled {
-                self.withdraw_request(index, id, now_ns);
+                self.cancel_send_request(index, id, now_ns);
             }
             let requests = &mut self.processes[index].requests;
-            let Some(place) = requests.place(id) else { continue };
-            let request = requests.at(place);
+            let Some(slot) = requests.slot(id) else { continue };
+            let request = requests.at(slot);
             request.expected = completed.reported;
             completes_receive |= request.is_receive();
             match request.state() {
                 RequestState::Inactive => {}
-                RequestState::Done(at_ns) => {
+                RequestState::Complete(at_ns) => {
                     blocked.leave_ns = blocked.leave_ns.max(at_ns);
-                    retire(requests, &mut self.tally, id, place);
+                    finish_request(requests, &mut self.tally, id, slot);
                 }
                 RequestState::Pending(_) if request.waiter.is_some() => {}
                 RequestState::Pending(_) => {
                     request.waiter = Some(lane as u16);
                     blocked.remaining += 1;
-                    // Where every process has a stream, nothing is made up for want of one.
-                    if self.some_absent {
-                        self.make_up_if_absent(index, id, now_ns + waited_ns);
+                    if self.has_missing_ranks {
+                        self.invent_if_sender_missing(index, id, now_ns + waited_ns);
                     }
                 }
             }
@@ -96,141 +94,138 @@ impl<S: Sink> Simulation<'_, S> {
         blocked
     }
 
-    /// The traced run found this request cancelled: if it was a send, that is over.
-    fn withdraw_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
+    fn cancel_send_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
         let Some(request) = self.processes[index].requests.get_mut(id) else { return };
-        if let RequestKind::Send(sent) = request.what {
-            request.set_state(RequestState::Done(now_ns));
-            self.withdraw(now_ns, sent);
+        if let RequestKind::Send(sent) = request.kind {
+            request.set_state(RequestState::Complete(now_ns));
+            self.cancel_send(now_ns, sent);
         }
     }
 
-    /// If the message that a request waits for was sent by a process without a stream, it arrives when the traced
-    /// run shows that it was there.
-    fn make_up_if_absent(&mut self, index: usize, id: RequestId, at_ns: i64) {
+    /// At the recorded end of the call.
+    fn invent_if_sender_missing(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(id) else { return };
-        let Some(place) = request.receive() else { return };
-        let is_absent = process.receives.get(place).is_some_and(|posted| posted.absent);
+        let Some(slot) = request.receive() else { return };
+        let is_absent = process.receives.get(slot).is_some_and(|posted| posted.is_sender_missing);
         let expected = request.expected;
-        if is_absent || expected.is_some_and(|status| self.is_from_absent(index, place, status)) {
-            self.make_up(index, place, at_ns, expected);
+        if is_absent || expected.is_some_and(|status| self.is_status_from_missing(index, slot, status)) {
+            self.invent_message(index, slot, at_ns, expected);
         }
     }
 
-    /// Enters a new request.
-    pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
+    pub(super) fn add_request(&mut self, index: usize, id: RequestId, request: Request) {
         if id == RequestId::NULL {
             return;
         }
-        if self.processes[index].requests.is_crowded() {
-            self.give_up_requests(index);
+        if self.processes[index].requests.is_full() {
+            self.remove_spent_requests(index);
         }
         self.processes[index].requests.insert(id, request);
     }
 
-    /// Of a message that has not been matched, the request of the send is how the traced run may cancel it. One that is
-    /// kept without a record is not followed that far.
+    /// The traced run may cancel a send with an unmatched message. A message in the backlog has no record, so
+    /// its request is removed.
     #[cold]
-    fn give_up_requests(&mut self, index: usize) {
+    fn remove_spent_requests(&mut self, index: usize) {
         let Process { requests, clock_ns, .. } = &mut self.processes[index];
-        let is_under_way =
-            |sent: &Sent| self.flights.get(sent.place).is_some_and(|flight| flight.number == sent.number);
-        requests.give_up(|request| {
-            let may_be_cancelled = matches!(&request.what, RequestKind::Send(sent) if is_under_way(sent));
+        let is_under_way = |sent: &SentMessage| {
+            self.records.get(sent.slot).is_some_and(|record| record.number == sent.number)
+        };
+        requests.remove_spent(|request| {
+            let may_be_cancelled = matches!(&request.kind, RequestKind::Send(sent) if is_under_way(sent));
             request.is_spent(*clock_ns) && !may_be_cancelled
         });
     }
 
-    /// A call is about to give this id a new meaning, so the old request was complete. If a thread still waits for
-    /// it (the library freed the id before that thread's call returned), what it began now concerns that thread;
-    /// else its completion was not traced, and concerns nobody.
-    pub(super) fn replace(&mut self, index: usize, id: RequestId) {
+    /// A thread may still wait for the old request: the library freed the id before the call returned. The
+    /// operation then belongs to that thread, otherwise to none.
+    pub(super) fn replace_request(&mut self, index: usize, id: RequestId) {
         if let Some(old) = self.processes[index].requests.remove(id) {
-            self.inherit(index, id, &old);
+            self.transfer_operation(index, id, &old);
         }
     }
 
-    fn inherit(&mut self, index: usize, id: RequestId, old: &Request) {
-        let heir = old.waiter.map_or(Owner::Nobody, Owner::Lane);
-        if let Some(place) = old.receive() {
-            if let Some(receive) = self.processes[index].receives.get_mut(place) {
-                receive.owner = heir;
+    fn transfer_operation(&mut self, index: usize, id: RequestId, old: &Request) {
+        let new_owner = old.waiter.map_or(Owner::None, Owner::Lane);
+        if let Some(slot) = old.receive() {
+            if let Some(receive) = self.processes[index].receives.get_mut(slot) {
+                receive.owner = new_owner;
                 receive.expected = old.expected;
             }
         } else if matches!(old.state(), RequestState::Pending(_)) && self.processes[index].waited_sends > 0 {
             let rank = self.processes[index].rank;
-            let flights = self.flights.iter_mut().filter(|flight| flight.from == rank);
-            for flight in flights.filter(|flight| flight.sender == Owner::Request(id)) {
-                flight.sender = heir;
-                self.processes[index].waited_sends -= u32::from(heir == Owner::Nobody);
+            let records = self.records.iter_mut().filter(|record| record.from == rank);
+            for record in records.filter(|record| record.sender == Owner::Request(id)) {
+                record.sender = new_owner;
+                self.processes[index].waited_sends -= u32::from(new_owner == Owner::None);
             }
         }
     }
 
-    /// A request is gone, but what it began may still end.
-    pub(super) fn disown(&mut self, index: usize, request: &Request) {
-        if let Some(receive) =
-            request.receive().and_then(|place| self.processes[index].receives.get_mut(place))
+    /// The operation of a freed request continues.
+    pub(super) fn remove_owner(&mut self, index: usize, request: &Request) {
+        if let Some(receive) = request.receive().and_then(|slot| self.processes[index].receives.get_mut(slot))
         {
-            receive.owner = Owner::Nobody;
+            receive.owner = Owner::None;
         }
     }
 
-    /// A message joined the unexpected queue: who probes for it goes on.
-    pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: Label) {
+    pub(super) fn complete_probes(&mut self, index: usize, at_ns: i64, message: Label) {
         for lane in 0..self.processes[index].lanes.len() {
             let waiting = &self.processes[index].lanes[lane];
-            let LaneState::Blocked(Blocked { reason: Reason::Probe, .. }) = waiting.state else { continue };
-            let Some(Probe { asked, handle, expected }) = waiting.probe else { continue };
-            if asked.accepts(message) {
-                let found = self.probe(index, at_ns, asked, handle);
+            let LaneState::Blocked(Blocked { reason: BlockReason::Probe, .. }) = waiting.state else {
+                continue;
+            };
+            let Some(Probe { selector, handle, expected }) = waiting.probe else { continue };
+            if selector.accepts(message) {
+                let found = self.probe(index, at_ns, selector, handle);
                 if found.is_some() {
-                    self.tally.reproduced(asked, expected, found);
+                    self.tally.compare_envelope(selector, expected, found);
                     self.unblock(index, lane as u16, at_ns + self.setting.loggp.overhead);
                 }
             }
         }
     }
 
-    /// Probes now: source and tag of what was found.
+    /// Returns source and tag of a match.
     pub(super) fn probe(
         &mut self,
         index: usize,
         at_ns: i64,
-        asked: Label,
+        selector: Label,
         handle: Option<matchpoint_trace::call::HandleId>,
-    ) -> Got {
+    ) -> MatchedEnvelope {
         let process = &mut self.processes[index];
         let found = match handle {
-            None => process.matcher.probe(asked, &mut self.flights),
-            Some(_) => process.matcher.matched_probe(asked, &mut self.flights),
+            None => process.matcher.probe(selector, &mut self.records),
+            Some(_) => process.matcher.matched_probe(selector, &mut self.records),
         };
-        if let (Some(handle), Some(place)) = (handle, found) {
-            process.handles.insert(handle, place);
+        if let (Some(handle), Some(slot)) = (handle, found) {
+            process.handles.insert(handle, slot);
         }
-        let (point, message) = (Point { at_ns, process: index }, found.map(|place| self.flights[place].id()));
-        self.sink.step(match handle {
-            None => point.probe(asked, message),
-            Some(_) => point.matched_probe(asked, message),
+        let (point, message) = (Point { at_ns, process: index }, found.map(|slot| self.records[slot].id()));
+        self.sink.record_step(match handle {
+            None => point.probe(selector, message),
+            Some(_) => point.matched_probe(selector, message),
         });
-        Some(self.flights[found?].label.reported())
+        Some(self.records[found?].label.source_and_tag())
     }
 }
 
-/// A complete request is returned to the application: gone, or inactive if it is persistent.
+/// Removes the request, or makes a persistent one inactive.
 #[inline]
-fn retire(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, place: u32) {
-    let request = requests.at(place);
-    if let (Some(got), Some(expected)) = (request.got.take(), request.expected.take()) {
-        tally.reproduced_as(expected, got);
+fn finish_request(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, slot: u32) {
+    let request = requests.at(slot);
+    if let (Some(matched), Some(expected)) = (request.matched.take(), request.expected.take()) {
+        tally.compare_status(expected, matched);
     }
-    match request.what {
+    match request.kind {
         RequestKind::PersistentSend(_)
         | RequestKind::PersistentReceive(..)
         | RequestKind::PersistentCollective(_) => {
             request.set_state(RequestState::Inactive);
         }
-        _ => requests.remove_at(id, place),
+        _ => requests.remove_at(id, slot),
     }
 }

@@ -1,27 +1,27 @@
-//! Arrivals within the intervals that the trace gives them.
+//! Arrivals within recorded intervals.
 //!
-//! A message arrived between the entry of its send and the end of the call that reports its receive complete, or of the
-//! probe that reports it. Where all ranks' times are of one clock, that is evidence, and better than any model of a
-//! network: what is still under way when such a call ends in the traced run arrives then. Those before it from the same
-//! sender on the same communicator arrive with it, since none overtakes another (MPI-4.1 §3.5).
+//! A message arrived between the entry of its send and the end of the call that completed its receive or
+//! probe. With one clock, these times are more reliable than a network model: a message still in flight at
+//! that end arrives then. Earlier messages of its sender in the communicator arrive with it, because messages
+//! are non-overtaking (MPI-4.1 §3.5).
 
 use super::Simulation;
 use crate::entries::Owner;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Reason};
+use crate::process::{BlockReason, Blocked, LaneState};
 use crate::schedule::NEVER;
-use crate::step::Sink;
+use crate::step::StepSink;
 
-impl<S: Sink> Simulation<'_, S> {
-    /// The earliest end of a call, as recorded, that a blocked thread of a process is in.
+impl<S: StepSink> Simulation<'_, S> {
+    /// Of the blocking calls.
     pub(super) fn next_deadline(&self, index: usize) -> i64 {
         let lanes = self.processes[index].lanes.iter();
         let blocked = lanes.filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         blocked.map(|lane| lane.deadline_ns).min().unwrap_or(NEVER)
     }
 
-    /// What the calls report that end at `at_ns` in the traced run has arrived.
-    pub(super) fn keep_deadline(&mut self, index: usize, at_ns: i64) {
+    /// Lets the messages of calls with this recorded end arrive.
+    pub(super) fn apply_deadline(&mut self, index: usize, at_ns: i64) {
         for lane in 0..self.processes[index].lanes.len() {
             let of = &mut self.processes[index].lanes[lane];
             let LaneState::Blocked(Blocked { reason, .. }) = of.state else { continue };
@@ -30,33 +30,34 @@ impl<S: Sink> Simulation<'_, S> {
             }
             of.deadline_ns = NEVER;
             match reason {
-                Reason::Messages => self.bring_awaited(index, lane as u16, at_ns),
-                Reason::Probe => self.bring_probed(index, lane, at_ns),
-                Reason::Collective => {}
+                BlockReason::Messages => self.deliver_awaited(index, lane as u16, at_ns),
+                BlockReason::Probe => self.deliver_probed(index, lane, at_ns),
+                BlockReason::Collective => {}
             }
         }
     }
 
-    fn bring_awaited(&mut self, index: usize, lane: u16, at_ns: i64) {
+    fn deliver_awaited(&mut self, index: usize, lane: u16, at_ns: i64) {
         let process = &self.processes[index];
         let waits = |owner: Owner| match owner {
             Owner::Lane(of) => of == lane,
             Owner::Request(id) => {
                 process.requests.get(id).is_some_and(|request| request.waiter == Some(lane))
             }
-            Owner::Nobody => false,
+            Owner::None => false,
         };
-        let awaited = process.receives.iter().filter(|(_, receive)| waits(receive.owner) && !receive.absent);
-        let mut awaited: Vec<(u64, u32)> = awaited.map(|(place, receive)| (receive.number, place)).collect();
+        let awaited =
+            process.receives.iter().filter(|(_, receive)| waits(receive.owner) && !receive.is_sender_missing);
+        let mut awaited: Vec<(u64, u32)> = awaited.map(|(slot, receive)| (receive.number, slot)).collect();
         awaited.sort_unstable();
-        for (number, place) in awaited {
-            let asked = |simulation: &Self| {
-                let receive = simulation.processes[index].receives.get(place);
-                receive.filter(|receive| receive.number == number).map(|receive| receive.asked)
+        for (number, slot) in awaited {
+            let selector = |simulation: &Self| {
+                let receive = simulation.processes[index].receives.get(slot);
+                receive.filter(|receive| receive.number == number).map(|receive| receive.selector)
             };
-            // What is brought may be taken by a receive that was posted earlier.
-            while let Some(asked) = asked(self) {
-                if !self.bring(index, asked, at_ns) {
+            // An older receive may take the message.
+            while let Some(selector) = selector(self) {
+                if !self.deliver_early(index, selector, at_ns) {
                     self.tally.arrivals_outside += 1;
                     break;
                 }
@@ -64,45 +65,45 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    fn bring_probed(&mut self, index: usize, lane: usize, at_ns: i64) {
+    fn deliver_probed(&mut self, index: usize, lane: usize, at_ns: i64) {
         let waits = |simulation: &Self| {
             let lane = &simulation.processes[index].lanes[lane];
-            let is_blocked = matches!(lane.state, LaneState::Blocked(Blocked { reason: Reason::Probe, .. }));
-            lane.probe.filter(|_| is_blocked).map(|probe| probe.asked)
+            let is_blocked =
+                matches!(lane.state, LaneState::Blocked(Blocked { reason: BlockReason::Probe, .. }));
+            lane.probe.filter(|_| is_blocked).map(|probe| probe.selector)
         };
-        while let Some(asked) = waits(self) {
-            if !self.bring(index, asked, at_ns) {
+        while let Some(selector) = waits(self) {
+            if !self.deliver_early(index, selector, at_ns) {
                 self.tally.arrivals_outside += 1;
                 break;
             }
         }
     }
 
-    /// The next message under way that is as asked for arrives at `at_ns`, and those before it from its sender; false
-    /// if there is none.
-    fn bring(&mut self, index: usize, asked: Label, at_ns: i64) -> bool {
-        let flights = &self.flights;
+    /// After the earlier messages of its sender. Returns false without a message.
+    fn deliver_early(&mut self, index: usize, selector: Label, at_ns: i64) -> bool {
+        let records = &self.records;
         let inbox = &mut self.processes[index].inbox;
-        // A process that is ahead may have sent some that were not sent yet.
-        let is_meant = |arrival_ns: i64, place: u32| {
-            let flight = &flights[place];
-            let is_sent = arrival_ns.saturating_sub(flight.newer.into()) <= at_ns;
-            is_sent && !flight.withdrawn && asked.accepts(flight.label)
+        // A process ahead in time may have sent later messages.
+        let is_wanted = |arrival_ns: i64, slot: u32| {
+            let record = &records[slot];
+            let is_sent = arrival_ns.saturating_sub(record.newer.into()) <= at_ns;
+            is_sent && !record.is_cancelled && selector.accepts(record.label)
         };
-        let Some(meant) = inbox.first(is_meant) else { return false };
-        let (label, from) = (flights[meant].label, flights[meant].from);
+        let Some(wanted) = inbox.first(is_wanted) else { return false };
+        let (label, from) = (records[wanted].label, records[wanted].from);
         loop {
-            let flights = &self.flights;
-            let of_sender = |_, place: u32| {
-                place == meant
-                    || (flights[place].from == from && flights[place].label.context() == label.context())
+            let records = &self.records;
+            let of_sender = |_, slot: u32| {
+                slot == wanted
+                    || (records[slot].from == from && records[slot].label.context() == label.context())
             };
             let inbox = &mut self.processes[index].inbox;
-            let Some(place) = inbox.first(of_sender) else { return true };
-            inbox.take(place);
+            let Some(slot) = inbox.first(of_sender) else { return true };
+            inbox.take(slot);
             self.tally.arrivals_moved += 1;
-            self.arrive(index, at_ns, place);
-            if place == meant {
+            self.arrive(index, at_ns, slot);
+            if slot == wanted {
                 return true;
             }
         }

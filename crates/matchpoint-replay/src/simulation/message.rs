@@ -1,26 +1,25 @@
-//! Messages: sent, under way, arrived, matched. Times after LogGP.
+//! Messages: send, flight, arrival and match, with times of LogGP.
 
 use matchpoint::RecvId;
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode};
 
 use super::Simulation;
-use crate::communicators::Seat;
-use crate::entries::{Flight, NIL, Owner, PostedReceive, Protocol};
-use crate::in_order::InOrder;
+use crate::communicators::Membership;
+use crate::entries::{MessageRecord, NIL, Owner, PostedReceive, Protocol};
 use crate::label::Label;
-use crate::reported::Reported;
+use crate::recorded_arrivals::RecordedArrivals;
 use crate::requests;
-use crate::step::{self, Point, Sink};
+use crate::status_envelope::StatusEnvelope;
+use crate::step::{self, Point, StepSink};
 
-/// When a send or receive is complete, if that is known already.
-pub(super) type End = Option<i64>;
+/// Completion time, if known.
+pub(super) type CompletionTime = Option<i64>;
 
-/// Source and tag of the message that a receive got, if that came from the trace.
-pub(super) type Got = Option<(u32, i32)>;
+/// Source and tag of a matched message; `None` if invented.
+pub(super) type MatchedEnvelope = Option<(u32, i32)>;
 
-impl<S: Sink> Simulation<'_, S> {
-    /// Starts a message at `now_ns`.
+impl<S: StepSink> Simulation<'_, S> {
     pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> Sent {
         let loggp = self.setting.loggp;
         let begin_ns = now_ns + loggp.overhead;
@@ -29,16 +28,16 @@ impl<S: Sink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
-        // Borrowed once: finding it takes as long as most of what is done with it.
+        // One borrow: the lookup takes as long as most of the work.
         let process = &mut self.processes[index];
-        let (seat, from) = (process.seat(args.comm), process.rank);
-        let to = self.setting.communicators.world_rank(from, seat, dest);
-        self.tally.sent(index, from, to, seat.context, args);
+        let (membership, from) = (process.membership(args.comm), process.rank);
+        let to = self.setting.communicators.world_rank(from, membership, dest);
+        self.tally.count_send(index, from, to, membership.context, args);
         if let Some(to) = to {
-            self.sink.sent(step::Sent { at_ns: now_ns, from, to, bytes });
+            self.sink.record_send(step::SendEvent { at_ns: now_ns, from, to, bytes });
         }
         let Some(to) = to.and_then(|to| self.present.get(to as usize).copied().flatten()) else {
-            self.tally.lost(index, to);
+            self.tally.count_lost(index, to);
             return Sent { end: Some(begin_ns), message: None };
         };
         let protocol = match args.mode {
@@ -50,82 +49,83 @@ impl<S: Sink> Simulation<'_, S> {
         let wire_ns = if protocol == Protocol::Rendezvous { 0 } else { loggp.wire(bytes) };
         let start_ns = begin_ns.max(process.nic_free_ns);
         process.nic_free_ns = start_ns + loggp.gap + wire_ns;
-        let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
-        process.waited_sends += u32::from(sender != Owner::Nobody);
+        let sender = if protocol == Protocol::Eager { Owner::None } else { owner };
+        process.waited_sends += u32::from(sender != Owner::None);
         let arrival_ns = start_ns + loggp.latency + wire_ns;
-        let label = Label::exact(seat.context, seat.rank, args.tag as u32);
+        let label = Label::exact(membership.context, membership.rank, args.tag as u32);
         let newer = u32::try_from(arrival_ns - now_ns).unwrap_or(NIL);
         self.sequence += 1;
         let number = self.sequence as u32;
-        let flight = Flight { bytes, from, protocol, sender, newer, ..Flight::of(label, number) };
-        let place = self.launch(to as usize, arrival_ns, flight);
+        let record =
+            MessageRecord { bytes, from, protocol, sender, newer, ..MessageRecord::of(label, number) };
+        let slot = self.launch(to as usize, arrival_ns, record);
         Sent {
             end: (protocol == Protocol::Eager).then_some(start_ns),
-            message: Some(requests::Sent { to, place, number }),
+            message: Some(requests::SentMessage { to, slot, number }),
         }
     }
 
-    /// A send was cancelled in the traced run: its message has not been received, and will not be.
-    pub(super) fn withdraw(&mut self, now_ns: i64, sent: requests::Sent) {
-        let requests::Sent { to, place, number } = sent;
+    pub(super) fn cancel_send(&mut self, now_ns: i64, sent: requests::SentMessage) {
+        let requests::SentMessage { to, slot, number } = sent;
         let to = to as usize;
-        let is_there = self.flights.get(place).is_some_and(|flight| flight.number == number);
-        let place = match is_there {
-            true => Some(place),
-            false => self.processes[to].matcher.recall(number, &mut self.flights),
+        let is_present = self.records.get(slot).is_some_and(|record| record.number == number);
+        let slot = match is_present {
+            true => Some(slot),
+            false => self.processes[to].matcher.restore_record(number, &mut self.records),
         };
-        let Some(place) = place else { return };
-        let flight = &mut self.flights[place];
-        flight.withdrawn = true;
-        let (message, label) = (flight.id(), flight.label);
+        let Some(slot) = slot else { return };
+        let record = &mut self.records[slot];
+        record.is_cancelled = true;
+        let (message, label) = (record.id(), record.label);
         let process = &mut self.processes[to];
-        if process.matcher.retract(&mut self.flights, place) {
+        if process.matcher.retract(&mut self.records, slot) {
             let at_ns = now_ns.max(process.clock_ns);
-            self.forget_flight(place);
-            self.sink.step(Point { at_ns, process: to }.retract(message, label));
+            self.remove_record(slot);
+            self.sink.record_step(Point { at_ns, process: to }.retract(message, label));
         }
     }
 
-    /// Puts a message on its way: its place in the table.
+    /// Returns the slot.
     #[inline]
-    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> u32 {
-        let (from, (_, tag), made_up) = (flight.from, flight.label.reported(), flight.made_up);
-        let place = self.flights.insert(flight);
-        let in_order = self.processes[to].in_order.as_mut().filter(|_| !made_up);
-        if in_order.is_some_and(|in_order| in_order.keep(from, tag, place)) {
-            self.launch_in_order(to);
+    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, record: MessageRecord) -> u32 {
+        let (from, (_, tag), is_invented) = (record.from, record.label.source_and_tag(), record.is_invented);
+        let slot = self.records.insert(record);
+        let recorded_arrivals = self.processes[to].recorded_arrivals.as_mut().filter(|_| !is_invented);
+        if recorded_arrivals.is_some_and(|recorded_arrivals| recorded_arrivals.add_sent(from, tag, slot)) {
+            self.launch_recorded(to);
         } else {
-            self.processes[to].inbox.push(arrival_ns, place);
+            self.processes[to].inbox.push(arrival_ns, slot);
             self.schedule(to, arrival_ns);
         }
-        place
+        slot
     }
 
-    /// Messages that were kept back arrive when they did, as far as those before them have set out.
-    pub(super) fn launch_in_order(&mut self, to: usize) {
+    /// Up to the first unsent message.
+    pub(super) fn launch_recorded(&mut self, to: usize) {
         let clocks = self.setting.clocks;
-        while let Some((at_ns, place)) = self.processes[to].in_order.as_mut().and_then(InOrder::next) {
+        while let Some((at_ns, slot)) =
+            self.processes[to].recorded_arrivals.as_mut().and_then(RecordedArrivals::next)
+        {
             let process = &mut self.processes[to];
-            // What it has done cannot be changed any more.
+            // The process's past cannot change.
             let arrival_ns = clocks.common(to, at_ns).max(process.clock_ns);
-            process.inbox.push(arrival_ns, place);
+            process.inbox.push(arrival_ns, slot);
             self.schedule(to, arrival_ns);
         }
     }
 
-    /// Takes a message out of the table.
     #[inline]
-    fn forget_flight(&mut self, place: u32) -> Flight {
-        let flight = self.flights.remove(place).expect("a message that is let go is in the table");
-        if flight.sender != Owner::Nobody {
-            if let Some(Some(sender)) = self.present.get(flight.from as usize) {
+    fn remove_record(&mut self, slot: u32) -> MessageRecord {
+        let record = self.records.remove(slot).expect("the message is in the table");
+        if record.sender != Owner::None {
+            if let Some(Some(sender)) = self.present.get(record.from as usize) {
                 self.processes[*sender as usize].waited_sends -= 1;
             }
         }
-        flight
+        record
     }
 
-    /// Posts a receive at `now_ns`. Its end is known if its message waits already.
+    /// The end is known if the message is already unexpected.
     pub(super) fn receive(
         &mut self,
         index: usize,
@@ -133,8 +133,8 @@ impl<S: Sink> Simulation<'_, S> {
         function: Function,
         args: &ReceiveArgs,
         owner: Owner,
-        expected: Option<Reported>,
-    ) -> Posted {
+        expected: Option<StatusEnvelope>,
+    ) -> PostResult {
         let is_null = match args.source {
             Peer::Rank(_) => false,
             Peer::Null => true,
@@ -142,136 +142,145 @@ impl<S: Sink> Simulation<'_, S> {
         };
         if is_null {
             self.tally.totals.proc_null += 1;
-            return Posted { end: Some(now_ns), place: None, got: None };
+            return PostResult { end: Some(now_ns), slot: None, matched: None };
         }
         self.sequence += 1;
         let number = self.sequence;
         let process = &mut self.processes[index];
-        let seat = process.seat(args.comm);
-        let asked = Label::asked(seat, args);
-        let took = process.matcher.post(asked, &mut self.flights);
-        let site = self.tally.posted(function, asked, took.is_some());
-        let id = RecvId::new(process.receives.next_place(), number as u32);
+        let membership = process.membership(args.comm);
+        let selector = Label::from_receive(membership, args);
+        let took = process.matcher.post(selector, &mut self.records);
+        let site = self.tally.count_receive(function, selector, took.is_some());
+        let id = RecvId::new(process.receives.next_slot(), number as u32);
         let Some(message) = took else {
-            self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, None).of_site(site));
-            let mut posted =
-                PostedReceive { owner, site, comm: args.comm, expected, ..PostedReceive::of(asked, number) };
-            if self.some_absent {
-                posted.absent = self.is_absent(index, seat, args.source, expected);
+            self.sink.record_step(
+                Point { at_ns: now_ns, process: index }.post(id, selector, None).with_site(site),
+            );
+            let mut posted = PostedReceive {
+                owner,
+                site,
+                comm: args.comm,
+                expected,
+                ..PostedReceive::of(selector, number)
+            };
+            if self.has_missing_ranks {
+                posted.is_sender_missing = self.is_sender_missing(index, membership, args.source, expected);
             }
             let process = &mut self.processes[index];
-            let place = process.receives.insert(posted);
-            process.matcher.queue_receive(&mut process.receives, place);
-            return Posted { end: None, place: Some(place), got: None };
+            let slot = process.receives.insert(posted);
+            process.matcher.queue_receive(&mut process.receives, slot);
+            return PostResult { end: None, slot: Some(slot), matched: None };
         };
-        let known_by = self.flights[message].id();
-        self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, Some(known_by)).of_site(site));
-        let (end_ns, got) = self.transfer(now_ns, message);
-        self.tally.reproduced(asked, expected, got);
-        Posted { end: Some(end_ns), place: None, got: got.filter(|_| !asked.is_exact()) }
+        let id_of_message = self.records[message].id();
+        self.sink.record_step(
+            Point { at_ns: now_ns, process: index }.post(id, selector, Some(id_of_message)).with_site(site),
+        );
+        let (end_ns, matched) = self.transfer(now_ns, message);
+        self.tally.compare_envelope(selector, expected, matched);
+        PostResult { end: Some(end_ns), slot: None, matched: matched.filter(|_| !selector.is_exact()) }
     }
 
-    /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each of them.
+    /// Called once for each receive from any source.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs) -> bool {
         let process = &mut self.processes[index];
         let number = process.any_sources;
         process.any_sources = number.wrapping_add(1);
-        let context = self.seat(index, args.comm).context;
+        let context = self.membership(index, args.comm).context;
         self.setting.null_receives[index].contains(number, context, args.tag)
     }
 
-    /// The next message under way to a process arrives.
     pub(super) fn deliver_next(&mut self, index: usize) {
-        if let Some((at_ns, place)) = self.processes[index].inbox.pop() {
+        if let Some((at_ns, slot)) = self.processes[index].inbox.pop() {
             if at_ns > self.processes[index].open_until_ns {
                 self.end_call(index);
             }
-            self.arrive(index, at_ns, place);
+            self.arrive(index, at_ns, slot);
         }
     }
 
-    /// A message arrives.
-    pub(super) fn arrive(&mut self, index: usize, at_ns: i64, place: u32) {
-        let flight = &self.flights[place];
-        if flight.withdrawn {
-            self.forget_flight(place);
+    pub(super) fn arrive(&mut self, index: usize, at_ns: i64, slot: u32) {
+        let record = &self.records[slot];
+        if record.is_cancelled {
+            self.remove_record(slot);
             return;
         }
-        let (label, from, id) = (flight.label, flight.from, flight.id());
+        let (label, from, id) = (record.label, record.from, record.id());
         let process = &mut self.processes[index];
         let point = Point { at_ns, process: index };
         let Some(receive) = process.matcher.arrive(label, &mut process.receives) else {
-            process.matcher.queue_message(&mut self.flights, place);
-            self.sink.step(point.arrive(id, label, from, None));
-            return self.wake_probes(index, at_ns, label);
+            process.matcher.queue_message(&mut self.records, slot);
+            self.sink.record_step(point.arrive(id, label, from, None));
+            return self.complete_probes(index, at_ns, label);
         };
         let posted = &process.receives[receive];
-        let (asked, expected, owner) = (posted.asked, posted.expected, posted.owner);
-        let step = point.arrive(id, label, from, Some((posted.id(receive), asked)));
-        self.sink.step(step.of_site(posted.site));
+        let (selector, expected, owner) = (posted.selector, posted.expected, posted.owner);
+        let step = point.arrive(id, label, from, Some((posted.id(receive), selector)));
+        self.sink.record_step(step.with_site(posted.site));
         process.receives.remove(receive);
-        let (end_ns, got) = self.transfer(at_ns, place);
-        self.tally.reproduced(asked, expected, got);
-        self.end(index, owner, end_ns, got.filter(|_| !asked.is_exact()));
+        let (end_ns, matched) = self.transfer(at_ns, slot);
+        self.tally.compare_envelope(selector, expected, matched);
+        self.end(index, owner, end_ns, matched.filter(|_| !selector.is_exact()));
     }
 
-    /// Brings a matched message over: when the receive is complete, and the source and tag it reports. Lets the
-    /// sender know.
-    pub(super) fn transfer(&mut self, matched_ns: i64, place: u32) -> (i64, Got) {
-        let flight = self.forget_flight(place);
+    /// Returns the receive's completion time, source and tag.
+    pub(super) fn transfer(&mut self, matched_ns: i64, slot: u32) -> (i64, MatchedEnvelope) {
+        let record = self.remove_record(slot);
         let loggp = self.setting.loggp;
         let (latency, overhead) = (loggp.latency, loggp.overhead);
-        let (receiver_ns, sender_ns) = match flight.protocol {
+        let (receiver_ns, sender_ns) = match record.protocol {
             Protocol::Eager => (matched_ns + overhead, None),
             Protocol::Synchronous => (matched_ns + overhead, Some(matched_ns + latency)),
             Protocol::Rendezvous => {
-                let sent_ns = self.send_body(flight.from, matched_ns + latency, loggp.wire(flight.bytes));
+                let sent_ns = self.send_body(record.from, matched_ns + latency, loggp.wire(record.bytes));
                 (sent_ns + latency + overhead, Some(sent_ns))
             }
         };
-        if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(flight.from as usize)) {
-            self.end(*sender as usize, flight.sender, at_ns, None);
+        if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(record.from as usize)) {
+            self.end(*sender as usize, record.sender, at_ns, None);
         }
-        (receiver_ns, (!flight.made_up).then_some(flight.label.reported()))
+        (receiver_ns, (!record.is_invented).then_some(record.label.source_and_tag()))
     }
 
-    /// The body of a rendezvous message leaves once its sender was told, and has its network interface: when the
-    /// last of it does.
-    fn send_body(&mut self, from: u32, told_ns: i64, wire_ns: i64) -> i64 {
-        let Some(Some(sender)) = self.present.get(from as usize) else { return told_ns + wire_ns };
+    /// Starts when the network interface is free. Returns the end.
+    fn send_body(&mut self, from: u32, notified_ns: i64, wire_ns: i64) -> i64 {
+        let Some(Some(sender)) = self.present.get(from as usize) else { return notified_ns + wire_ns };
         let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
-        *nic_free_ns = told_ns.max(*nic_free_ns) + wire_ns;
+        *nic_free_ns = notified_ns.max(*nic_free_ns) + wire_ns;
         *nic_free_ns
     }
 
-    /// The process's place in a communicator. One that the trace does not explain is taken for the world.
-    pub(super) fn seat(&mut self, index: usize, comm: CommId) -> Seat {
-        self.processes[index].seat(comm)
+    /// An unresolved communicator is treated as `MPI_COMM_WORLD`.
+    pub(super) fn membership(&mut self, index: usize, comm: CommId) -> Membership {
+        self.processes[index].membership(comm)
     }
 
-    /// World rank of the process that the other side knows by `rank`.
-    pub(super) fn world_rank(&self, index: usize, seat: Seat, rank: u32) -> Option<u32> {
-        self.setting.communicators.world_rank(self.processes[index].rank, seat, rank)
+    pub(super) fn world_rank(&self, index: usize, membership: Membership, rank: u32) -> Option<u32> {
+        self.setting.communicators.world_rank(self.processes[index].rank, membership, rank)
     }
 
-    /// Whether the message that a receive reported came from a process without a stream.
-    pub(super) fn is_from_absent(&mut self, index: usize, place: u32, reported: Reported) -> bool {
-        let Some(comm) = self.processes[index].receives.get(place).map(|receive| receive.comm) else {
+    /// The sender in the status has no stream.
+    pub(super) fn is_status_from_missing(
+        &mut self,
+        index: usize,
+        slot: u32,
+        reported: StatusEnvelope,
+    ) -> bool {
+        let Some(comm) = self.processes[index].receives.get(slot).map(|receive| receive.comm) else {
             return false;
         };
-        let seat = self.seat(index, comm);
-        self.is_absent(index, seat, Peer::Any, Some(reported))
+        let membership = self.membership(index, comm);
+        self.is_sender_missing(index, membership, Peer::Any, Some(reported))
     }
 
-    /// Whether what a receive waits for was sent by a process without a stream.
-    pub(super) fn is_absent(
+    /// The sender has no stream.
+    pub(super) fn is_sender_missing(
         &self,
         index: usize,
-        seat: Seat,
+        membership: Membership,
         source: Peer,
-        expected: Option<Reported>,
+        expected: Option<StatusEnvelope>,
     ) -> bool {
-        if !self.some_absent {
+        if !self.has_missing_ranks {
             return false;
         }
         let source = match (source, expected) {
@@ -282,37 +291,38 @@ impl<S: Sink> Simulation<'_, S> {
             },
             _ => return false,
         };
-        let world = self.world_rank(index, seat, source);
+        let world = self.world_rank(index, membership, source);
         world.is_none_or(|world| self.present.get(world as usize).copied().flatten().is_none())
     }
 
-    /// Makes up the message that a receive got from a process without a stream.
-    pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Reported>) {
-        let Some(receive) = self.processes[index].receives.get(place) else { return };
+    pub(super) fn invent_message(
+        &mut self,
+        index: usize,
+        slot: u32,
+        at_ns: i64,
+        expected: Option<StatusEnvelope>,
+    ) {
+        let Some(receive) = self.processes[index].receives.get(slot) else { return };
         let expected = expected.or(receive.expected);
-        let (label, comm) = (receive.asked.made_up(expected), receive.comm);
-        let seat = self.seat(index, comm);
-        let world = label.source().and_then(|source| self.world_rank(index, seat, source));
+        let (label, comm) = (receive.selector.invent_envelope(expected), receive.comm);
+        let membership = self.membership(index, comm);
+        let world = label.source().and_then(|source| self.world_rank(index, membership, source));
         let from = world.unwrap_or(u32::MAX);
         self.tally.made_up_messages += 1;
-        let flight = Flight { from, made_up: true, ..Flight::of(label, self.next_number() as u32) };
-        self.launch(index, at_ns, flight);
+        let record =
+            MessageRecord { from, is_invented: true, ..MessageRecord::of(label, self.next_number() as u32) };
+        self.launch(index, at_ns, record);
     }
 }
 
-/// What starting a message came to.
 pub(super) struct Sent {
-    /// Known if nothing has to be waited for.
-    pub end: End,
-    /// Index of the receiving process, and the message's name.
-    pub message: Option<requests::Sent>,
+    /// Known if the sender does not wait.
+    pub end: CompletionTime,
+    pub message: Option<requests::SentMessage>,
 }
 
-/// What posting a receive came to.
-pub(super) struct Posted {
-    pub end: End,
-    /// Its place among the process's receives, while it is posted.
-    pub place: Option<u32>,
-    /// Source and tag of the message it got.
-    pub got: Got,
+pub(super) struct PostResult {
+    pub end: CompletionTime,
+    pub slot: Option<u32>,
+    pub matched: MatchedEnvelope,
 }

@@ -1,10 +1,9 @@
-//! The simulation of all ranks together: who makes which call when, and when messages arrive.
+//! Simulation of all ranks together: times of calls and arrivals.
 //!
-//! Each process has a clock. The process whose next call or arrival is earliest goes on, and may run ahead of the
-//! others by the latency of the network, since nothing they do can reach it sooner; so every process sees its
-//! arrivals in the order of their time, and no message arrives before it was sent. Where all processes wait, the
-//! traced run shows that they did not wait forever: the simulation lets one go, and counts it
-//! ([`stall`]).
+//! Each process has a clock. The process with the earliest call or arrival continues. It may advance beyond
+//! the others by the network latency, because none can affect it sooner. Every process therefore sees
+//! arrivals in order of time. If all processes wait, the simulation [releases](stall) and counts one, because
+//! the traced run finished.
 
 mod call;
 mod collective;
@@ -22,61 +21,56 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
-use crate::entries::Flight;
-use crate::in_order::InOrder;
+use crate::entries::MessageRecord;
 use crate::loggp::Delays;
 use crate::matcher::Matcher;
 use crate::proc_null::NullReceives;
 use crate::process::Process;
 use crate::progress::Progress;
+use crate::recorded_arrivals::RecordedArrivals;
 use crate::schedule::{NEVER, Schedule};
 use crate::slab::Slab;
-use crate::step::Sink;
+use crate::step::StepSink;
 use crate::tally::Tally;
 
-use collective::Meeting;
+use collective::CollectiveCall;
 
-/// Turns between two looks at [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
 
-/// What one replay needs to know beside the trace.
 pub(crate) struct Setting<'a> {
     pub communicators: &'a Communicators,
     pub clocks: &'a Clocks,
-    /// By process.
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
-    /// Arrivals are kept within what the recorded times of all ranks allow, as those are of one clock.
+    /// Recorded times limit arrivals, because all ranks have one clock.
     pub intervals: bool,
     pub loggp: Delays,
     /// Processes in `MPI_COMM_WORLD`.
     pub world: u32,
 }
 
-/// See the [module's documentation](self).
 pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
-    /// Messages may come from processes without a stream.
-    some_absent: bool,
+    /// Some processes have no stream.
+    has_missing_ranks: bool,
     /// World rank → index into `processes`.
     present: Vec<Option<u32>>,
-    flights: Slab<Flight>,
-    meetings: FxHashMap<(Context, u32), Meeting>,
+    records: Slab<MessageRecord>,
+    pending_collectives: FxHashMap<(Context, u32), CollectiveCall>,
     schedule: Schedule,
-    /// The process that has its turn. When it is due next is found out at the end of that.
+    /// Its next time is computed at the end of the turn.
     current: usize,
-    /// When the earliest of the others is due.
+    /// Next time of the others.
     others_ns: i64,
-    /// When that process told itself to look again, by a message to itself for one.
+    /// Next time that the process set for itself.
     own_ns: i64,
-    /// Messages, and receives, begun so far.
     sequence: u64,
     sink: S,
     tally: Tally,
 }
 
-impl<'t, S: Sink> Simulation<'t, S> {
+impl<'t, S: StepSink> Simulation<'t, S> {
     pub fn new(trace: &'t dyn Trace, setting: &'t Setting<'t>, sink: S) -> Result<Self, ReplayError> {
         let mut present = vec![None; setting.world as usize];
         let mut processes = Vec::new();
@@ -84,7 +78,8 @@ impl<'t, S: Sink> Simulation<'t, S> {
             present[rank as usize] = Some(index as u32);
             let mut process = Process::new(rank, trace.rank(rank)?, Matcher::new(), trace.present().len());
             if setting.arrivals == Arrivals::Recorded {
-                process.in_order = Some(InOrder::of(trace, rank)?.ok_or(ReplayError::NoArrivals)?);
+                process.recorded_arrivals =
+                    Some(RecordedArrivals::of(trace, rank)?.ok_or(ReplayError::NoArrivals)?);
             }
             processes.push(process);
         }
@@ -95,17 +90,16 @@ impl<'t, S: Sink> Simulation<'t, S> {
             current: usize::MAX,
             others_ns: NEVER,
             own_ns: NEVER,
-            some_absent: processes.len() < present.len() || setting.communicators.elsewhere,
+            has_missing_ranks: processes.len() < present.len() || setting.communicators.has_external_members,
             processes,
             present,
-            flights: Slab::default(),
-            meetings: FxHashMap::default(),
+            records: Slab::default(),
+            pending_collectives: FxHashMap::default(),
             sequence: 0,
             sink,
         })
     }
 
-    /// Runs to the end of every stream.
     pub fn run(mut self, progress: &Progress) -> Result<(S, Tally), ReplayError> {
         for index in 0..self.processes.len() {
             self.begin(index)?;
@@ -132,7 +126,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 }
             }
             self.current = usize::MAX;
-            if !self.release_one() {
+            if !self.release_next() {
                 break;
             }
         }
@@ -143,8 +137,8 @@ impl<'t, S: Sink> Simulation<'t, S> {
     }
 
     fn begin(&mut self, index: usize) -> Result<(), ReplayError> {
-        self.processes[index].look_ahead()?;
-        if self.setting.arrivals.by_clock() {
+        self.processes[index].read_next_calls()?;
+        if self.setting.arrivals.uses_recorded_times() {
             let clocks = self.setting.clocks;
             let process = &mut self.processes[index];
             for lane in &mut process.lanes {
@@ -164,7 +158,6 @@ impl<'t, S: Sink> Simulation<'t, S> {
         (now_bytes, now_calls)
     }
 
-    /// Sees to it that the process gets a turn no later than `at_ns`.
     fn schedule(&mut self, index: usize, at_ns: i64) {
         if index == self.current {
             self.own_ns = self.own_ns.min(at_ns);
@@ -174,16 +167,15 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
     }
 
-    /// Lets a process go on, as far as it can without the others: these do nothing before a latency after the earliest
-    /// of them is due. Tells when it is due next.
+    /// Until others may affect the process. Returns its next time.
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
             let process = &mut self.processes[index];
-            let (lane, call_ns) = if process.waits() {
+            let (lane, call_ns) = if process.is_blocked() {
                 (0, NEVER)
             } else {
-                process.look_ahead()?;
+                process.read_next_calls()?;
                 next_call(self.setting, index, process)
             };
             let arrival_ns = process.inbox.next_ns();
@@ -192,12 +184,12 @@ impl<'t, S: Sink> Simulation<'t, S> {
             if self.setting.intervals {
                 let deadline_ns = self.next_deadline(index);
                 if deadline_ns < due_ns {
-                    // What others send until then must be known.
+                    // Messages sent up to the deadline must be known.
                     (due_ns, lookahead) = (deadline_ns, 0);
                 }
             }
             if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
-                // Whoever is due earlier than the others would have the next turn as well.
+                // The process would also get the next turn.
                 if due_ns != NEVER && self.own_ns < self.others_ns {
                     self.own_ns = NEVER;
                     continue;
@@ -205,7 +197,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 return Ok(due_ns.min(self.own_ns));
             }
             if due_ns < call_ns.min(arrival_ns) {
-                self.keep_deadline(index, due_ns);
+                self.apply_deadline(index, due_ns);
             } else if call_ns < arrival_ns {
                 self.make_call(index, lane, call_ns);
             } else {
@@ -214,20 +206,20 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
     }
 
-    /// The number of the next receive or message.
     fn next_number(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
     }
 }
 
-/// The lane of a process that makes the next call, and when, or [`NEVER`].
 #[inline]
 fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usize, i64) {
-    let Some((at, call)) = process.first_to_enter() else { return (0, NEVER) };
+    let Some((at, call)) = process.next_call_to_enter() else { return (0, NEVER) };
     let lane = &process.lanes[at];
     let enter_ns = match setting.arrivals {
-        by_clock if by_clock.by_clock() => lane.now_ns.max(setting.clocks.common(index, call.enter_ns)),
+        by_clock if by_clock.uses_recorded_times() => {
+            lane.now_ns.max(setting.clocks.common(index, call.enter_ns))
+        }
         _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
     };
     (at, enter_ns.max(process.clock_ns))

@@ -1,27 +1,26 @@
-//! When everybody waits.
+//! Release of a stalled simulation, in which all processes wait.
 //!
-//! The traced run came to its end, so whatever the simulation waits for did happen, or was not needed: the message's
-//! send may be missing from a partial trace, a wildcard receive may have taken another message than in the traced
-//! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
-//! first whose release invents least.
+//! The traced run finished, so every awaited event happened or was not needed. A partial trace may not
+//! contain the send; a wildcard receive may have taken another message; a send may have been buffered. The
+//! release that invents least is first.
 
 use crate::entries::Owner;
-use crate::in_order::InOrder;
-use crate::process::{Blocked, LaneState, Process, Reason};
-use crate::reported::Reported;
+use crate::process::{BlockReason, Blocked, LaneState, Process};
+use crate::recorded_arrivals::RecordedArrivals;
 use crate::requests::{Request, RequestKind};
 use crate::schedule::NEVER;
-use crate::step::Sink;
+use crate::status_envelope::StatusEnvelope;
+use crate::step::StepSink;
 
 use super::Simulation;
 
-/// Messages made up for one receive at most: each may be taken by another receive that was posted earlier.
-const MADE_UP_MOST: u8 = 64;
+/// Each message may be taken by an older receive.
+const INVENTED_MAX: u8 = 64;
 
-impl<S: Sink> Simulation<'_, S> {
-    /// Lets one blocked thread go, or a message that is kept back; false if there is none.
-    pub(super) fn release_one(&mut self) -> bool {
-        if self.release_kept() {
+impl<S: StepSink> Simulation<'_, S> {
+    /// Returns false if nothing is blocked or held.
+    pub(super) fn release_next(&mut self) -> bool {
+        if self.release_arrival() {
             return true;
         }
         let mut blocked = self.blocked();
@@ -29,7 +28,7 @@ impl<S: Sink> Simulation<'_, S> {
         blocked.iter().any(|&(index, lane, _)| self.release_sends(index, lane))
             || blocked.iter().any(|&(index, lane, state)| self.release_abandoned(index, lane, state))
             || blocked.iter().any(|&(index, lane, state)| self.release_receives(index, lane, state))
-            || blocked.first().is_some_and(|&(index, lane, _)| self.release_whatever(index, lane))
+            || blocked.first().is_some_and(|&(index, lane, _)| self.release_call(index, lane))
     }
 
     fn blocked(&self) -> Vec<(usize, usize, Blocked)> {
@@ -44,18 +43,19 @@ impl<S: Sink> Simulation<'_, S> {
         blocked
     }
 
-    /// Messages arrived that the simulation has not seen set out: those that arrived after them need not wait.
-    fn release_kept(&mut self) -> bool {
-        let kept = |process: &mut Process<'_>| process.in_order.as_mut().is_some_and(InOrder::pass_over);
+    fn release_arrival(&mut self) -> bool {
+        let kept = |process: &mut Process<'_>| {
+            process.recorded_arrivals.as_mut().is_some_and(RecordedArrivals::skip_next)
+        };
         let Some(index) = self.processes.iter_mut().position(kept) else { return false };
-        self.tally.release("arrivals whose message was not sent");
-        self.launch_in_order(index);
+        self.tally.count_release("arrivals whose message was not sent");
+        self.launch_recorded(index);
         true
     }
 
-    /// Sends that wait for their receive are taken for buffered.
+    /// As if they were buffered.
     fn release_sends(&mut self, index: usize, lane: usize) -> bool {
-        // A stalled program is let go again and again, and most have no such send among a million messages.
+        // A stalled program is released repeatedly, usually without such a send.
         if self.processes[index].waited_sends == 0 {
             return false;
         }
@@ -66,102 +66,99 @@ impl<S: Sink> Simulation<'_, S> {
                 let request = self.processes[index].requests.get(id);
                 request.is_some_and(|request| request.waiter.map(usize::from) == Some(lane))
             }
-            Owner::Nobody => false,
+            Owner::None => false,
         };
-        let flights = self.flights.iter();
-        let sends: Vec<u32> = flights
-            .filter(|(_, flight)| flight.from == rank && waits(flight.sender))
+        let records = self.records.iter();
+        let sends: Vec<u32> = records
+            .filter(|(_, record)| record.from == rank && waits(record.sender))
             .map(|(at, _)| at)
             .collect();
-        for &place in &sends {
-            let flight = self.flights.get_mut(place).expect("it was found above");
-            let owner = std::mem::replace(&mut flight.sender, Owner::Nobody);
+        for &slot in &sends {
+            let record = self.records.get_mut(slot).expect("the filter found it");
+            let owner = std::mem::replace(&mut record.sender, Owner::None);
             self.processes[index].waited_sends -= 1;
-            self.tally.release("sends that wait for their receive");
+            self.tally.count_release("sends that wait for their receive");
             let latest_ns = self.latest_ns();
             self.end(index, owner, latest_ns, None);
         }
         !sends.is_empty()
     }
 
-    /// A collective whose missing members have no more calls to make cannot become complete.
+    /// The missing members have no further calls.
     fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
-        if state.reason != Reason::Collective {
+        if state.reason != BlockReason::Collective {
             return false;
         }
-        let someone_finished = self.processes.iter().any(|process| process.is_finished());
-        someone_finished && self.release_whatever(index, lane)
+        let has_finished = self.processes.iter().any(|process| process.is_finished());
+        has_finished && self.release_call(index, lane)
     }
 
-    /// The messages that the thread waits for are made up.
     fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
-        if state.reason == Reason::Probe {
-            return self.release_whatever(index, lane);
+        if state.reason == BlockReason::Probe {
+            return self.release_call(index, lane);
         }
         let at_ns = state.since_ns.max(self.latest_ns());
-        let mut places = self.awaited_receives(index, lane);
-        let waits_for_receives = !places.is_empty();
+        let mut slots = self.awaited_receives(index, lane);
+        let waits_for_receives = !slots.is_empty();
         let receives = &mut self.processes[index].receives;
-        places.retain(|&(place, _)| {
-            let Some(receive) = receives.get_mut(place) else { return false };
-            receive.made_up = receive.made_up.saturating_add(1);
-            receive.made_up <= MADE_UP_MOST
+        slots.retain(|&(slot, _)| {
+            let Some(receive) = receives.get_mut(slot) else { return false };
+            receive.invented_count = receive.invented_count.saturating_add(1);
+            receive.invented_count <= INVENTED_MAX
         });
-        for &(place, expected) in &places {
-            self.tally.release("receives whose message does not come");
-            self.make_up(index, place, at_ns, expected);
+        for &(slot, expected) in &slots {
+            self.tally.count_release("receives whose message does not come");
+            self.invent_message(index, slot, at_ns, expected);
         }
-        let gives_up = waits_for_receives && places.is_empty();
-        !places.is_empty() || (gives_up && self.give_up(index, lane))
+        let is_abandoned = waits_for_receives && slots.is_empty();
+        !slots.is_empty() || (is_abandoned && self.release_without_messages(index, lane))
     }
 
-    /// Other receives took all that was made up for those that the thread waits for: it goes on without.
-    fn give_up(&mut self, index: usize, lane: usize) -> bool {
-        self.tally.release("receives that other receives kept from their messages");
-        for (place, _) in self.awaited_receives(index, lane) {
-            if let Some(receive) = self.processes[index].receives.get_mut(place) {
-                receive.owner = Owner::Nobody;
+    /// Other receives took all invented messages.
+    fn release_without_messages(&mut self, index: usize, lane: usize) -> bool {
+        self.tally.count_release("receives that other receives kept from their messages");
+        for (slot, _) in self.awaited_receives(index, lane) {
+            if let Some(receive) = self.processes[index].receives.get_mut(slot) {
+                receive.owner = Owner::None;
             }
         }
-        self.let_go(index, lane)
+        self.unblock_lane(index, lane)
     }
 
-    /// How far the simulation has come: whoever is let go goes on from here, not from the past.
+    /// A released thread continues at this time.
     fn latest_ns(&self) -> i64 {
         self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
 
-    fn awaited_receives(&self, index: usize, lane: usize) -> Vec<(u32, Option<Reported>)> {
+    fn awaited_receives(&self, index: usize, lane: usize) -> Vec<(u32, Option<StatusEnvelope>)> {
         let process = &self.processes[index];
         let own = process.receives.iter().filter(|(_, receive)| receive.owner == Owner::Lane(lane as u16));
-        let mut places: Vec<_> = own.map(|(place, receive)| (place, receive.expected)).collect();
+        let mut slots: Vec<_> = own.map(|(slot, receive)| (slot, receive.expected)).collect();
         for request in process.requests.values() {
             if request.waiter.map(usize::from) == Some(lane) {
-                places.extend(request.receive().map(|place| (place, request.expected)));
+                slots.extend(request.receive().map(|slot| (slot, request.expected)));
             }
         }
-        places.sort_unstable_by_key(|&(place, _)| process.receives.get(place).map(|receive| receive.number));
-        places
+        slots.sort_unstable_by_key(|&(slot, _)| process.receives.get(slot).map(|receive| receive.number));
+        slots
     }
 
-    /// The call returns, whatever it waits for.
-    fn release_whatever(&mut self, index: usize, lane: usize) -> bool {
+    fn release_call(&mut self, index: usize, lane: usize) -> bool {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
-        self.tally.release(match state.reason {
-            Reason::Messages => "calls that wait for a request the trace does not explain",
-            Reason::Probe => "probes whose message does not come",
-            Reason::Collective => "collectives that not all members reach",
+        self.tally.count_release(match state.reason {
+            BlockReason::Messages => "calls that wait for a request the trace does not explain",
+            BlockReason::Probe => "probes whose message does not come",
+            BlockReason::Collective => "collectives that not all members reach",
         });
-        let is_let_go = self.let_go(index, lane);
-        self.forget_abandoned();
+        let is_let_go = self.unblock_lane(index, lane);
+        self.remove_abandoned_collectives();
         is_let_go
     }
 
-    /// Collectives of which all who have not come have no more calls to make: a program that goes on without a process
-    /// that has ended leaves one behind each time.
-    fn forget_abandoned(&mut self) {
+    /// The missing members have no further calls. A program may continue after one process has finished.
+    fn remove_abandoned_collectives(&mut self) {
         let (processes, present) = (&self.processes, &self.present);
-        self.meetings.retain(|&(context, number), _| {
+        self.pending_collectives.retain(|&(context, number), _| {
             let communicator = &self.setting.communicators.all[context as usize];
             let remote = communicator.remote.iter().flat_map(|remote| remote.iter());
             let of_rank = |&rank: &u32| Some(&processes[(*present.get(rank as usize)?)? as usize]);
@@ -172,16 +169,16 @@ impl<S: Sink> Simulation<'_, S> {
         });
     }
 
-    fn let_go(&mut self, index: usize, lane: usize) -> bool {
+    fn unblock_lane(&mut self, index: usize, lane: usize) -> bool {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         let owner = Owner::Lane(lane as u16);
-        for meeting in self.meetings.values_mut() {
-            meeting.waiting.retain(|&waiting| waiting != (index as u32, owner));
+        for collective in self.pending_collectives.values_mut() {
+            collective.waiting.retain(|&waiting| waiting != (index as u32, owner));
         }
         let requests = &mut self.processes[index].requests;
-        // Of what else a request may stand for, a message may still come.
+        // Messages may still arrive for other requests.
         let waits = |request: &Request| request.waiter == Some(lane as u16);
-        requests.remove_all(|request| waits(request) && matches!(request.what, RequestKind::Collective));
+        requests.remove_all(|request| waits(request) && matches!(request.kind, RequestKind::Collective));
         requests.values_mut().filter(|request| waits(request)).for_each(|request| request.waiter = None);
         let leave_ns = state.leave_ns.max(self.latest_ns()).min(NEVER - 1);
         let lane = &mut self.processes[index].lanes[lane];

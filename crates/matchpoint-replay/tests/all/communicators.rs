@@ -1,4 +1,4 @@
-//! Ranks and contexts after every way of making a communicator: messages that use the wrong ones do not match.
+//! Ranks and contexts of every kind of communicator: messages with wrong ones do not match.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, Measurements};
@@ -13,7 +13,7 @@ fn within(comm: CommId, args: ReceiveArgs) -> ReceiveArgs {
     ReceiveArgs { comm, ..args }
 }
 
-/// Everything matched, nothing was let go, in every mode.
+/// All messages match, and no call is released, under every arrival order.
 fn matches_all(program: &Program, messages: u64) -> Measurements {
     for mode in Arrivals::ASSUMED {
         let run = program.replay(mode);
@@ -27,7 +27,7 @@ fn matches_all(program: &Program, messages: u64) -> Measurements {
 
 #[test]
 fn split_orders_by_key_then_by_rank() {
-    // Colours 0, 1, 0, 1; keys reverse the order within each: ranks 2, 0 and 3, 1.
+    // Keys reverse the order within each color: ranks 2, 0 and 3, 1.
     let member = |rank: u32| {
         let made = Rank::new().split(CommId::WORLD, rank as i32 % 2, -(rank as i32), comm(1));
         if rank < 2 {
@@ -39,12 +39,12 @@ fn split_orders_by_key_then_by_rank() {
     let run = matches_all(&program((0..4).map(member).collect()), 2);
     assert_eq!(run.communicators.len(), 2);
     assert!(run.communicators.iter().all(|used| used.size == 2 && used.messages == 1 && used.resolved));
-    // World rank 2 sent to world rank 0.
+    // From world rank 2 to 0.
     assert_eq!(run.matrix.messages[2 * 4], 1);
 }
 
 #[test]
-fn undefined_colours_belong_to_nobody() {
+fn undefined_color_gives_no_communicator() {
     let excluded = NewComm::Split { color: None, key: 0 };
     let run = matches_all(
         &program(vec![
@@ -71,7 +71,7 @@ fn duplicate_has_separate_context() {
 }
 
 #[test]
-fn an_id_may_be_used_again() {
+fn reused_id_has_new_communicator() {
     let twice = |rank: Rank, color: i32| {
         let first = rank.split(CommId::WORLD, color, 0, comm(1));
         first.call(Function::Comm_free, Action::CommFree { comm: comm(1) }).split(
@@ -91,8 +91,8 @@ fn an_id_may_be_used_again() {
 }
 
 #[test]
-fn create_takes_the_order_of_its_group() {
-    // The group is world ranks 2, 0.
+fn create_uses_group_order() {
+    // World ranks 2, 0.
     let grouped = |rank: Rank, new: CommId| {
         let whole = Action::GroupCreate { how: NewGroup::OfComm(CommId::WORLD), group: GroupId(10) };
         let some = Action::GroupCreate { how: NewGroup::Include(GroupId(10)), group: GroupId(11) };
@@ -117,7 +117,7 @@ fn create_takes_the_order_of_its_group() {
 
 #[test]
 fn grid_slices_have_ranks_of_line() {
-    // A 2 × 2 grid; its columns are {0, 2} and {1, 3}.
+    // The columns of a 2 × 2 grid are {0, 2} and {1, 3}.
     let member = |rank: u32| {
         let grid = Rank::new()
             .create(Function::Cart_create, CommId::WORLD, NewComm::Cart { reorder: false }, comm(1), &[2, 2])
@@ -158,7 +158,7 @@ fn intercommunicator_sides_number_from_zero() {
 }
 
 #[test]
-fn a_split_with_members_missing_is_marked() {
+fn split_without_members_is_unresolved() {
     let member = |rank: u32| {
         let made = Rank::new().split(CommId::WORLD, 0, 0, comm(1));
         match rank {
@@ -195,7 +195,7 @@ fn receive_without_recorded_send_is_dropped() {
     assert_eq!(run.arrivals.released.get("collectives that not all members reach"), Some(&2));
 }
 
-/// A communicator whose members the trace lists.
+/// Creates a communicator with listed members.
 fn listed(
     rank: Rank,
     function: Function,
@@ -209,7 +209,7 @@ fn listed(
 
 #[test]
 fn listed_members_have_listed_ranks() {
-    // Ranks 2, 0 and 3, 1, and nobody else: not even in order of keys that would be needed to know.
+    // Ranks 2, 0 and 3, 1, which the keys do not give.
     let member = |rank: u32| {
         let own: &[i32] = if rank % 2 == 0 { &[2, 0] } else { &[3, 1] };
         let made = listed(Rank::new(), Function::Comm_split_type, CommId::WORLD, comm(1), own, None);
@@ -227,8 +227,8 @@ fn listed_members_have_listed_ranks() {
 }
 
 #[test]
-fn the_same_members_may_have_several_communicators() {
-    // Rank 1 receives from the second first: what was sent on the first must not match.
+fn equal_members_have_separate_communicators() {
+    // Rank 1 receives from the second first. Messages of the first must not match.
     let made = |rank| {
         let once = listed(rank, Function::Comm_create, CommId::WORLD, comm(1), &[0, 1], None);
         listed(once, Function::Comm_create, CommId::WORLD, comm(2), &[0, 1], None)
@@ -250,7 +250,7 @@ fn the_same_members_may_have_several_communicators() {
 
 #[test]
 fn tag_and_members_identify_group_communicator() {
-    // Rank 1 makes its two in another order than rank 0 and rank 2 make theirs: they are not of one order.
+    // Rank 1 creates its two in another order than ranks 0 and 2.
     let group = |rank, made, own: &[i32], tag| {
         listed(rank, Function::Comm_create_group, CommId::WORLD, made, own, Some(tag))
     };
@@ -260,7 +260,7 @@ fn tag_and_members_identify_group_communicator() {
             .recv(within(comm(1), from(0, 5)), None)
             .recv(within(comm(2), from(1, 5)), None),
         group(Rank::new(), comm(1), &[1, 2], 7).send(on(comm(1), to(0, 5))),
-        // Takes no part, and makes one of the world afterwards.
+        // Not a member, and creates one over the world afterwards.
         Rank::new(),
     ];
     let ranks = ranks.into_iter().enumerate().map(|(rank, calls)| {
@@ -309,8 +309,8 @@ fn accept_and_connect_share_new_communicator() {
 }
 
 #[test]
-fn processes_of_another_world_are_nobody_here() {
-    // Of what was spawned nothing is traced: messages there are lost, those from there are made up.
+fn spawned_processes_have_no_stream() {
+    // The spawned processes have no stream: messages to them are lost, those from them are invented.
     let rank = |rank: u32| {
         let how = NewComm::Listed { own: 2, tag: None };
         let made = Rank::new().create(Function::Comm_spawn, CommId::WORLD, how, comm(1), &[0, 1, -1, -1]);

@@ -1,4 +1,4 @@
-//! What counts as what.
+//! Definitions of the counts.
 
 use crate::program::*;
 use matchpoint_replay::Arrivals;
@@ -6,7 +6,7 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::*;
 
 #[test]
-fn a_persistent_request_counts_once_per_start() {
+fn persistent_request_counts_each_start() {
     let start = |at: Rank| at.full(Function::Start, Action::Start, &[1], &[], &[]).wait(1, None);
     let send_init = Action::SendInit { args: to(1, 4), request: RequestId(1) };
     let receive_init = Action::ReceiveInit { args: from(0, 4), request: RequestId(1) };
@@ -39,7 +39,7 @@ fn sendrecv_counts_both_proc_null_neither() {
 }
 
 #[test]
-fn wildcards_are_classified_by_what_was_posted() {
+fn wildcards_are_counted_by_class() {
     let any_tag = |source| ReceiveArgs { tag: TagArg::Any, ..from(source, 0) };
     let both = ReceiveArgs { source: Peer::Any, ..any_tag(0) };
     let receiver = Rank::new()
@@ -51,7 +51,7 @@ fn wildcards_are_classified_by_what_was_posted() {
     let run = program(vec![sender, receiver]).simulated();
     let wildcards = run.totals.wildcards;
     assert_eq!((wildcards.none, wildcards.any_source, wildcards.any_tag, wildcards.both), (1, 1, 1, 1));
-    // The last status is not what arrived (tag 4): it cannot be reproduced.
+    // The last status (tag 4) differs from the message, so it cannot be reproduced.
     assert_eq!((run.totals.recorded_wildcards, run.totals.reproduced_wildcards), (3, 2));
     assert_eq!((run.totals.tags_unique, run.totals.tag_max), (4, Some(4)));
 }
@@ -100,7 +100,7 @@ fn at_wait_no_message_is_unexpected() {
 }
 
 #[test]
-fn timestamps_follow_the_recorded_times() {
+fn timestamps_follow_recorded_times() {
     let run = program(vec![
         Rank::new().compute(3 * MILLISECOND).send(to(1, 0)),
         Rank::new().recv(from(0, 0), None).taking(4 * MILLISECOND),
@@ -111,8 +111,8 @@ fn timestamps_follow_the_recorded_times() {
 }
 
 #[test]
-fn clocks_that_disagree_are_aligned_by_collectives() {
-    // The second process's clock is an hour ahead.
+fn collectives_align_clocks() {
+    // The second clock is an hour ahead.
     let hour = 3_600_000 * MILLISECOND;
     let run = program(vec![
         Rank::new().barrier().send(to(1, 0)).barrier(),
@@ -124,7 +124,7 @@ fn clocks_that_disagree_are_aligned_by_collectives() {
     assert!(run.trace.notes.iter().any(|note| note.contains("clocks of 1 rank")), "{:?}", run.trace.notes);
 }
 
-/// Receives from a neighbour on either side, the outer ones from `MPI_PROC_NULL`, which the trace shows as any source.
+/// Receives from both neighbors. The outer ones are from `MPI_PROC_NULL`, shown as any source.
 fn chain(statuses: impl Fn(Option<u32>) -> Option<Status>) -> Program {
     let member = |rank: u32| {
         let neighbours = [rank.checked_sub(1), (rank < 2).then_some(rank + 1)];
@@ -158,7 +158,7 @@ fn proc_null_receives_are_no_wildcards() {
 }
 
 #[test]
-fn true_wildcards_with_ignored_statuses_stay_wildcards() {
+fn wildcards_with_ignored_status_stay() {
     let run = program(vec![
         Rank::new().irecv(from_any(5), 1).irecv(from_any(5), 2).waitall(&[1, 2]),
         Rank::new().send(to(0, 5)),
@@ -193,7 +193,7 @@ fn freed_persistent_id_is_no_wildcard() {
     assert!(run.arrivals.released.is_empty());
 }
 
-/// 1000 probes compare 50 messages each, and no receive or arrival compares any.
+/// 1000 probes compare 50 messages each; receives and arrivals compare none.
 #[test]
 fn probes_alone_cost_library_time() {
     let sender = (0..50).fold(Rank::new(), |rank, tag| rank.send(to(1, tag)));
@@ -214,8 +214,8 @@ fn probes_alone_cost_library_time() {
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
 
-/// A chain of `MPI_Sendrecv`, then of blocking and of persistent receives. Rank 0 receives from `MPI_PROC_NULL`, which the trace
-/// shows as any source, and the application ignores every status.
+/// `MPI_Sendrecv`, then blocking and persistent receives. Rank 0 receives from `MPI_PROC_NULL`, shown as any
+/// source, and every status is ignored.
 #[test]
 fn ignored_status_of_proc_null_is_inferred() {
     let member = |rank: u32| {
@@ -234,7 +234,7 @@ fn ignored_status_of_proc_null_is_inferred() {
     for mode in Arrivals::ASSUMED {
         let run = program((0..3).map(member).collect()).replay(mode);
         assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (8, 0), "{mode}");
-        // Four sends to it, too.
+        // With four sends to `MPI_PROC_NULL`.
         assert_eq!((run.totals.proc_null, run.engines[0].matched), (8, 8), "{mode}");
         assert!(run.arrivals.released.is_empty(), "{mode}");
     }

@@ -1,4 +1,4 @@
-//! The events of a trace by themselves.
+//! Events of a trace.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn events_have_answers_of_engine() {
 }
 
 #[test]
-fn no_more_are_kept_than_asked_for() {
+fn events_stop_at_limit() {
     let (ranks, has_more) =
         events(&*trace(), Arrivals::Timestamps, LogGp::default(), 10, &Progress::default()).unwrap();
     assert!(has_more);

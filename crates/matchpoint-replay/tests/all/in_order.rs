@@ -1,12 +1,12 @@
-//! Recorded arrivals: what was seen is what is replayed, and which receive a match was of.
+//! Recorded arrivals: their replay, and their assignment to receives.
 
 use crate::program::*;
-use matchpoint_replay::recorded::{Match, place};
+use matchpoint_replay::recorded::{Match, assign_arrivals};
 use matchpoint_replay::{Arrivals, LogGp, Options, Progress, ReplayError};
 use matchpoint_trace::Arrival;
 use matchpoint_trace::call::*;
 
-/// Ranks 1 and 2 send to 0, which takes from any: 1 sends first, and 2's message came first.
+/// Rank 0 receives from any source. Rank 1 sends first, but rank 2's message arrives first.
 fn overtaken() -> Program {
     let root = Rank::new()
         .compute(1000)
@@ -47,11 +47,11 @@ fn trace_without_arrivals_is_refused() {
     assert!(matches!(refused, Err(ReplayError::NoArrivals)));
 }
 
-fn placed(run: &Program, of_0: &[(u64, u64)]) -> matchpoint_replay::recorded::Placed {
+fn arrivals_of_rank_0(run: &Program, of_0: &[(u64, u64)]) -> matchpoint_replay::recorded::AssignedArrivals {
     let matches = of_0.iter().map(|&(posted, arrived)| Match { posted, arrived }).collect();
     let others = (1..run_ranks(run)).map(|_| Vec::new());
     let all = std::iter::once(matches).chain(others).collect();
-    place(run, all, &Progress::default()).unwrap().remove(0)
+    assign_arrivals(run, all, &Progress::default()).unwrap().remove(0)
 }
 
 fn run_ranks(run: &Program) -> usize {
@@ -67,18 +67,19 @@ fn match_belongs_to_posting_call() {
     let root = root.full(matchpoint_trace::Function::Waitall, action, &[1, 2], &both, &[]);
     let other = Rank::new().send(to(0, 1)).barrier().send(to(0, 2));
     let run = program(vec![root, other]).on_one_clock();
-    // The barrier's own receive, and one in the wait, are nobody's. The second message was there before its receive.
-    let seen = placed(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
+    // The receives in the barrier and in the wait belong to no call. The second message arrived before its
+    // receive.
+    let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
-    // A receive that the library matches by itself.
-    let seen = placed(&run, &[(50, 180), (120, 130)]);
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..1], 1));
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
+    // The library matched a receive internally.
+    let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130)]);
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..1], 1));
 }
 
-/// The rank at the edge of a grid: one neighbour is none, and it is its own across a short dimension.
+/// A rank at the edge of a grid: one neighbor is `MPI_PROC_NULL`, another is the rank itself.
 #[test]
-fn receives_that_begin_together_have_their_own() {
+fn receives_started_together_have_own_arrivals() {
     let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };
     let function = matchpoint_trace::Function::Recv_init;
     let none = ReceiveArgs { source: Peer::Null, ..from(0, 1) };
@@ -101,18 +102,18 @@ fn receives_that_begin_together_have_their_own() {
     let other = || Rank::new().send(to(0, 1));
     let run = program(vec![root, other(), other()]).on_one_clock();
     let arrival = |at_ns, from| Arrival { at_ns, from, tag: 1 };
-    // Its own by the library: two posts.
-    let seen = placed(&run, &[(450, 700), (460, 600)]);
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
-    // Its own by the provider too; and the one from 1 never had a message.
-    let seen = placed(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
-    // It cannot be told whose the one is.
-    assert_eq!(placed(&run, &[(450, 700)]).unknown, 3);
+    // Two posts: the library matches the receive from the rank itself.
+    let arrivals = arrivals_of_rank_0(&run, &[(450, 700), (460, 600)]);
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(600, 2), arrival(700, 1)][..], 1));
+    // Three posts; the one from rank 1 never had a message.
+    let arrivals = arrivals_of_rank_0(&run, &[(440, 445), (450, u64::MAX), (460, 600)]);
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&[arrival(445, 0), arrival(600, 2)][..], 1));
+    // One post is ambiguous.
+    assert_eq!(arrivals_of_rank_0(&run, &[(450, 700)]).unknown, 3);
 }
 
 #[test]
-fn persistent_and_probed_receives_have_theirs() {
+fn persistent_and_probed_receives_have_arrivals() {
     let init = Action::ReceiveInit { args: from(1, 1), request: RequestId(1) };
     let probe = Action::Probe {
         args: ReceiveArgs { bytes: None, tag: TagArg::Any, ..from_any(0) },
@@ -133,7 +134,7 @@ fn persistent_and_probed_receives_have_theirs() {
         .call(matchpoint_trace::Function::Mrecv, take);
     let other = Rank::new().send(to(0, 1)).send(to(0, 1)).send(to(0, 3));
     let run = program(vec![root, other]).on_one_clock();
-    let seen = placed(&run, &[(560, 555), (310, 410), (150, 220)]);
+    let arrivals = arrivals_of_rank_0(&run, &[(560, 555), (310, 410), (150, 220)]);
     let expected = [(220, 1), (410, 1), (500, 3)].map(|(at_ns, tag)| Arrival { at_ns, from: 1, tag });
-    assert_eq!((&seen.arrivals[..], seen.unknown), (&expected[..], 0));
+    assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
 }

@@ -1,11 +1,11 @@
-//! Arrivals within what recorded times allow, under `--arrivals timestamps`.
+//! Arrivals within recorded intervals, with `--arrivals timestamps`.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp, Measurements};
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{Action, ReceiveArgs};
 
-/// A network that is far slower than the one of the traced run.
+/// A far slower network than that of the traced run.
 fn slow(program: &Program) -> Measurements {
     let loggp = LogGp { latency_ns: 1e6, overhead_ns: 0.0, gap_ns: 0.0, ..LogGp::default() };
     let run = program.replay_on(Arrivals::Timestamps, loggp);
@@ -13,7 +13,7 @@ fn slow(program: &Program) -> Measurements {
     run
 }
 
-/// Rank 0 sends at 1000 ns; rank 1 has it 500 ns later.
+/// Rank 0 sends at 1000 ns; rank 1 has the message at 1500 ns.
 fn quick() -> Program {
     let receive = Rank::new().recv(from(0, 5), status(0, 5)).taking(1500);
     program(vec![Rank::new().compute(1000).send(to(1, 5)), receive])
@@ -32,14 +32,14 @@ fn message_arrives_before_reporting_call_ends() {
 }
 
 #[test]
-fn other_orders_of_arrivals_know_no_intervals() {
+fn intervals_need_timestamps() {
     let run = quick().on_one_clock().simulated();
     assert!(!run.arrivals.intervals_known);
     assert_eq!(run.arrivals.arrivals_moved, 0);
 }
 
 #[test]
-fn what_arrives_in_time_is_left_alone() {
+fn timely_arrival_is_unchanged() {
     let receive = Rank::new().recv(from(0, 5), None).taking(9 * MILLISECOND);
     let run = slow(&program(vec![Rank::new().compute(1000).send(to(1, 5)), receive]).on_one_clock());
     assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (0, 0));
@@ -51,7 +51,7 @@ fn probe(args: ReceiveArgs) -> Action {
 }
 
 #[test]
-fn requests_and_probes_have_ends_too() {
+fn requests_and_probes_limit_arrivals() {
     let sends = Rank::new().isend(to(1, 1), 1).isend(to(1, 2), 2).isend(to(1, 3), 3).waitall(&[1, 2, 3]);
     let receives = Rank::new()
         .irecv(from(0, 3), 1)
@@ -61,7 +61,7 @@ fn requests_and_probes_have_ends_too() {
         .call(Function::Probe, probe(from(0, 2)))
         .recv(from(0, 2), None);
     let run = slow(&program(vec![sends, receives]).on_one_clock());
-    // The last was sent behind the second, which cannot be overtaken, and waits unexpected from then on.
+    // The last message cannot overtake the second, so it becomes unexpected then.
     assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (3, 0));
     assert_eq!(run.engines[0].unexpected.hits, 1);
     assert_eq!(run.engines[0].matched, 3);

@@ -1,4 +1,4 @@
-//! Replay: every test of it that needs no allocator of its own, in one program.
+//! Tests of the replay that need no separate allocator.
 
 mod communicators;
 mod counting;

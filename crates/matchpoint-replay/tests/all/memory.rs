@@ -1,9 +1,8 @@
-//! What a replay holds: no more than 64 MiB, 16 KiB for each rank and 64 bytes for each message in flight, whatever the
-//! length of the trace, with the engine `bins`.
+//! Memory of a replay with the engine `bins`: at most 64 MiB, 16 KiB per rank and 64 bytes per message in
+//! flight, in traces of any length.
 //!
-//! Traces are made up while they are read, so that all that grows is the replay. The system tells the memory of a
-//! process, not of a test, so every case is run by a process of its own. `MATCHPOINT_TEST_MESSAGES=10000000` has more
-//! messages wait.
+//! Traces are generated while they are read. Each case has its own process, because the system reports memory
+//! by process. `MATCHPOINT_TEST_MESSAGES=10000000` sets the number of messages.
 #![cfg(target_os = "linux")]
 
 use std::path::PathBuf;
@@ -16,64 +15,55 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profil
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 
-/// Anonymous memory of this process, in bytes.
-fn anonymous() -> u64 {
+/// In bytes.
+fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells it");
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// A trace whose calls are computed from their number: `None` behind the last.
-struct MadeUp<F> {
+/// A trace whose calls are computed from their number, up to `None`.
+struct GeneratedTrace<F> {
     description: Description,
     present: Vec<u32>,
     call: F,
-    /// Streams begun, to tell the passes; memory before the first call of the last one, and the most since.
-    begun: AtomicUsize,
+    /// Streams opened, to count passes; memory before the first call of the last pass, and its peak.
+    opened: AtomicUsize,
     before: AtomicU64,
-    most: AtomicU64,
+    peak: AtomicU64,
 }
 
-struct MadeUpRank<'a, F> {
-    trace: &'a MadeUp<F>,
+struct GeneratedRank<'a, F> {
+    trace: &'a GeneratedTrace<F>,
     rank: u32,
     next: u64,
     simulated: bool,
 }
 
-/// Calls between two looks at the memory, of all ranks together.
-const CALLS_PER_LOOK: u64 = 4096;
+/// Calls of all ranks between two measurements.
+const CALLS_PER_MEASUREMENT: u64 = 4096;
 
-impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> MadeUp<F> {
+impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> GeneratedTrace<F> {
     fn new(ranks: u32, call: F) -> Self {
         let description = Description {
             format: "made up".into(),
-            library: None,
-            transport: None,
-            command: Vec::new(),
-            started: None,
             path: PathBuf::from("memory"),
             ranks,
-            missing: Vec::new(),
             bytes: 1,
-            calls_left_out: 0,
-            calls_cut_off: 0,
-            ended_early: Vec::new(),
-            clock_error_ns: None,
             null_looks_any: true,
-            notes: Vec::new(),
+            ..Description::default()
         };
-        let [before, most] = [0, 0].map(AtomicU64::new);
-        let begun = AtomicUsize::new(0);
-        MadeUp { description, present: (0..ranks).collect(), call, begun, before, most }
+        let [before, peak] = [0, 0].map(AtomicU64::new);
+        let opened = AtomicUsize::new(0);
+        GeneratedTrace { description, present: (0..ranks).collect(), call, opened, before, peak }
     }
 
-    fn look(&self) {
-        self.most.fetch_max(anonymous(), Relaxed);
+    fn measure_memory(&self) {
+        self.peak.fetch_max(anonymous_bytes(), Relaxed);
     }
 }
 
-impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> Trace for MadeUp<F> {
+impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> Trace for GeneratedTrace<F> {
     fn description(&self) -> &Description {
         &self.description
     }
@@ -83,23 +73,23 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> Trace for MadeUp<F> {
     }
 
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
-        let begun = self.begun.fetch_add(1, Relaxed);
-        if begun == self.present.len() {
-            self.before.store(anonymous(), Relaxed);
+        let opened = self.opened.fetch_add(1, Relaxed);
+        if opened == self.present.len() {
+            self.before.store(anonymous_bytes(), Relaxed);
         }
-        Ok(Box::new(MadeUpRank { trace: self, rank, next: 0, simulated: begun >= self.present.len() }))
+        Ok(Box::new(GeneratedRank { trace: self, rank, next: 0, simulated: opened >= self.present.len() }))
     }
 }
 
-impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> RankReader for MadeUpRank<'_, F> {
+impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> RankReader for GeneratedRank<'_, F> {
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
         call.requests.clear();
         call.completions.clear();
         (call.enter_ns, call.leave_ns) = (self.next as i64 * 1000, self.next as i64 * 1000 + 100);
         let is_there = (self.trace.call)(self.rank, self.next, call);
         self.next += 1;
-        if self.simulated && (self.next % CALLS_PER_LOOK == u64::from(self.rank) || !is_there) {
-            self.trace.look();
+        if self.simulated && (self.next % CALLS_PER_MEASUREMENT == u64::from(self.rank) || !is_there) {
+            self.trace.measure_memory();
         }
         Ok(is_there)
     }
@@ -119,66 +109,64 @@ fn receive(call: &mut Call, args: ReceiveArgs, request: Option<u32>) {
     call.action = Action::Receive { args, request: request.map(RequestId), status: None };
 }
 
-/// When a rank of such a trace goes on after its first call: by then, all has been sent.
-fn late(call: &mut Call, messages: u64) {
+/// Delays the second call until all messages are sent.
+fn delay(call: &mut Call, messages: u64) {
     call.enter_ns += messages as i64 * 4000;
     call.leave_ns = call.enter_ns + 100;
 }
 
-/// Who takes the messages that wait.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Taking {
-    /// Nobody, but for a few.
+enum ReceiveOrder {
     None,
-    /// The earliest first.
+    /// Oldest first.
     InOrder,
-    /// Those of one tag after those of another, so that gaps come to be everywhere.
+    /// By tag, which leaves gaps everywhere.
     ByTag,
-    /// While others come: every message that is there is followed by one more.
-    Steadily,
+    /// Each receive is followed by another message.
+    Alternating,
 }
 
 const TAGS: u64 = 1000;
 
-/// So many messages in flight at once, from every other rank to the rank beside it: all are sent before any is received.
+/// All messages are in flight before the first receive.
 fn waiting(
     pairs: u32,
     messages: u64,
-    taking: Taking,
-) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+    order: ReceiveOrder,
+) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     let each = messages / u64::from(pairs);
-    MadeUp::new(2 * pairs, move |rank, at, call| {
+    GeneratedTrace::new(2 * pairs, move |rank, at, call| {
         let tag = |at: u64| (at % TAGS) as i32;
         if rank % 2 == 0 {
-            let more = if taking == Taking::Steadily { each } else { 0 };
+            let more = if order == ReceiveOrder::Alternating { each } else { 0 };
             if at >= each {
-                late(call, each);
+                delay(call, each);
             }
             send(call, to(rank + 1, tag(at)), None);
             return at < each + more;
         }
         if at > 0 {
-            late(call, each);
+            delay(call, each);
         }
-        let (tag, taken) = match taking {
-            Taking::None => (tag(at), 2),
-            Taking::InOrder => (tag(at), each),
-            // Of every tag there are so many.
-            Taking::ByTag => (tag(at / (each / TAGS).max(1)), each / TAGS * TAGS),
-            Taking::Steadily => (tag(at * 7), each),
+        let (tag, received) = match order {
+            ReceiveOrder::None => (tag(at), 2),
+            ReceiveOrder::InOrder => (tag(at), each),
+            // The number of messages is equal for all tags.
+            ReceiveOrder::ByTag => (tag(at / (each / TAGS).max(1)), each / TAGS * TAGS),
+            ReceiveOrder::Alternating => (tag(at * 7), each),
         };
         receive(call, from(rank - 1, tag), None);
-        at < taken
+        at < received
     })
 }
 
-/// So many receives posted at once, for messages that are sent later.
-fn posted(messages: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
-    MadeUp::new(2, move |rank, at, call| {
+/// All receives are posted before the first send.
+fn posted(messages: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+    GeneratedTrace::new(2, move |rank, at, call| {
         let tag = (at % TAGS) as i32;
         if rank == 0 {
             if at > 0 {
-                late(call, messages);
+                delay(call, messages);
             }
             send(call, to(1, tag), None);
             return at < messages;
@@ -188,9 +176,9 @@ fn posted(messages: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send +
     })
 }
 
-/// Two ranks that make a communicator, send a message on it and free it, again and again.
-fn communicators(times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
-    MadeUp::new(2, move |rank, at, call| {
+/// Two ranks repeatedly create, use and free a communicator.
+fn communicators(times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+    GeneratedTrace::new(2, move |rank, at, call| {
         let comm = CommId(10 + at as u32 / 3);
         match (at % 3, rank) {
             (0, _) => {
@@ -209,10 +197,10 @@ fn communicators(times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Se
     })
 }
 
-/// Ranks of a cube, each of which exchanges a message with each of its 26 neighbours, again and again.
-fn cube(edge: u32, times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+/// Ranks of a cube repeatedly exchange messages with 26 neighbors.
+fn cube(edge: u32, times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     const PEERS: u64 = 26;
-    MadeUp::new(edge.pow(3), move |rank, at, call| {
+    GeneratedTrace::new(edge.pow(3), move |rank, at, call| {
         let (time, step) = (at / (2 * PEERS + 1), at % (2 * PEERS + 1));
         let neighbour = |number: u64| {
             let number = number as u32 + u32::from(number >= PEERS / 2);
@@ -237,7 +225,7 @@ fn cube(edge: u32, times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + 
     })
 }
 
-/// `MATCHPOINT_TEST_ENGINES=list,bins` measures those instead, and holds them to nothing.
+/// `MATCHPOINT_TEST_ENGINES=list,bins` measures these engines without a limit.
 fn engines() -> Option<Vec<String>> {
     let named = std::env::var("MATCHPOINT_TEST_ENGINES").ok()?;
     Some(named.split(',').map(str::to_owned).collect())
@@ -253,30 +241,29 @@ fn options() -> Options {
     }
 }
 
-/// What is measured in a process of its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Case {
-    /// The simulation by itself, which is all that a profile takes.
+    /// The simulation without engines.
     Profile,
-    /// Between so many pairs of ranks.
-    Waiting(u32, Taking),
+    /// Between this many pairs of ranks.
+    Waiting(u32, ReceiveOrder),
     Posted,
-    /// So many communicators, one after the other.
+    /// Number of communicators in a sequence.
     Communicators(u64),
-    /// Of so many ranks an edge, so many times.
+    /// Edge of the cube, and number of exchanges.
     Cube(u32, u64),
 }
 
 fn cases() -> Vec<Case> {
-    use Taking::*;
+    use ReceiveOrder::*;
     let waiting =
-        [1, 64].map(|pairs| [None, InOrder, ByTag, Steadily].map(|taking| Case::Waiting(pairs, taking)));
+        [1, 64].map(|pairs| [None, InOrder, ByTag, Alternating].map(|order| Case::Waiting(pairs, order)));
     let cubes = [(4, 100), (4, 400), (10, 12), (16, 3), (25, 2)].map(|(edge, times)| Case::Cube(edge, times));
     let communicators = [50_000, 500_000].map(Case::Communicators);
     [vec![Case::Profile, Case::Posted], communicators.to_vec(), waiting.concat(), cubes.to_vec()].concat()
 }
 
-/// In the environment of a process that runs one case: which.
+/// Environment variable with the case of a process.
 const CASE: &str = "MATCHPOINT_TEST_MEMORY_CASE";
 
 #[test]
@@ -290,20 +277,26 @@ fn ranks_and_pending_messages_bound_memory() {
         command.env(CASE, at.to_string());
         command.args(["--exact", "memory::ranks_and_pending_messages_bound_memory", "--nocapture"]);
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        said.lines().filter(|line| line.contains("bytes each")).for_each(|line| println!("{line}"));
-        assert!(output.status.success(), "{case:?}:\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+        let output_text = String::from_utf8_lossy(&output.stdout);
+        output_text.lines().filter(|line| line.contains("bytes each")).for_each(|line| println!("{line}"));
+        assert!(
+            output.status.success(),
+            "{case:?}:\n{output_text}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
-/// Looks at the memory all the time: what a growing table takes while it is copied is there for milliseconds.
-fn watched<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(trace: &MadeUp<F>) -> Measurements {
+/// Polls, because a growing table exists twice for milliseconds only.
+fn replay_and_measure<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(
+    trace: &GeneratedTrace<F>,
+) -> Measurements {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Relaxed) {
-                if trace.begun.load(Relaxed) > trace.present.len() {
-                    trace.look();
+                if trace.opened.load(Relaxed) > trace.present.len() {
+                    trace.measure_memory();
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -315,19 +308,19 @@ fn watched<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(trace: &MadeUp<F>) 
 }
 
 fn run(case: Case, messages: u64) {
-    let (ranks, in_flight, most) = match case {
+    let (ranks, in_flight, peak) = match case {
         Case::Profile => {
-            let trace = waiting(1, messages, Taking::None);
+            let trace = waiting(1, messages, ReceiveOrder::None);
             profile(&trace, Arrivals::Simulated, LogGp::default(), &Progress::default()).unwrap();
             let each = per(&trace, messages);
             println!("{messages} messages wait in the simulation: {each:.1} bytes each");
-            // Records of their own have the first of them.
+            // The first of them have records.
             assert!(each <= 18.0 + f64::from(8 << 20) / messages as f64, "{each}");
             return;
         }
         Case::Posted => {
             let trace = posted(messages);
-            let run = watched(&trace);
+            let run = replay_and_measure(&trace);
             println!(
                 "{messages} receives are posted, each with a request: {:.1} bytes each",
                 per(&trace, messages)
@@ -335,50 +328,50 @@ fn run(case: Case, messages: u64) {
             assert!(run.engines[0].posted.length_max >= messages - 2);
             return;
         }
-        Case::Waiting(pairs, taking) => {
-            let trace = waiting(pairs, messages, taking);
-            let run = watched(&trace);
+        Case::Waiting(pairs, order) => {
+            let trace = waiting(pairs, messages, order);
+            let run = replay_and_measure(&trace);
             let of = &run.engines[0];
             let longest = of.unexpected.length_max * u64::from(pairs);
             assert!((messages * 99 / 100..=messages).contains(&longest), "{longest} are not {messages}");
             assert_eq!(of.disagreements, 0);
             assert!(messages < 1_000_000 || of.timed_counting > 0.5, "{}", of.timed_counting);
             print!(
-                "{messages} messages wait at {pairs} ranks, taken {taking:?}: {:.1} bytes each; ",
+                "{messages} messages wait at {pairs} ranks, taken {order:?}: {:.1} bytes each; ",
                 per(&trace, messages)
             );
-            (2 * pairs, messages, trace.most.load(Relaxed))
+            (2 * pairs, messages, trace.peak.load(Relaxed))
         }
         Case::Communicators(times) => {
             let trace = communicators(times);
-            let run = watched(&trace);
+            let run = replay_and_measure(&trace);
             assert_eq!(run.engines[0].matched, times);
             let used = &run.communicators;
             assert_eq!(used.iter().map(|communicator| communicator.messages).sum::<u64>(), times);
             assert!(used.len() <= 65, "{}", used.len());
             assert!(used[0].origin.ends_with("one after the other)"), "{}", used[0].origin);
-            // Whatever their number. The engine has no more contexts than they.
-            let most = trace.most.load(Relaxed);
-            println!("{times} communicators: {} KiB, 0 bytes each", most >> 10);
-            assert!(most <= 34 << 20, "{} KiB", most >> 10);
+            // The engine has no more contexts than the simulation.
+            let peak = trace.peak.load(Relaxed);
+            println!("{times} communicators: {} KiB, 0 bytes each", peak >> 10);
+            assert!(peak <= 34 << 20, "{} KiB", peak >> 10);
             return;
         }
         Case::Cube(edge, times) => {
             let trace = cube(edge, times);
-            let run = watched(&trace);
+            let run = replay_and_measure(&trace);
             let ranks = edge.pow(3);
             assert_eq!(run.engines[0].matched, u64::from(ranks) * 26 * times);
-            (ranks, u64::from(ranks) * 26, trace.most.load(Relaxed))
+            (ranks, u64::from(ranks) * 26, trace.peak.load(Relaxed))
         }
     };
     let limit = (64 << 20) + u64::from(ranks) * (16 << 10) + in_flight * 64;
-    // Where ranks are most of it, to the limit there is room for what an allocator leaves unused.
+    // Leaves room for unused memory of the allocator.
     let limit = if matches!(case, Case::Cube(..)) { limit / 100 * 85 } else { limit };
-    println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", most >> 10, limit >> 10);
-    assert!(most <= limit || engines().is_some(), "{case:?}: {} of {} KiB", most >> 10, limit >> 10);
+    println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", peak >> 10, limit >> 10);
+    assert!(peak <= limit || engines().is_some(), "{case:?}: {} of {} KiB", peak >> 10, limit >> 10);
 }
 
-/// What the second pass took for each of so many.
-fn per<F>(trace: &MadeUp<F>, messages: u64) -> f64 {
-    (trace.most.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64
+/// Bytes of the second pass per message.
+fn per<F>(trace: &GeneratedTrace<F>, messages: u64) -> f64 {
+    (trace.peak.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64
 }

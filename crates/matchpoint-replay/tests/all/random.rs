@@ -1,17 +1,15 @@
-//! Random programs that ran: in every mode nothing is let go, everything matches, engines agree.
+//! Random programs: all messages match, no call is released, and engines agree, under every arrival order.
 //!
-//! A program is made by running it: one event after another is drawn that its processes could have made, so the
-//! traced run is one that came to its end.
+//! A program consists of random events that its processes could execute, so the traced run finished.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp};
 use matchpoint_trace::call::*;
 use proptest::prelude::*;
 
-/// One thing that happens.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A message, and how its receive is written.
+    /// A message, and the form of its receive.
     Message {
         from: u32,
         to: u32,
@@ -30,9 +28,9 @@ enum Event {
 enum Receive {
     Blocking,
     BlockingAnySource,
-    /// Posted before the send, completed behind it.
+    /// Posted before the send, completed after it.
     Ahead,
-    /// Posted before, completed at the end of the program.
+    /// Posted before the send, completed at the end.
     Late,
 }
 
@@ -47,8 +45,7 @@ fn event() -> impl Strategy<Value = Event> {
     ];
     let bytes = prop_oneof![4 => Just(8u64), 1 => Just(60_000u64)];
     let message = (0..RANKS, 1..RANKS, 0..2, bytes, receive).prop_map(|(from, step, tag, bytes, receive)| {
-        // Any-source receives have a tag of their own: which message one takes would else be a race that a replay
-        // may decide otherwise.
+        // Any-source receives have a separate tag. Otherwise the replay could match another message.
         let tag = if matches!(receive, Receive::BlockingAnySource) { 2 } else { tag };
         Event::Message { from, to: (from + step) % RANKS, tag, bytes, receive }
     });
@@ -113,9 +110,9 @@ proptest! {
         }
     }
 
-    /// With rendezvous for everything, sends wait that did not in the traced run: some are let go, none is lost.
+    /// With rendezvous only, sends wait that did not wait in the traced run.
     #[test]
-    fn no_protocol_deadlocks(events in prop::collection::vec(event(), 0..60)) {
+    fn rendezvous_completes_all_programs(events in prop::collection::vec(event(), 0..60)) {
         let (program, messages) = written(&events);
         let run = program.replay_on(Arrivals::Simulated, LogGp { eager_bytes: 0, ..LogGp::default() });
         for engine in &run.engines {

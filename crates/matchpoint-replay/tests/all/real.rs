@@ -1,4 +1,4 @@
-//! Real traces: every engine agrees on every event, everything matches that can, and nobody has to be let go.
+//! Real traces: engines agree, all possible messages match, and no call is released.
 
 use crate::traces::{REAL, opened};
 use matchpoint::engines::REGISTRY;
@@ -15,7 +15,7 @@ fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measu
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
 
-/// Messages that the program itself never receives: `dumpi-testmpi-4` tries to cancel twelve sends, in vain.
+/// Messages without a receive: `dumpi-testmpi-4` fails to cancel twelve sends.
 fn never_received(name: &str) -> u64 {
     if name == "dumpi-testmpi-4" { 12 } else { 0 }
 }
@@ -47,7 +47,7 @@ fn at_wait_nothing_is_unexpected() {
             assert_eq!(engine.disagreements, 0, "{name}, {}", engine.name);
             assert_eq!(engine.unexpected.hits, 0, "{name}, {}", engine.name);
             assert_eq!(engine.unmatched_messages, 0, "{name}, {}", engine.name);
-            // Its threads reuse request ids faster than the tracer writes their calls down.
+            // Its threads reuse request ids faster than the tracer writes calls.
             let left = if name == "imb-mt-4" { 8 } else { 0 };
             assert_eq!(engine.unmatched_receives, left, "{name}, {}", engine.name);
         }
@@ -63,13 +63,13 @@ fn counts_do_not_depend_on_arrivals() {
             assert_eq!(simulated.wildcards, other.wildcards, "{name}");
             assert_eq!(simulated.sends_per_tag, other.sends_per_tag, "{name}");
         }
-        // At wait, calls of several threads are taken in the order in which they returned.
+        // This order takes calls of several threads in the order of their return.
         assert_eq!(simulated.compatible_runs, timestamps.compatible_runs, "{name}");
     }
 }
 
 #[test]
-fn a_replay_is_reproducible() {
+fn replay_is_reproducible() {
     for name in REAL.keys().filter(|name| name.contains("mt") || name.contains("quicksilver")) {
         let runs = [(); 2].map(|()| replayed(name, Arrivals::Simulated));
         let [first, second] = runs.map(|run| {
@@ -81,7 +81,7 @@ fn a_replay_is_reproducible() {
 }
 
 #[test]
-fn a_full_table_is_no_wrong_answer() {
+fn full_table_gives_no_disagreement() {
     let Some(name) = REAL.keys().find(|name| name.as_str() == "lulesh-27") else { return };
     let engines = ["list", "optimistic:capacity=4"].map(String::from).to_vec();
     let run = replayed_under(name, engines, Arrivals::Simulated);

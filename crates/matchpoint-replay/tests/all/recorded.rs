@@ -1,5 +1,4 @@
-//! Traces in our own format: the same results as from those that they were made of, and arrivals within their
-//! intervals.
+//! Traces in Matchpoint's format: results of the originals, and arrivals within their intervals.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -11,7 +10,7 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use matchpoint_trace::{Call, Trace};
 
-/// Writes a trace in our own format, with the members of its communicators.
+/// Writes a trace in Matchpoint's format, with members of communicators.
 fn convert(trace: &dyn Trace, name: &str, clock_error_ns: Option<u64>) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorded").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -40,8 +39,8 @@ fn replayed(trace: &dyn Trace, arrivals: Arrivals) -> Measurements {
     replay(trace, &options, &Progress::default()).unwrap()
 }
 
-/// All that does not depend on the machine, nor on what the format leaves out: how a communicator came to be, in
-/// words, and calls that say something of it; nor the first notes, which are about the format.
+/// Results without those that depend on the machine or the format: creation of communicators in words, calls
+/// about communicators, the first notes.
 fn essence(mut run: Measurements, of_format: usize) -> String {
     run.trace.format.clear();
     run.trace.path.clear();
@@ -68,8 +67,8 @@ fn results_equal_those_of_original_trace() {
         let native = opened(&convert(&*dumpi, name, None));
         for arrivals in Arrivals::ASSUMED {
             let [theirs, ours] = [&dumpi, &native].map(|trace| replayed(&**trace, arrivals));
-            // DUMPI has the calls of several threads in the order in which they were left, ours in that of their entry: a
-            // request that two of them use may be told apart in one only.
+            // DUMPI has the calls of several threads in the order of exit, our format in that of entry. A
+            // request shared by threads may be ambiguous in one.
             if name.contains("mt") {
                 assert_eq!(theirs.totals.sends, ours.totals.sends, "{name}, {arrivals}");
                 if arrivals != Arrivals::AtWait {
@@ -92,7 +91,7 @@ fn results_equal_those_of_original_trace() {
 }
 
 #[test]
-fn arrivals_are_kept_within_their_intervals() {
+fn arrivals_remain_within_intervals() {
     for (name, real) in REAL.iter() {
         let dumpi = opened(&real.folder);
         let native = opened(&convert(&*dumpi, &format!("{name}-clock"), Some(0)));
@@ -101,7 +100,7 @@ fn arrivals_are_kept_within_their_intervals() {
         assert!(run.arrivals.intervals_known && !before.arrivals.intervals_known, "{name}");
         assert!(run.arrivals.released.is_empty(), "{name}: {:?}", run.arrivals.released);
         assert_eq!(run.engines[0].matched, before.engines[0].matched, "{name}");
-        // The hosts of one had clocks of their own; threads of another took each other's messages.
+        // One trace has several clocks; threads of another took each other's messages.
         if !["nersc-amg-27", "osu_latency_mt-2"].contains(&name.as_str()) {
             assert_eq!(run.arrivals.arrivals_outside, 0, "{name}");
         }

@@ -1,4 +1,4 @@
-//! Simulated arrivals: causality, waits, protocols, collectives.
+//! Simulated arrivals: causality, blocking calls, protocols, collectives.
 
 use crate::program::*;
 use matchpoint_replay::{Arrivals, LogGp};
@@ -14,7 +14,7 @@ fn message_arrives_after_its_send() {
     .simulated();
     assert_eq!(run.engines[0].posted.hits, 1);
     assert_eq!(run.totals.late_by_function.len(), 0);
-    // 1 ms of computing, then o + L + wire + o.
+    // 1 ms of computation, then o + L + wire + o.
     assert!((1.0016e-3..1.0018e-3).contains(&run.replayed_s), "{}", run.replayed_s);
 }
 
@@ -29,14 +29,14 @@ fn late_receive_finds_waiting_message() {
 }
 
 #[test]
-fn a_synchronous_send_waits_for_its_receive() {
+fn synchronous_send_waits_for_receive() {
     let ssend = SendArgs { mode: SendMode::Synchronous, ..to(1, 0) };
     let run = program(vec![
         Rank::new().call(Function::Ssend, Action::Send { args: ssend, request: None }).send(to(1, 1)),
         Rank::new().compute(MILLISECOND).recv(from(0, 0), None).recv(from(0, 1), None),
     ])
     .simulated();
-    // The second message leaves only after the first was matched, so its receive is posted first.
+    // The second message leaves after the first match, so its receive is posted before.
     assert_eq!((run.engines[0].unexpected.hits, run.engines[0].posted.hits), (1, 1));
 }
 
@@ -77,7 +77,7 @@ fn messages_of_one_sender_do_not_overtake() {
     ])
     .replay_on(Arrivals::Simulated, LogGp { gap_per_byte_ns: 10.0, ..LogGp::default() });
     assert_eq!(run.engines[0].matched, 2);
-    // The small one arrives behind the 600 µs that the big one takes on the wire.
+    // The small message follows the big one, which takes 600 µs on the wire.
     assert_eq!(run.ranks[1].unexpected.length_max, 2);
     let waiting = run.ranks[1].unexpected.timeline.iter().filter(|&&length| length > 0).count();
     assert!((30..60).contains(&waiting), "{waiting} of 120 spans");
@@ -95,7 +95,7 @@ fn barrier_ends_after_last_entry() {
 }
 
 #[test]
-fn a_broadcast_waits_for_its_root_only() {
+fn broadcast_waits_for_root_only() {
     let run = program(vec![
         Rank::new().collective(Function::Bcast, Some(0)).send(to(1, 0)),
         Rank::new().irecv(from(0, 0), 1).collective(Function::Bcast, Some(0)).wait(1, None),
@@ -108,7 +108,7 @@ fn a_broadcast_waits_for_its_root_only() {
 }
 
 #[test]
-fn waitany_waits_for_the_request_that_completed() {
+fn waitany_waits_for_completed_request() {
     let run = program(vec![
         Rank::new().send(to(1, 1)).compute(MILLISECOND).send(to(1, 2)),
         Rank::new().irecv(from(0, 1), 1).irecv(from(0, 2), 2).waitany(&[1, 2], 1).waitany(&[1, 2], 0),
@@ -121,7 +121,7 @@ fn waitany_waits_for_the_request_that_completed() {
 
 #[test]
 fn receive_without_remaining_message_is_abandoned() {
-    // Nobody sends; all that is made up for the last receive goes to the hundred before it, which nobody waits for.
+    // All messages invented for the last receive match the hundred older ones without a waiting thread.
     let mut receiver = Rank::new();
     for request in 1..=100 {
         receiver = receiver.irecv(from_any(0), request);
@@ -133,7 +133,7 @@ fn receive_without_remaining_message_is_abandoned() {
 }
 
 #[test]
-fn a_successful_probe_waits_for_its_message() {
+fn successful_probe_waits_for_message() {
     let probe = |found, at: Rank| {
         let args = from_any(3);
         let action = Action::Probe { args, blocking: false, found, status: status(0, 3), handle: None };
@@ -147,7 +147,7 @@ fn a_successful_probe_waits_for_its_message() {
 }
 
 #[test]
-fn a_matched_probe_takes_its_message() {
+fn matched_probe_removes_message() {
     let mprobe = Action::Probe {
         args: from_any(3),
         blocking: true,
@@ -167,7 +167,7 @@ fn a_matched_probe_takes_its_message() {
 }
 
 #[test]
-fn a_cancelled_receive_is_gone() {
+fn cancelled_receive_matches_nothing() {
     let cancel = |at: Rank| at.full(Function::Cancel, Action::Cancel, &[1], &[], &[]);
     let receiver = cancel(Rank::new().irecv(from(0, 9), 1)).wait(1, None).recv(from(0, 1), None);
     let run = program(vec![Rank::new().send(to(1, 1)), receiver]).simulated();
@@ -180,7 +180,7 @@ fn reused_request_does_not_affect_others() {
     for (function, action) in
         [(Function::Cancel, Action::Cancel), (Function::Request_free, Action::RequestFree)]
     {
-        // The second receive is posted once the first has its message, and takes its place in the tables.
+        // The second receive is posted after the first has its message, and reuses its index.
         let receiver = Rank::new()
             .irecv(from(0, 1), 1)
             .compute(MILLISECOND)
@@ -197,7 +197,7 @@ fn reused_request_does_not_affect_others() {
 }
 
 #[test]
-fn a_cancelled_send_is_withdrawn() {
+fn cancelled_send_removes_message() {
     let cancelled = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: true };
     let run = program(vec![
         Rank::new().isend(to(1, 1), 1).compute(MILLISECOND).wait(1, Some(cancelled)),
@@ -210,7 +210,7 @@ fn a_cancelled_send_is_withdrawn() {
 
 #[test]
 fn threads_enter_calls_in_recorded_order() {
-    // Both threads receive with the same envelope; the second reuses the first one's request id as soon as the
+    // Both receives have the same envelope. The second thread reuses the first one's request id after the
     // library freed it.
     let receiver = Rank::new()
         .thread(0)
@@ -231,7 +231,7 @@ fn threads_enter_calls_in_recorded_order() {
     assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
 }
 
-/// The reader gives ids in the order of the stream: the wait frees the id that the receive gets.
+/// The wait frees the id that the receive gets, because the reader assigns ids in the order of the stream.
 #[test]
 fn calls_entered_at_once_keep_stream_order() {
     let receiver = Rank::new().thread(1).irecv(from(0, 0), 1).wait(1, None).compute(-100);
@@ -255,12 +255,12 @@ fn slow_thread_does_not_stop_others() {
 }
 
 #[test]
-fn a_message_to_oneself_arrives() {
+fn message_to_same_rank_arrives() {
     let run = program(vec![Rank::new().irecv(from(0, 0), 1).send(to(0, 0)).wait(1, None)]).simulated();
     assert_eq!(run.engines[0].matched, 1);
 }
 
-/// The buffers of the library were full, so each send took as long as its receive.
+/// The library's buffers were full, so each send took as long as its receive.
 #[test]
 fn eager_send_takes_recorded_time() {
     let longest = |send: fn(Rank) -> Rank| {

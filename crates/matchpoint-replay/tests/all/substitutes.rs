@@ -1,4 +1,4 @@
-//! Who matched in the place of an engine, and at how many ranks: its table may be full at some of them, or its card fail there.
+//! Substitutes of engines, with the number of their ranks.
 
 use crate::program::*;
 use matchpoint_replay::measurements::Substitute;
@@ -8,7 +8,7 @@ use matchpoint_replay::{Arrivals, LogGp, Options, Progress};
 fn substitute_is_reported_with_its_ranks() {
     let sender = Rank::new().send(to(1, 1)).send(to(2, 1));
     let receiver = || Rank::new().recv(from(0, 1), None);
-    // Of rank 1 two receives are posted to the end.
+    // Two receives remain posted at rank 1.
     let trace =
         program(vec![sender, receiver().irecv(from(0, 2), 1).irecv(from(0, 2), 2), receiver(), Rank::new()]);
     let options = Options {
@@ -20,7 +20,7 @@ fn substitute_is_reported_with_its_ranks() {
     };
     let run = matchpoint_replay::replay(&trace, &options, &Progress::default()).unwrap();
     assert_eq!(run.engines[0].substitute, None);
-    // Nothing happens at ranks 0 and 3.
+    // Ranks 0 and 3 have no operations.
     let expected = Substitute { name: "hybrid".into(), ranks: 1, of_ranks: 2 };
     assert_eq!(run.engines[1].substitute, Some(expected));
     assert_eq!((run.engines[1].matched, run.engines[1].unmatched_receives), (2, 2));

@@ -1,7 +1,7 @@
-//! What a performance model is told of a trace, against what a replay measures of it.
+//! Traffic of a trace, compared with the results of a replay.
 
 use crate::traces::{REAL, opened};
-use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
+use matchpoint_replay::traffic::{PhaseTraffic, TrafficClasses, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
 
 const LIMITS: [u64; 2] = [100, 5000];
@@ -16,9 +16,9 @@ fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<Phase
         loggp: LogGp::default(),
         compare_arrivals: false,
     };
-    let classes = Classes { phases, size_limits: &LIMITS };
+    let classes = TrafficClasses { phases, size_limits: &LIMITS };
     let (measured, phases) = traffic(trace.as_ref(), &options, classes, &Progress::default()).unwrap();
-    // What is counted beside changes nothing.
+    // The traffic does not change the measurements.
     let alone = replay(trace.as_ref(), &options, &Progress::default()).unwrap();
     assert_eq!(measured.totals.sends, alone.totals.sends);
     assert_eq!(measured.engines[0].posted.attempts, alone.engines[0].posted.attempts);
@@ -41,7 +41,7 @@ fn phases_sum_to_replay() {
             let flows = || phases.iter().flat_map(|phase| &phase.flows);
             let (messages, bytes): (u64, u64) =
                 (flows().map(|flow| flow.messages).sum(), flows().map(|flow| flow.bytes).sum());
-            // Of a communicator whose members the trace does not tell, nobody knows who a message is for.
+            // Without members, the destination of a message is unknown.
             if measured.communicators.iter().all(|of| of.resolved) {
                 assert_eq!(messages, measured.totals.sends, "{name}");
                 assert_eq!(bytes, measured.totals.bytes, "{name}");
@@ -53,7 +53,7 @@ fn phases_sum_to_replay() {
                 for (process, rank) in engine.ranks.iter().enumerate() {
                     let counted: u64 =
                         phases.iter().map(|phase| phase.matching[process].attempts[at].unwrap()).sum();
-                    // A replay does not count what probes compare; a model has to.
+                    // Traffic includes the attempts of probes, a replay does not.
                     let is_right =
                         if probes == 0 { counted == rank.attempts } else { counted >= rank.attempts };
                     assert!(is_right, "{name} {arrivals} {} {process}: {counted}", engine.name);

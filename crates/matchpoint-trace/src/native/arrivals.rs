@@ -1,5 +1,4 @@
-//! The file of a rank's arrivals: when messages came that the rank received, in the order in which they came
-//! (`docs/reference/trace-format.md`, *Arrivals*). It lies beside the rank's calls.
+//! File of a rank's recorded arrivals, next to the file of its calls (`docs/reference/trace-format.md`, *Arrivals*).
 
 use std::io::{self, Write};
 
@@ -9,35 +8,34 @@ use crate::native::block::{block, kind};
 use crate::native::varint::{put, zigzag};
 use crate::trace::Arrival;
 
-/// The extension of such a file.
+/// Extension of the file.
 pub const EXTENSION: &str = "mpa";
 
-/// The name of a rank's file.
+/// Name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.{EXTENSION}")
 }
 
-/// How a file ends.
+/// The last block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sum {
-    /// Arrivals in it.
+    /// Number of arrivals.
     pub arrivals: u64,
-    /// Receives of which it is not known when their message arrived: those that the MPI library matches by itself (of a
-    /// rank's messages to itself, say).
+    /// Receives with an unknown arrival, because the MPI library matched them internally.
     pub unknown: u64,
 }
 
-/// A block is written when it has so many bytes.
-const ENOUGH: usize = 60 << 10;
+/// Size of a block, in bytes.
+const BLOCK_BYTES: usize = 60 << 10;
 const LEVEL: i32 = 3;
 
-/// Writes such a file: `arrivals` ascend.
+/// Writes ascending arrivals.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn write(to: &mut impl Write, arrivals: &[Arrival], unknown: u64) -> io::Result<()> {
-    let mut content = Vec::with_capacity(ENOUGH + 64);
+    let mut content = Vec::with_capacity(BLOCK_BYTES + 64);
     let mut last_ns = 0;
     for (at, &Arrival { at_ns, from, tag }) in arrivals.iter().enumerate() {
         if content.is_empty() {
@@ -48,7 +46,7 @@ pub fn write(to: &mut impl Write, arrivals: &[Arrival], unknown: u64) -> io::Res
         put(&mut content, u64::from(from));
         put(&mut content, zigzag(i64::from(tag)));
         last_ns = at_ns;
-        if content.len() >= ENOUGH || at + 1 == arrivals.len() {
+        if content.len() >= BLOCK_BYTES || at + 1 == arrivals.len() {
             to.write_all(&block(kind::ARRIVALS, 0, 0, &content, LEVEL)?)?;
             content.clear();
         }

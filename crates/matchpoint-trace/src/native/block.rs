@@ -1,77 +1,77 @@
-//! Blocks: what a rank's file is a sequence of. Each begins with 32 bytes that say what follows.
+//! Blocks of a rank's file. Each begins with a header of 32 bytes.
 
 use std::io;
 
 use crc32fast::Hasher;
 
-/// How a block begins.
+/// First bytes of a block.
 pub const MAGIC: [u8; 4] = *b"MPtb";
 
-/// Bytes before what a block holds.
+/// Bytes of the header.
 pub const HEADER: usize = 32;
 
-/// Bytes before the calls of a block that has their times apart: ticks, and where the times are.
-pub const AHEAD: usize = 12;
+/// Bytes before the calls of a block with separate times.
+pub const TIMES_HEADER: usize = 12;
 
-/// No block is larger when unpacked.
+/// Maximal unpacked size.
 pub const MOST_UNPACKED: u32 = 16 << 20;
 
-/// zstd makes at least one byte of so many: what claims to be more is no frame.
+/// zstd writes at least one byte per this many.
 const MOST_PACKED: u64 = 1 << 16;
 
 /// Kinds of blocks.
 pub mod kind {
-    /// What the file is.
+    /// Properties of the file.
     pub const HEAD: u8 = 1;
     /// Calls of one thread, each with its times.
     pub const CALLS: u8 = 2;
     /// Pairs of ticks and nanoseconds.
     pub const CLOCK: u8 = 3;
-    /// The difference to the clock of rank 0's host.
+    /// Offset to the clock of rank 0's host.
     pub const OFFSET: u8 = 4;
-    /// How it ended.
+    /// End of the process.
     pub const END: u8 = 5;
-    /// Which files the code is of.
+    /// Files with the process's code.
     pub const MODULES: u8 = 6;
-    /// Calls of one thread, and behind all of them the times of all.
+    /// Calls of one thread, followed by their times.
     pub const CALLS_THEN_TIMES: u8 = 7;
-    /// The call that a thread has been within for long.
+    /// A call in which a thread has been for long.
     pub const WITHIN: u8 = 8;
-    /// When messages arrived, in a file of their own.
+    /// Arrivals of messages, in a separate file.
     pub const ARRIVALS: u8 = 9;
-    /// What the library pays for an entry that it compares.
+    /// Cost of an attempt in the MPI library.
     pub const SEARCH: u8 = 10;
 }
 
-/// How what follows is packed.
+/// Compression of the content.
 pub mod codec {
-    /// Not at all.
+    /// None.
     pub const STORED: u8 = 0;
-    /// As one zstd frame.
+    /// One zstd frame.
     pub const ZSTD: u8 = 1;
 }
 
-/// The first 32 bytes of a block, all that does not follow from the rest of it.
+/// Header of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// One of [`kind`].
     pub kind: u8,
     /// One of [`codec`].
     pub codec: u8,
-    /// Whose calls these are.
+    /// Thread of the calls.
     pub thread: u16,
-    /// Bytes that follow.
+    /// Bytes of the packed content.
     pub packed: u32,
-    /// Bytes they are when unpacked.
+    /// Bytes of the unpacked content.
     pub unpacked: u32,
     /// Calls in the block.
     pub calls: u64,
-    /// Of bytes 0 to 23 and of what follows.
+    /// Checksum of bytes 0 to 23 and of the packed content.
     pub crc: u32,
 }
 
 impl Header {
-    /// Reads it; `None` if these bytes do not begin as a block does.
+    /// Reads a header; `None` if the bytes are no header.
     pub fn read(bytes: &[u8; HEADER]) -> Option<Header> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         (bytes[..4] == MAGIC).then(|| Header {
@@ -85,7 +85,7 @@ impl Header {
         })
     }
 
-    /// The same bytes again.
+    /// Writes the header.
     pub fn bytes(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&MAGIC);
@@ -98,18 +98,18 @@ impl Header {
         bytes
     }
 
-    /// Whether its sizes can be true of some block.
+    /// Returns true if a valid block can have these sizes.
     pub fn is_possible(&self) -> bool {
         let (packed, unpacked) = (u64::from(self.packed), u64::from(self.unpacked));
         let by_codec = match self.codec {
             codec::STORED => packed == unpacked,
             _ => unpacked <= packed.saturating_mul(MOST_PACKED),
         };
-        // A call takes three bytes at least.
+        // A call has at least three bytes.
         self.unpacked <= MOST_UNPACKED && by_codec && self.calls <= unpacked / 3
     }
 
-    /// What the checksum should be, given what follows.
+    /// Computes the checksum.
     pub fn checksum(&self, packed: &[u8]) -> u32 {
         let mut hasher = Hasher::new();
         hasher.update(&self.bytes()[..24]);
@@ -118,10 +118,10 @@ impl Header {
     }
 }
 
-/// Makes a block. Packs it if that makes it smaller and `level` is not 0.
+/// Creates a block, packed if `level` is not 0 and it becomes smaller.
 ///
 /// # Errors
-/// What is in it is larger than a block may be, or cannot be packed.
+/// The content is too large for a block, or cannot be packed.
 pub fn block(kind: u8, thread: u16, calls: u64, content: &[u8], level: i32) -> io::Result<Vec<u8>> {
     let unpacked = u32::try_from(content.len()).ok().filter(|&length| length <= MOST_UNPACKED);
     let unpacked = unpacked
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_says_what_is_in_it() {
+    fn block_header_survives_round_trip() {
         let content = [7; 1000];
         for level in [0, 3] {
             let bytes = block(kind::CALLS, 3, 20, &content, level).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_sizes_are_seen() {
+    fn impossible_sizes_are_refused() {
         let bytes = block(kind::CALLS, 0, 1, &[0; 64], 0).unwrap();
         let fine = Header::read(bytes[..HEADER].try_into().unwrap()).unwrap();
         for wrong in [

@@ -1,30 +1,22 @@
-//! Which fields the calls of a function have: letters, as `docs/reference/trace-format.md` explains them.
+//! Fields of each function's calls, as letters of `docs/reference/trace-format.md`.
 
 use crate::call::{Await, SendMode};
 use crate::function::{Class, Function};
 
-/// What a letter stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
-    /// `c`, `q`, `m`, `a`: a handle, of that kind.
+    /// `c`, `q`, `m`, `a`: a handle.
     Handle(HandleKind),
-    /// `p`, `g`, `i`.
     Signed,
-    /// `b`, `f`.
     Unsigned,
-    /// `S`.
     Status,
-    /// `Q`.
     Requests,
-    /// `C`.
     Completions,
-    /// `I`.
     Integers,
-    /// `G`.
     Processes,
 }
 
-/// Handles of one letter are counted from each other.
+/// Handles of one kind are stored as differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HandleKind {
     Communicator,
@@ -52,7 +44,7 @@ impl Field {
     }
 }
 
-/// What the calls of a function do, as far as their fields tell: functions of one shape are read alike.
+/// Functions with equal fields and effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     Send(SendMode),
@@ -61,7 +53,6 @@ pub(crate) enum Shape {
     Recv,
     Irecv,
     RecvInit,
-    /// `MPI_Psend_init`, `MPI_Precv_init`.
     PartitionedInit,
     Sendrecv,
     Isendrecv,
@@ -84,23 +75,22 @@ pub(crate) enum Shape {
     Dup,
     Idup,
     Split,
-    /// A communicator of another.
+    /// Creates a communicator from another.
     Create,
-    /// With a tag: those that are to be members call it.
+    /// Only the members call it, with a tag.
     CreateGroup,
-    /// Of no other.
+    /// Without a parent.
     CreateFromGroup,
     InterCreate,
     Merge,
     CommFree,
     Init,
     Finalize,
-    /// What its fields say is of no use, if it has any.
+    /// Fields without use, if any.
     Other,
 }
 
 impl Shape {
-    /// Of a function's calls.
     pub fn of(function: Function) -> Shape {
         use Function as F;
         use SendMode::{Buffered, Ready, Standard, Synchronous};
@@ -186,7 +176,7 @@ impl Shape {
         }
     }
 
-    /// The fields of such calls. A trace may have more behind them.
+    /// Fields of the calls. A trace may append more.
     pub fn fields(self) -> &'static str {
         match self {
             Shape::Send(_) => "cpgb",
@@ -223,22 +213,22 @@ impl Shape {
     }
 }
 
-/// The fields that the calls of a function have, in the letters of the format.
+/// Fields of a function's calls, as letters.
 pub fn fields(function: Function) -> &'static str {
     Shape::of(function).fields()
 }
 
-/// The name of what says who belongs to a new communicator.
+/// Name of the remark with the members of a new communicator.
 pub const MEMBERS: &str = "+members";
 
 /// Its fields.
 pub const MEMBERS_FIELDS: &str = "cGG";
 
-/// The name of what says how long the library's queues are.
+/// Name of the remark with the lengths of the library's queues.
 pub const QUEUES: &str = "+queues";
 
 /// Its fields.
 pub const QUEUES_FIELDS: &str = "iii";
 
-/// What follows a function's name where its calls failed.
+/// Suffix of a function's name for failed calls.
 pub const FAILED: &str = " (failed)";

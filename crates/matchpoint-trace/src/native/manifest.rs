@@ -1,4 +1,4 @@
-//! The manifest: what was run, how it ended, which files there are.
+//! The manifest of a trace: command, state and files.
 
 use std::collections::BTreeMap;
 
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::search::SearchCost;
 
-/// The name of its file.
+/// File name.
 pub const FILE: &str = "manifest.json";
 
-/// What [`Manifest::format`] says.
+/// Value of [`Manifest::format`].
 pub const FORMAT: &str = "matchpoint trace";
 
-/// What `manifest.json` holds.
+/// Content of `manifest.json`.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// [`FORMAT`].
     pub format: String,
-    /// Of the format.
+    /// Version of the format.
     pub version: u32,
-    /// `prepared` until the job begins, `running`, then `finished`.
+    /// `prepared`, `running` or `finished`.
     #[serde(default)]
     pub state: String,
     /// Processes in `MPI_COMM_WORLD`.
     #[serde(default)]
     pub ranks: Option<u32>,
-    /// The command line.
+    /// Command line.
     #[serde(default)]
     pub command: Vec<String>,
-    /// First line of what `MPI_Get_library_version` says.
+    /// First line of the result of `MPI_Get_library_version`.
     #[serde(default)]
     pub mpi: String,
-    /// The part of the library that matches messages at the first rank; empty: unknown.
+    /// Component of the library that matches messages at the first rank; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub transport: String,
-    /// What that library paid for an entry that it compared, within a host and between hosts.
+    /// Cost of an attempt in that library, within a host and between hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub search: Vec<SearchCost>,
     /// RFC 3339.
@@ -43,19 +43,19 @@ pub struct Manifest {
     /// RFC 3339.
     #[serde(default)]
     pub ended: Option<String>,
-    /// Of the launcher.
+    /// Exit status of the launcher.
     #[serde(default)]
     pub exit_status: Option<i64>,
-    /// A file for each rank.
+    /// Files of the ranks.
     #[serde(default)]
     pub files: Vec<RankFile>,
-    /// Folders inside, each a trace.
+    /// Folders in this folder with traces of spawned processes.
     #[serde(default)]
     pub spawned: Vec<String>,
 }
 
 impl Manifest {
-    /// What it says of the files of a run that has ended, by rank; of one that has not, its files say more.
+    /// Files by rank, after the end of the run. During the run, the files have newer data.
     pub(crate) fn finished(&self) -> BTreeMap<u32, &RankFile> {
         let files = self.files.iter().filter(|_| self.state == "finished");
         files.map(|file| (file.rank, file)).collect()
@@ -65,17 +65,17 @@ impl Manifest {
 /// A rank's file.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct RankFile {
-    /// Whose it is.
+    /// Rank.
     pub rank: u32,
-    /// Its name.
+    /// File name.
     pub file: String,
-    /// Its length.
+    /// Length in bytes.
     #[serde(default)]
     pub bytes: u64,
-    /// Calls in it.
+    /// Calls in the file.
     #[serde(default)]
     pub calls: u64,
-    /// The process reached `MPI_Finalize`, and all was written.
+    /// The process called `MPI_Finalize`, and all calls were written.
     #[serde(default)]
     pub complete: bool,
 }

@@ -1,7 +1,7 @@
-//! Our own format of recorded traces, as `docs/reference/trace-format.md` describes it: what its reader and its writer share.
+//! Matchpoint's trace format (`docs/reference/trace-format.md`): types common to reader and writer.
 //!
-//! A trace is a folder: a [`manifest`], and a file for each process, which is a sequence of blocks ([`block`]). The first is
-//! a [`head`], which says what fields the calls of each function have; [`layout`] says which those should be.
+//! A trace is a folder with a [`manifest`] and a file per process, a sequence of blocks ([`block`]). The
+//! first block is the [`head`] with the fields of each function's calls, as in [`layout`].
 
 pub mod arrivals;
 pub mod block;
@@ -15,30 +15,29 @@ use std::path::Path;
 
 pub use writer::{Settings, Writer};
 
-pub use crate::readers::native::{Entry, Follower, Lost, Queues, Summary, summaries};
+pub use crate::readers::native::{Entry, FollowError, Follower, Queues, Summary, summaries};
 
-/// The version that is written. Older ones are read as well.
+/// Version that the writer writes. The reader also reads older ones.
 pub const VERSION: u32 = 2;
 
-/// No trace has more ranks than this; a larger number is a damaged one.
+/// Limit of ranks; a larger number is damage.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;
 
-/// The name of a rank's file.
+/// Name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
 }
 
-/// The rank that a file is of, by its name: `rank-00012.mpt`.
+/// Rank in a file name such as `rank-00012.mpt`.
+/// Rank in a file name such as `rank-00012.mpt`.
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
     rank_of(Path::new(name))
 }
 
-/// Whether this is the name of a rank's file.
 pub(crate) fn is_rank_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("mpt"))
 }
 
-/// The rank in the name of a file: `rank-00012.mpt`.
 pub(crate) fn rank_of(path: &Path) -> Option<u32> {
     let stem = path.file_stem().filter(|_| is_rank_file(path))?.to_str()?;
     let digits = stem.strip_prefix("rank-")?;

@@ -1,9 +1,8 @@
-//! Integers of as many bytes as they need: seven bits to a byte, lowest first (LEB128).
+//! Variable-length integers: seven bits per byte, lowest first (LEB128).
 
-/// Bytes of the longest.
+/// Maximal length.
 pub(crate) const MOST_BYTES: usize = 10;
 
-/// Appends one.
 pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -12,23 +11,22 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// A signed number as an unsigned one: 0, −1, 1, −2 are 0, 1, 2, 3.
+/// Maps 0, −1, 1, −2 to 0, 1, 2, 3.
 #[inline]
 pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// The signed number again.
+/// Inverse of [`zigzag`].
 #[inline]
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads one: the number, and how many bytes it took. `None` if it does not end, or is too large.
+/// Returns the number and its length; `None` if it does not end, or is too large.
 ///
-/// 1. Most are of one byte, and two are tested for at once no faster than one.
-/// 2. Of eight bytes that are there, the first without the top bit ends it: three steps put its groups of seven bits
-///    together, where a loop would guess wrong at its end (handles and times have two to five bytes).
+/// 1. Most numbers have one byte. A test for two at once was not faster.
+/// 2. With eight bytes available, three steps join the groups of seven bits: a loop would mispredict its end.
 #[inline]
 pub(crate) fn get(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     if let Some(eight) = bytes.get(at..at + 8) {
@@ -80,19 +78,19 @@ mod tests {
     #[test]
     fn values_are_read_at_any_distance() {
         for value in numbers() {
-            for behind in 0..10 {
+            for after in 0..10 {
                 let mut bytes = vec![0xff];
                 put(&mut bytes, value);
                 let length = bytes.len() - 1;
-                bytes.extend(std::iter::repeat_n(0xff, behind));
-                assert_eq!(get(&bytes, 1), Some((value, length)), "{value:#x}, {behind} bytes behind");
+                bytes.extend(std::iter::repeat_n(0xff, after));
+                assert_eq!(get(&bytes, 1), Some((value, length)), "{value:#x}, {after} bytes behind");
                 assert_eq!(get(&bytes[..length], 1), None);
             }
         }
     }
 
     #[test]
-    fn what_does_not_end_is_none() {
+    fn unterminated_number_is_none() {
         for length in 0..20 {
             assert_eq!(get(&vec![0x80; length], 0), None);
         }
@@ -101,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn zigzag_turns_back() {
+    fn zigzag_has_inverse() {
         for value in numbers().map(|value| value as i64) {
             assert_eq!(unzigzag(zigzag(value)), value);
         }

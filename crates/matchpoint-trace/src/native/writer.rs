@@ -1,4 +1,4 @@
-//! Writes the file of one rank.
+//! Writer of one rank's file.
 
 mod fields;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use self::fields::{Last, fields};
-use super::block::{AHEAD, block, kind};
+use super::block::{TIMES_HEADER, block, kind};
 use super::head::{Clock, End, Head};
 use super::layout::{self, MEMBERS, MEMBERS_FIELDS};
 use super::varint::put;
@@ -14,30 +14,30 @@ use super::{MOST_RANKS, VERSION};
 use crate::call::{Action, Call, CommId, NewComm};
 use crate::function::Function;
 
-/// What the ticks of nanosecond 0 are: times before it are ticks as well.
+/// Ticks of nanosecond 0, so that earlier times are ticks as well.
 const ZERO: u64 = 1 << 62;
 
-/// What a file is of, and how it is written.
+/// Properties of a file, and options of the writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Where the process ran.
+    /// Host name.
     pub host: String,
-    /// All times are on one clock, but for an error of so much. `None`: that is not known.
+    /// Maximal error between the clocks of all ranks; `None` if unknown.
     pub clock_error_ns: Option<u64>,
-    /// The calls come from a trace that cannot tell `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    /// The source of the calls does not distinguish `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
     pub null_looks_any: bool,
-    /// How much to pack: a level of zstd, or 0 for not at all.
+    /// Level of zstd; 0 does not pack.
     pub level: i32,
-    /// How large blocks become before they are packed.
+    /// Unpacked size of blocks.
     pub block_bytes: usize,
 }
 
 impl Settings {
-    /// Of rank `rank` of `size`: packed a little, in blocks of 64 KiB.
+    /// Settings with light packing, in blocks of 64 KiB.
     pub fn of(rank: u32, size: u32) -> Self {
         Settings {
             rank,
@@ -51,15 +51,14 @@ impl Settings {
     }
 }
 
-/// Writes calls. Ids of communicators, requests and messages are what the format's handles are made of; what it cannot
-/// hold is left out:
+/// Writes calls, with ids as handles. The format cannot hold:
 ///
-/// * groups, and what `MPI_Comm_size` and `MPI_Comm_rank` say: such calls have no fields,
-/// * how a new communicator came to be, but for duplicates, `MPI_Comm_split`, `MPI_Intercomm_create` and
-///   `MPI_Intercomm_merge`; its members are written if they are [`NewComm::Listed`],
-/// * what the status of a cancelled message says beside that,
-/// * an end before the beginning: such a call takes no time,
-/// * who calls a function that is not known: all of them are one.
+/// * groups, and the results of `MPI_Comm_size` and `MPI_Comm_rank`,
+/// * the creation of communicators except duplicates, `MPI_Comm_split`, `MPI_Intercomm_create` and
+///   `MPI_Intercomm_merge` (members of [`NewComm::Listed`] are written),
+/// * other fields in the status of a cancelled message,
+/// * an end before the begin: such a call has no duration,
+/// * names of unknown functions, which become one.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,
@@ -67,7 +66,6 @@ pub struct Writer<W: Write> {
     calls: u64,
 }
 
-/// A block that grows.
 struct Open {
     content: Vec<u8>,
     times: Vec<u8>,
@@ -77,10 +75,10 @@ struct Open {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// It cannot be written, or there is no such rank.
+    /// The file cannot be written, or the rank is invalid.
     pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
         if settings.size > MOST_RANKS || settings.rank >= settings.size {
             let problem = format!("there is no rank {} of {}", settings.rank, settings.size);
@@ -97,7 +95,7 @@ impl<W: Write> Writer<W> {
     /// Writes a call.
     ///
     /// # Errors
-    /// The file cannot be written, or calls of the function do not do that.
+    /// The file cannot be written, or the function cannot have this action.
     pub fn call(&mut self, call: &Call) -> io::Result<()> {
         let open = self.threads.entry(call.thread).or_insert_with(|| Open::at(ticks(call.enter_ns)));
         let (enter, leave) = (ticks(call.enter_ns), ticks(call.leave_ns));
@@ -121,7 +119,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what is left, and how it ended: `finalize`, `abort` or `exit`.
+    /// Writes the last blocks, with the reason of the end: `finalize`, `abort` or `exit`.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -138,8 +136,8 @@ impl<W: Write> Writer<W> {
         let Some(Open { mut content, times, calls, .. }) = self.threads.remove(&thread) else {
             return Ok(());
         };
-        let behind = u32::try_from(content.len()).map_err(io::Error::other)?;
-        content[8..AHEAD].copy_from_slice(&behind.to_le_bytes());
+        let after = u32::try_from(content.len()).map_err(io::Error::other)?;
+        content[8..TIMES_HEADER].copy_from_slice(&after.to_le_bytes());
         content.extend(times);
         self.out.write_all(&block(kind::CALLS_THEN_TIMES, thread, calls, &content, self.settings.level)?)
     }
@@ -148,7 +146,7 @@ impl<W: Write> Writer<W> {
 impl Open {
     fn at(ticks: u64) -> Self {
         let mut content = ticks.to_le_bytes().to_vec();
-        content.resize(AHEAD, 0);
+        content.resize(TIMES_HEADER, 0);
         Open { content, times: Vec::new(), calls: 0, ticks, last: Last::default() }
     }
 

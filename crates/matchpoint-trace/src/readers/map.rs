@@ -1,4 +1,4 @@
-//! Files as bytes, without reading them first.
+//! Memory-mapped files.
 #![allow(unsafe_code)] // memory that a file backs can only be had so; the one place in this crate
 
 use std::fs::File;
@@ -10,20 +10,20 @@ use memmap2::Mmap;
 
 use crate::error::TraceError;
 
-/// The bytes of a file. Clones share them.
+/// Bytes of a file. Clones share them.
 #[derive(Clone)]
 pub(super) struct Map(Arc<Mmap>);
 
 impl Map {
-    /// Maps a file into memory.
+    /// Maps a file.
     ///
     /// # Errors
-    /// It cannot be opened or mapped.
+    /// The file cannot be opened or mapped.
     pub fn open(path: &Path) -> Result<Map, TraceError> {
         let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
-        // SAFETY: the map is private and only read. Its bytes could change, or be gone, only if another program
-        // wrote to the trace or cut it short meanwhile, which the user guarantees not to do: a trace is a finished
-        // file. Every value read is checked where it is used, so that a changed byte does no more than a wrong one.
+        // SAFETY: the map is private and only read. Its bytes change only if another program writes to or
+        // truncates the trace, which the user guarantees not to do: a trace is a finished file. Every value
+        // is checked at its use, so a changed byte has no worse effect than a wrong one.
         let map = unsafe { Mmap::map(&file) };
         map.map(|map| Map(Arc::new(map))).map_err(|error| TraceError::io(path, &error))
     }

@@ -1,4 +1,4 @@
-//! The readers, and the list of them: to add one, write a folder here and a line in `READERS`.
+//! Readers by format. A new reader needs a folder here and an entry in `READERS`.
 
 pub mod dumpi;
 mod map;
@@ -14,7 +14,7 @@ use self::reader::Reader;
 use crate::error::TraceError;
 use crate::trace::Trace;
 
-/// All of them; the first that recognises a path reads it.
+/// The first reader that recognizes a path reads it.
 const READERS: &[Reader] = &[
     native::READER,
     dumpi::BINARY,
@@ -23,16 +23,16 @@ const READERS: &[Reader] = &[
     otf2::READER,
 ];
 
-/// Opens the trace at a path: a folder, or the file that its format's documentation names first.
+/// Opens the trace at a path: a folder, or the main file of the format.
 ///
 /// # Errors
-/// There is nothing there, or no trace, or more than one, or a damaged one.
+/// There is no trace, more than one, or a damaged one.
 pub fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     std::fs::metadata(path).map_err(|error| TraceError::io(path, &error))?;
-    match READERS.iter().find(|reader| (reader.recognise)(path)) {
+    match READERS.iter().find(|reader| (reader.is_trace)(path)) {
         Some(reader) => (reader.open)(path),
         None => {
-            let is_known = |path: &Path| READERS.iter().any(|reader| (reader.recognise)(path));
+            let is_known = |path: &Path| READERS.iter().any(|reader| (reader.is_trace)(path));
             Err(unknown::explain(path, READERS.iter().map(|reader| reader.name), &is_known))
         }
     }

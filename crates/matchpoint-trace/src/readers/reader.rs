@@ -1,16 +1,14 @@
-//! What a reader is.
+//! Interface of a reader.
 
 use std::path::Path;
 
 use crate::error::TraceError;
 use crate::trace::Trace;
 
-/// A format that can be read.
 pub(super) struct Reader {
-    /// What it is, for the list of what can be read.
+    /// Name in the list of formats.
     pub name: &'static str,
-    /// Whether a path looks like it. A quick check. It also accepts a damaged trace, so that opening it reports the damage.
-    pub recognise: fn(&Path) -> bool,
-    /// Opens it.
+    /// Quick check of a path. Accepts a damaged trace, so that opening it reports the damage.
+    pub is_trace: fn(&Path) -> bool,
     pub open: fn(&Path) -> Result<Box<dyn Trace>, TraceError>,
 }

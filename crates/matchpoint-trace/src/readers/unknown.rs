@@ -1,4 +1,4 @@
-//! What to say of a path that no reader recognises.
+//! Messages for paths that no reader recognizes.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
-/// How compressed files and archives begin, and what unpacks them.
+/// First bytes, name, and command that unpacks.
 const ARCHIVES: &[(&[u8], &str, &str)] = &[
     (b"\xfd7zXZ\0", "xz", "tar -xJf, or xz -d"),
     (b"\x1f\x8b", "gzip", "tar -xzf, or gzip -d"),
@@ -15,13 +15,11 @@ const ARCHIVES: &[(&[u8], &str, &str)] = &[
     (b"PK\x03\x04", "zip", "unzip"),
 ];
 
-/// Folders that a message names.
 const FOLDERS_NAMED: usize = 4;
 
-/// Where a tar archive says that it is one.
+/// Position of the magic of tar archives.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// Says what a path holds instead of a trace.
 pub(super) fn explain<'a>(
     path: &Path,
     known: impl Iterator<Item = &'a str>,
@@ -49,7 +47,7 @@ fn of_folder(path: &Path, known: &str, is_known: &dyn Fn(&Path) -> bool) -> Trac
     })
 }
 
-/// The first of the folders inside that look like traces: one of them may be what was meant.
+/// Candidates in a message.
 fn folders(inside: &[PathBuf], is_known: &dyn Fn(&Path) -> bool) -> Option<String> {
     let traces = inside.iter().filter(|path| path.is_dir() && is_known(path));
     let mut folders: Vec<String> = traces.map(|path| path.display().to_string()).collect();

@@ -1,4 +1,4 @@
-//! Numbers that are known of real traces, from the list that comes with them, which was counted by other means.
+//! Known counts of real traces, from an independent list.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use matchpoint_trace::call::{Action, CommId, Peer, ReceiveArgs, RequestId, TagAr
 
 use crate::traces::{REAL, calls, opened};
 
-/// Name; streams and ranks; version; sends and receives; persistent receives and calls that start some; receives
-/// from any source and of any tag; cancels; tags, of probes too; communicators, but of `Sendrecv`; threads; most
-/// receives posted at once.
+/// Name; streams and ranks; version; sends and receives; persistent receives and calls that start some;
+/// receives from any source and any tag; cancels; tags with those of probes; communicators without
+/// `Sendrecv`; threads; most receives posted at once.
 type Known = (
     &'static str,
     (usize, u32),
@@ -73,7 +73,6 @@ struct Counts {
     posted: usize,
 }
 
-/// The receives of one rank.
 #[derive(Default)]
 struct Posted {
     persistent: BTreeSet<RequestId>,

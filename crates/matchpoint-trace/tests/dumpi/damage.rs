@@ -1,4 +1,4 @@
-//! Damaged files are errors that say where, and never anything worse.
+//! Damaged files give errors with a position, never worse.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::records::all;
 use crate::traces::REAL;
 use crate::writer::{Bytes, Writer};
 
-/// Reads as far as it goes; whatever is read cannot be more than the bytes could hold.
+/// Reads until the end or an error. The calls must fit into the bytes.
 fn read(bytes: &[u8]) {
     let Ok(mut stream) = read_bytes(bytes) else { return };
     let mut call = Call::default();
@@ -33,7 +33,7 @@ fn small() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn no_cut_is_worse_than_an_error() {
+fn truncation_causes_at_most_error() {
     for bytes in small() {
         for length in (0..bytes.len()).step_by(7) {
             read(&bytes[..length]);
@@ -78,7 +78,7 @@ fn short_record_error_has_place() {
 }
 
 #[test]
-fn an_absurd_count_is_an_error() {
+fn absurd_count_is_error() {
     for count in [i32::MAX, i32::MIN, -1, 200] {
         let file = Writer::new([13, 0, 0]).call(18, Bytes::default().int(2).int(count)).file();
         let problem =
@@ -88,7 +88,7 @@ fn an_absurd_count_is_an_error() {
 }
 
 #[test]
-fn an_unknown_function_is_an_error() {
+fn unknown_function_is_error() {
     let file = Writer::new([13, 0, 0]).call(999, Bytes::default()).file();
     let error = all(&file).unwrap_err();
     assert_eq!(

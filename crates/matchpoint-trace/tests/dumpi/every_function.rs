@@ -1,4 +1,4 @@
-//! Every function of the format, in several of its versions: see `data/README.md`.
+//! Every function of the format, in several versions: see `data/README.md`.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,7 +9,7 @@ use matchpoint_trace::Call;
 
 use crate::traces::{calls, opened};
 
-/// The files with this extension, unpacked, by name.
+/// Unpacked files with this extension, by name.
 pub fn files(extension: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumpi/data");
     let packed = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());

@@ -1,5 +1,5 @@
-//! The readers of DUMPI against real traces, against what the format's own tool prints of them, and against files
-//! made here for what no trace at hand contains.
+//! Readers of DUMPI against real traces, against the output of the format's own tool, and against generated
+//! files.
 
 mod counts;
 mod damage;

@@ -1,4 +1,4 @@
-//! Which files make up a trace, and what is said when they do not.
+//! Files of a trace, and errors without one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use matchpoint_trace::{Call, Trace, TraceError, open};
 use crate::traces::{calls, opened};
 use crate::writer::{Bytes, Writer};
 
-/// A new folder with these files.
+/// Creates a folder with these files.
 fn folder(name: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opening").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -62,7 +62,7 @@ fn single_rank_file_omits_other_ranks() {
 }
 
 #[test]
-fn a_lone_file_tells_its_rank_itself() {
+fn single_file_gives_its_rank() {
     let told =
         stream().call(81, Bytes::default().half(2).int(4)).call(82, Bytes::default().half(2).int(3)).file();
     let trace = opened(&folder("told", &[("app.bin", told)]));
@@ -160,7 +160,7 @@ const TEXT: &str = "MPI_Finalize entering at walltime 1.5, cputime 0.5 seconds i
                     MPI_Finalize returning at walltime 1.6, cputime 0.6 seconds in thread 0.\n";
 
 #[test]
-fn text_is_recognised_by_what_it_holds() {
+fn text_is_recognised_by_content() {
     let trace = opened(&folder("text", &[("rank0000.txt", TEXT.into()), ("rank0002.txt", TEXT.into())]));
     assert_eq!((trace.present(), trace.description().ranks), (&[0, 2][..], 3));
     assert_eq!(trace.description().format, "DUMPI, as text");

@@ -1,4 +1,4 @@
-//! What calls mean, from records made here.
+//! Meaning of generated records.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, GroupId, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs,
@@ -17,7 +17,7 @@ pub fn all(file: &[u8]) -> Result<Vec<Call>, TraceError> {
     Ok(calls)
 }
 
-/// The only call of a file with one record.
+/// Reads the only call of a file with one record.
 fn one(function: u16, arguments: Bytes) -> Call {
     let calls = all(&Writer::new([13, 0, 0]).call(function, arguments).file()).unwrap();
     assert_eq!(calls.len(), 1);
@@ -28,7 +28,7 @@ fn bytes() -> Bytes {
     Bytes::default()
 }
 
-/// Three integers to rank 1 with tag 7 in the world.
+/// Three integers to rank 1 with tag 7 in `MPI_COMM_WORLD`.
 fn message(peer: i32, tag: i32) -> Bytes {
     bytes().int(3).half(9).int(peer).int(tag).half(2)
 }
@@ -46,7 +46,7 @@ fn status(source: u32, tag: i32) -> Status {
 }
 
 #[test]
-fn head_of_a_record() {
+fn record_head_has_times() {
     let call = one(0, message(1, 7));
     assert_eq!((call.function, call.thread, call.offset), (Function::Send, 3, 16));
     assert_eq!((call.enter_ns, call.leave_ns), (1_001_000_000_010, 1_002_000_000_020));
@@ -185,7 +185,7 @@ fn completion_of_any() {
 }
 
 #[test]
-fn completed_requests_are_given_by_index() {
+fn completions_have_request_indexes() {
     let three = bytes().int(3).ints(&[1, 6, 7]);
     let call = one(20, three.clone().int(2).ints(&[2, 1]).statuses(&[(8, 4, 6), (8, 5, 6)]));
     complete(&call, Await::Some, true, &[(2, Some(status(4, 6))), (1, Some(status(5, 6)))]);
@@ -269,7 +269,7 @@ fn groups() {
 }
 
 #[test]
-fn collectives_and_what_only_their_root_writes() {
+fn collectives_have_fields_of_root() {
     let collective = |root, bytes| Action::Collective { comm: CommId::WORLD, root, bytes, request: None };
     assert_eq!(one(52, bytes().half(2)).action, collective(None, Some(0)));
     assert_eq!(one(53, bytes().int(3).half(9).int(2).half(2)).action, collective(Some(2), Some(12)));
@@ -302,7 +302,7 @@ fn masked_fields_are_absent() {
 }
 
 #[test]
-fn statuses_had_no_tags_at_first() {
+fn old_statuses_have_no_tags() {
     let old = bytes().int(5).int(1).int(8).int(4).byte(1).byte(0);
     let file = Writer::new([0, 6, 2]).call(13, old).file();
     let expected = Status { tag: TagArg::Any, cancelled: true, ..status(4, 0) };
@@ -327,7 +327,7 @@ fn bytes_after_finalize_are_no_call() {
 }
 
 #[test]
-fn functions_of_the_program_are_passed_over() {
+fn program_functions_are_skipped() {
     let writer = Writer::new([13, 0, 0]).call(291, bytes().long(42)).call(0, message(1, 7));
     let calls = all(&writer.call(292, bytes().long(42)).file()).unwrap();
     assert_eq!(calls.iter().map(|call| call.function).collect::<Vec<_>>(), [Function::Send]);

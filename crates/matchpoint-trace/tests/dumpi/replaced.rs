@@ -1,4 +1,4 @@
-//! Calls that the format has no record of: written as others, or left out, and always told.
+//! Calls without a record: replaced or omitted, and always reported.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -27,7 +27,7 @@ fn matched_receive_has_envelope_of_probe() {
     };
     let request = Some(RequestId(8));
     let received = Action::MatchedReceive { handle, request, status: None };
-    let (found, told) = written(&[
+    let (found, deviations) = written(&[
         probe(Function::Improbe, false),
         of(Function::Imrecv, received),
         of(Function::Mrecv, Action::MatchedReceive { handle, request: None, status: None }),
@@ -37,7 +37,7 @@ fn matched_receive_has_envelope_of_probe() {
     let Action::Receive { args, request: Some(_), .. } = found[1].action else { panic!("{:?}", found[1]) };
     assert_eq!(args, ReceiveArgs { source: Peer::Rank(5), tag: TagArg::Is(9), bytes: Some(40), ..ARGS });
     assert_eq!(
-        told.notes(),
+        deviations.notes(),
         [
             "1 calls are left out, since DUMPI has no such functions: MPI_Mrecv (1); their requests are null.",
             "2 calls are written as others that do the same: MPI_Improbe as MPI_Iprobe (1), MPI_Imrecv as \
@@ -61,7 +61,7 @@ fn isendrecv_is_send_and_receive() {
         completions: vec![Completion { index: 0, status: Some(STATUS) }],
         ..of(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
     };
-    let (found, told) = written(&[of(Function::Isendrecv, both), wait]);
+    let (found, deviations) = written(&[of(Function::Isendrecv, both), wait]);
     let [
         Call { action: Action::Send { args, request: Some(sent) }, .. },
         Call { action: Action::RequestFree, requests: freed, .. },
@@ -73,7 +73,7 @@ fn isendrecv_is_send_and_receive() {
     };
     assert_eq!((args, &freed[..], &waited[..]), (&send, &[*sent][..], &[*received][..]));
     assert_eq!(completions[..], [Completion { index: 0, status: Some(STATUS) }]);
-    assert_eq!(told.stand_ins.len(), 1);
+    assert_eq!(deviations.stand_ins.len(), 1);
 }
 
 #[test]
@@ -85,10 +85,10 @@ fn requests_of_omitted_calls_are_null() {
         completions: vec![Completion { index: 0, status: None }],
         ..of(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
     };
-    let (found, told) = written(&[of(Function::Ibarrier, barrier), wait(2), wait(u32::MAX)]);
+    let (found, deviations) = written(&[of(Function::Ibarrier, barrier), wait(2), wait(u32::MAX)]);
     assert_eq!((found[0].requests[0], &found[0].completions[..]), (RequestId::NULL, &[][..]));
     assert_eq!(found[1].requests[0], RequestId::UNKNOWN);
-    assert_eq!(told.left_out[&Function::Ibarrier], 1);
+    assert_eq!(deviations.left_out[&Function::Ibarrier], 1);
 }
 
 fn listed(function: Function, members: &[i32], tag: Option<i64>, comm: u32) -> Call {
@@ -100,7 +100,7 @@ fn listed(function: Function, members: &[i32], tag: Option<i64>, comm: u32) -> C
 #[test]
 fn listed_communicators_are_written_as_splits() {
     let all: Vec<i32> = (0..8).collect();
-    let (found, told) = written(&[
+    let (found, deviations) = written(&[
         listed(Function::Comm_create, &[7, 3, 5], None, 10),
         listed(Function::Comm_split_type, &[], None, 0),
         listed(Function::Cart_create, &all, None, 11),
@@ -118,15 +118,15 @@ fn listed_communicators_are_written_as_splits() {
     let grid = (Function::Cart_create, NewComm::Cart { reorder: false });
     assert_eq!(how, [split(Some(3), 1), split(None, 0), grid, split(Some(2), 0)]);
     assert_eq!(found[2].integers, [8]);
-    assert_eq!((told.left_out[&Function::Comm_create_group], told.members), (1, 1));
+    assert_eq!((deviations.left_out[&Function::Comm_create_group], deviations.members), (1, 1));
 }
 
 #[test]
-fn what_has_no_form_is_told() {
+fn unsupported_data_is_reported() {
     let prime = Some((1 << 61) - 1);
     let args = ReceiveArgs { bytes: prime, ..ARGS };
     let without = Status { source: Peer::Any, ..STATUS };
-    let (found, told) = written(&[
+    let (found, deviations) = written(&[
         of(Function::Recv, Action::Receive { args, request: None, status: Some(without) }),
         Call {
             enter_ns: 18 * 3_600_000_000_000,
@@ -135,6 +135,6 @@ fn what_has_no_form_is_told() {
         },
     ]);
     assert_eq!(found[0].action, Action::Receive { args: ARGS, request: None, status: None });
-    assert_eq!((told.lengths, told.statuses, told.times), (1, 1, 1));
-    assert_eq!(told.notes().len(), 3);
+    assert_eq!((deviations.lengths, deviations.statuses, deviations.times), (1, 1, 1));
+    assert_eq!(deviations.notes().len(), 3);
 }

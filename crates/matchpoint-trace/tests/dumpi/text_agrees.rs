@@ -1,4 +1,4 @@
-//! What is read from a binary file is what is read from the text that `dumpi2ascii` printed of it.
+//! A binary file and its text by `dumpi2ascii` contain equal calls.
 
 use crate::traces::{REAL, calls, opened};
 use matchpoint_trace::Call;

@@ -1,4 +1,4 @@
-//! The text of `dumpi2ascii`, from small pieces of it.
+//! Small pieces of `dumpi2ascii` text.
 
 use matchpoint_trace::call::{Action, Await, CommId, GroupId, NewGroup, Peer, TagArg};
 use matchpoint_trace::readers::dumpi::text;
@@ -23,7 +23,7 @@ fn call(name: &str, arguments: &str) -> String {
 const SEND: &str = "int count=3\nMPI_Datatype datatype=9 (MPI_INT)\nint dest=1\nint tag=7\nMPI_Comm comm=2 (MPI_COMM_WORLD)\n";
 
 #[test]
-fn a_call_with_its_times_and_thread() {
+fn call_has_times_and_thread() {
     let calls = read(&call("MPI_Send", SEND)).unwrap();
     let [call] = &calls[..] else { panic!("{calls:?}") };
     assert_eq!((call.function, call.thread), (Function::Send, 1));
@@ -33,7 +33,7 @@ fn a_call_with_its_times_and_thread() {
 }
 
 #[test]
-fn header_footer_and_tables_are_passed_over() {
+fn header_footer_and_tables_are_skipped() {
     let text = format!(
         "version=13.0.0\nstarttime=Sat Nov 21 08:28:41 2026\nhostname=vm\nusername=<none>\nmeshdim=0\nmeshsize=[]\n\
          meshcrd=[]\n{}Perfcounters: [PAPI_TOT_CYC=12]\nTotal keyvals: 1\nkey=value\n\
@@ -45,7 +45,7 @@ fn header_footer_and_tables_are_passed_over() {
 }
 
 #[test]
-fn lines_may_end_as_on_other_systems() {
+fn crlf_lines_are_read() {
     assert_eq!(read(&call("MPI_Send", SEND).replace('\n', "\r\n")).unwrap().len(), 1);
 }
 
@@ -68,7 +68,7 @@ fn wildcards_statuses_and_requests() {
 }
 
 #[test]
-fn lists_of_lists_go_over_several_lines() {
+fn nested_lists_span_lines() {
     let arguments = "MPI_Group group=3 (user-defined-group)\nint count=2\nint ranges[2][3]=[[0, 2, 1]\n, [4, 6, 1]\n\
                      ]MPI_Group newgroup=4 (user-defined-group)\n";
     let call = read(&call("MPI_Group_range_incl", arguments)).unwrap().remove(0);
@@ -78,7 +78,7 @@ fn lists_of_lists_go_over_several_lines() {
 }
 
 #[test]
-fn functions_of_the_program_are_passed_over() {
+fn program_functions_are_skipped() {
     let text = call("Function_enter", "int fn=4242 (\"main\")\n") + &call("MPI_Send", SEND);
     assert_eq!(read(&text).unwrap().len(), 1);
 }
@@ -89,7 +89,7 @@ fn fails(text: &str) -> (u64, String) {
 }
 
 #[test]
-fn errors_tell_the_line() {
+fn errors_have_line_number() {
     assert_eq!(
         fails("version=13.0.0\nDear all\n"),
         (2, "“Dear all” is no line that dumpi2ascii prints here".into())

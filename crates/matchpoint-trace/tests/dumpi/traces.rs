@@ -1,4 +1,4 @@
-//! Real traces, from `traces/` of this repository and from a folder `shared/traces` beside it, where they are there.
+//! Real traces from `traces/` and, if present, from `shared/traces` next to the repository.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -9,20 +9,19 @@ use std::sync::LazyLock;
 use liblzma::read::XzDecoder;
 use matchpoint_trace::{Call, Trace, open};
 
-/// A real trace.
 pub struct Real {
-    /// Where its binary files are.
+    /// Folder of the binary files.
     pub folder: PathBuf,
-    /// What `dumpi2ascii` printed of some of its files.
+    /// Output of `dumpi2ascii` for some files.
     pub texts: Vec<PathBuf>,
 }
 
-/// All of them, by name.
+/// All traces by name.
 pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     let mut found = BTreeMap::new();
     for folder in sources() {
-        // A manifest belongs to a trace in our own format.
+        // A manifest belongs to a trace in Matchpoint's format.
         let is_dumpi = |path: &Path| path.is_dir() && !path.join("manifest.json").exists();
         for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| is_dumpi(&entry.path())) {
             let name = entry.file_name().into_string().unwrap();
@@ -38,7 +37,7 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     found
 });
 
-/// The first of the folders that hold traces above this crate.
+/// Folders with traces in the parents of this crate.
 fn sources() -> Vec<PathBuf> {
     let above = |name: &str| {
         let mut parents = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
@@ -66,7 +65,7 @@ fn unpack(from: &Path, to: &Path) -> Real {
     Real { folder: innermost(folder), texts }
 }
 
-/// An archive may hold a folder.
+/// An archive may contain a folder.
 fn innermost(folder: PathBuf) -> PathBuf {
     let entries: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
     match &entries[..] {
@@ -75,7 +74,6 @@ fn innermost(folder: PathBuf) -> PathBuf {
     }
 }
 
-/// All calls of a rank.
 pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
     let (mut stream, mut calls, mut call) = (trace.rank(rank).unwrap(), Vec::new(), Call::default());
     while stream.read(&mut call).unwrap() {
@@ -84,7 +82,6 @@ pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
     calls
 }
 
-/// Opens a trace that can be.
 pub fn opened(path: &Path) -> Box<dyn Trace> {
     open(path).unwrap_or_else(|error| panic!("{error}"))
 }

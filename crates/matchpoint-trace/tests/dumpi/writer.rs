@@ -1,4 +1,4 @@
-//! Writes binary files, for what no trace at hand contains.
+//! Writer of binary files with content that no real trace has.
 
 const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 const END: u16 = 293;
@@ -10,11 +10,11 @@ pub mod mask {
     pub const WALL: u8 = 8;
     pub const THREAD: u8 = 64;
     pub const COUNTERS: u8 = 128;
-    /// What the tracer writes unless it is told otherwise.
+    /// The tracer's default.
     pub const USUAL: u8 = STATUSES | CPU | WALL | THREAD;
 }
 
-/// Bytes, most significant first.
+/// Big-endian bytes.
 #[derive(Clone, Default)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -43,7 +43,7 @@ impl Bytes {
         values.iter().fold(self.int(values.len() as i32), |bytes, value| bytes.int(*value))
     }
 
-    /// Statuses: bytes, source and tag of each.
+    /// Bytes, source and tag of each status.
     pub fn statuses(self, statuses: &[(i32, i32, i32)]) -> Self {
         let count = self.int(statuses.len() as i32);
         statuses.iter().fold(count, |bytes, (length, source, tag)| {
@@ -72,7 +72,7 @@ pub struct Writer {
     ended: bool,
 }
 
-/// Of processor and wall clock times, in seconds.
+/// Processor and wall clock time, in seconds.
 pub const BIAS: (i32, i32) = (5, 1000);
 
 impl Writer {
@@ -81,13 +81,13 @@ impl Writer {
         Writer { version, body: Bytes::default().int(BIAS.0).int(BIAS.1), sizes, ended: true }
     }
 
-    /// Without the mark of the end of the stream.
+    /// Removes the end mark of the stream.
     pub fn unended(mut self) -> Self {
         self.ended = false;
         self
     }
 
-    /// A call from 1 s and 10 ns after the bias to 2 s and 20 ns after it, by thread 3, as far as the mask says so.
+    /// A call of thread 3 from 1 s and 10 ns to 2 s and 20 ns after the bias, as far as the mask permits.
     pub fn call(self, function: u16, arguments: Bytes) -> Self {
         self.masked(function, mask::USUAL, arguments)
     }
@@ -109,13 +109,13 @@ impl Writer {
         self
     }
 
-    /// Bytes that are no record.
+    /// Appends bytes that are no record.
     pub fn raw(mut self, bytes: Bytes) -> Self {
         self.body = self.body.then(&bytes);
         self
     }
 
-    /// The whole file, with an index of this many words: 5 to 8, more in newer versions.
+    /// The file with an index of `words` words: 5 to 8, more in newer versions.
     pub fn indexed(&self, words: usize) -> Vec<u8> {
         let mut file = Bytes::default().long(MAGIC);
         let body = file.0.len() as u64;

@@ -1,11 +1,11 @@
-//! What our writer writes, read again: real traces, and calls at random.
+//! Files of the writer, read again: real traces, and random calls.
 
 use std::collections::BTreeMap;
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, GroupId, NewComm, NewGroup, Peer, RequestId, Status, TagArg,
 };
-use matchpoint_trace::dumpi::{Settings, Told, Writer};
+use matchpoint_trace::dumpi::{Deviations, Settings, Writer};
 use matchpoint_trace::readers::dumpi::read_bytes;
 use matchpoint_trace::{Call, Class, Function, RankReader};
 
@@ -15,20 +15,20 @@ use crate::traces::{REAL, calls, opened};
 
 const RANK: u32 = 3;
 
-/// The calls of a file that is written of these, and what the writer told.
-pub fn written(calls: &[Call]) -> (Vec<Call>, Told) {
+/// Writes calls and reads them again, with the writer's deviations.
+pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     let settings = Settings { rank: RANK, size: 8, host: "host".to_owned(), started_s: 7 };
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
     calls.iter().for_each(|call| writer.call(call).unwrap());
-    let (bytes, told) = writer.finish().unwrap();
+    let (bytes, deviations) = writer.finish().unwrap();
     let (mut stream, mut call, mut found) = (read_bytes(&bytes).unwrap(), Call::default(), Vec::new());
     while stream.read(&mut call).unwrap() {
         found.push(call.clone());
     }
-    (found, told)
+    (found, deviations)
 }
 
-/// Objects by number: whatever ids they have.
+/// Numbers objects independently of their ids.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, u32>,
@@ -45,13 +45,13 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// One that lives; one that was not seen to begin does so now.
+    /// An existing object, or a new one if its creation was not seen.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
 }
 
-/// Renames what calls name.
+/// Renames the objects of calls.
 #[derive(Default)]
 struct Canonical {
     comms: Numbers,
@@ -106,7 +106,7 @@ impl Canonical {
                     NewComm::Group(group) => self.group(group),
                     _ => {}
                 }
-                // The format may show the same id made again while it lives.
+                // The format may contain another creation of the same id.
                 let again = self.made.get(&comm.0).copied().unwrap_or(0);
                 if again == 0 && comm.0 != 0 {
                     self.comms.begin(comm.0);
@@ -205,19 +205,19 @@ fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
 }
 
 #[test]
-fn real_traces_are_the_same_again() {
+fn real_traces_survive_round_trip() {
     for (name, real) in REAL.iter() {
         let trace = opened(&real.folder);
         for &rank in trace.present() {
             let theirs = calls(&*trace, rank);
-            let (ours, told) = written(&theirs);
-            assert_eq!(told.notes(), [""; 0], "{name}, rank {rank}");
+            let (ours, deviations) = written(&theirs);
+            assert_eq!(deviations.notes(), [""; 0], "{name}, rank {rank}");
             compare(&format!("{name}, rank {rank}"), &Canonical::all(&ours), &Canonical::all(&theirs));
         }
     }
 }
 
-/// The functions that the format has records of: those of a file with all of them.
+/// Functions with records, from a file that has all of them.
 fn functions() -> Vec<Function> {
     let (_, bytes) = files("bin").remove(0);
     let (mut stream, mut call) = (read_bytes(&bytes).unwrap(), Call::default());
@@ -230,7 +230,7 @@ fn functions() -> Vec<Function> {
     found
 }
 
-/// Makes a call one that a process could have made.
+/// Changes a call so that a process could make it.
 fn possible(random: &mut Random, call: &mut Call) {
     let single = !call.function.name().contains("all")
         && !call.function.name().contains("any")
@@ -313,7 +313,7 @@ fn names_requests(action: &Action) -> bool {
     matches!(action, Complete { .. } | Start | Cancel | RequestFree | RequestStatus)
 }
 
-/// What a call is, read from a format that has no lists of members.
+/// Result of reading a call from a format without lists of members.
 fn expected(call: &Call) -> Call {
     let mut call = call.clone();
     let split = call.function == Function::Comm_split;
@@ -332,7 +332,7 @@ fn expected(call: &Call) -> Call {
     call
 }
 
-/// What records that nothing is known of say is left out.
+/// Removes unknown fields of records.
 fn known(mut found: Call, expected: &Call) -> Call {
     match (&mut found.action, &expected.action) {
         (action, Action::Other) => {
@@ -350,9 +350,9 @@ fn known(mut found: Call, expected: &Call) -> Call {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn random_calls_survive_round_trip() {
     let mut functions = functions();
-    // These are written as others where members are listed: `replaced.rs` is about them.
+    // Listed members change these functions: see `replaced.rs`.
     functions.retain(|function| {
         use Function::{Cart_create, Cart_sub, Comm_create, Graph_create};
         !matches!(function, Comm_create | Cart_create | Cart_sub | Graph_create)
@@ -376,12 +376,20 @@ fn what_is_written_is_read() {
                 possible(&mut random, &mut call);
                 call
             })
-            // Nothing is a call after the last.
+            // No call follows the last one.
             .filter(|call| call.function != Function::Finalize)
             .collect();
-        let (found, told) = written(&made);
-        assert_eq!((&told.left_out, &told.stand_ins), (&BTreeMap::new(), &BTreeMap::new()), "seed {seed}");
-        assert_eq!((told.lengths, told.statuses, told.partial, told.times), (0, 0, 0, 0), "seed {seed}");
+        let (found, deviations) = written(&made);
+        assert_eq!(
+            (&deviations.left_out, &deviations.stand_ins),
+            (&BTreeMap::new(), &BTreeMap::new()),
+            "seed {seed}"
+        );
+        assert_eq!(
+            (deviations.lengths, deviations.statuses, deviations.partial, deviations.times),
+            (0, 0, 0, 0),
+            "seed {seed}"
+        );
         let expected: Vec<Call> = made.iter().map(expected).collect();
         let found: Vec<Call> =
             found.into_iter().zip(&expected).map(|(found, expected)| known(found, expected)).collect();

@@ -1,4 +1,4 @@
-//! Real traces, read from DUMPI, written anew and read again.
+//! Real DUMPI traces, written in Matchpoint's format and read again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use matchpoint_trace::{Call, Trace};
 use crate::streams::canonical;
 use crate::traces::{REAL, calls, opened};
 
-/// Writes all of a trace into a folder of that name.
+/// Converts a trace into a folder.
 fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -26,7 +26,7 @@ fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
     folder
 }
 
-/// Calls of several threads may stand in another order than that of their entry.
+/// The order between threads may differ from that of their entries.
 fn of_thread(calls: &[Call], thread: u16) -> Vec<Call> {
     calls.iter().filter(|call| call.thread == thread).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! What the format's description says, on files put together by hand.
+//! The format's documentation, checked with handmade files.
 
 use matchpoint_trace::call::{
     Action, CommId, Completion, NewComm, Peer, RequestId, SendArgs, SendMode, Status, TagArg,
@@ -41,7 +41,7 @@ fn file_is_read_as_documented() {
 }
 
 #[test]
-fn times_may_stand_behind_all_calls() {
+fn separate_times_are_read() {
     let send = [handle(0, 1), signed(2), signed(5), varint(9), handle(0, 7), handle(0, 9)].concat();
     let fields = [[0], [7]].map(Vec::from).to_vec();
     let fields = [fields[0].clone(), [varint(1), send].concat(), fields[1].clone()].concat();
@@ -95,8 +95,8 @@ fn thread_may_end_within_call() {
 }
 
 #[test]
-fn what_is_not_known_is_passed_over() {
-    // A function, a remark and a block that newer versions may have; handles among them count for those that follow.
+fn unknown_content_is_skipped() {
+    // A function, a remark and a block of a newer version. Handles among them are bases of later ones.
     let novelty = [
         handle(0, 1),
         handle(0, 500),
@@ -144,7 +144,7 @@ fn members_follow_call_that_made_communicator() {
 
 #[test]
 fn time_goes_by_clock_pairs_and_offsets() {
-    // Two ticks a nanosecond, then one; from 100 ns ahead of rank 0's host to 300 ns.
+    // Two ticks per nanosecond, then one; from 100 ns ahead of rank 0's host to 300 ns.
     let clock = words(kind::CLOCK, &[1000, 1000, 3000, 2000, 4000, 3000]);
     let offset = |ticks, ns| words(kind::OFFSET, &[ticks, ns, 7]);
     let stream: Vec<_> = [0, 1000, 1000, 500].map(|after| call(7, after, 100, &[])).to_vec();

@@ -1,4 +1,4 @@
-//! Calls as any format could tell them: objects are numbered in the order of their beginning, whatever the ids were.
+//! Calls in a form that any format can have: objects are numbered in the order of their creation.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,12 +8,12 @@ use matchpoint_trace::call::{
 };
 use matchpoint_trace::native::layout::fields;
 
-/// Numbers objects: by id, those that live, the oldest first, whether each is persistent, and the thread that began it.
+/// By id: existing objects, oldest first, whether each is persistent, and the thread that started it.
 #[derive(Default)]
 struct Numbers {
     live: BTreeMap<u32, VecDeque<(u32, bool, u16)>>,
     begun: u32,
-    /// Whose call it is.
+    /// Thread of the current call.
     thread: u16,
 }
 
@@ -27,7 +27,7 @@ impl Numbers {
         self.begun
     }
 
-    /// The object of that id that comes after so many others of it: those of the thread first.
+    /// The object of an id after `others` other ones, those of the thread first.
     fn name(&self, id: u32, others: usize) -> u32 {
         let mut live: Vec<_> = self.live.get(&id).into_iter().flatten().collect();
         live.sort_by_key(|(_, _, thread)| *thread != self.thread);
@@ -45,7 +45,7 @@ impl Numbers {
     }
 }
 
-/// Renames what the calls of a process name, and leaves out what the format cannot hold.
+/// Renames the objects of a process's calls, and removes data that the format cannot hold.
 #[derive(Default)]
 pub struct Canonical {
     requests: Numbers,
@@ -137,7 +137,6 @@ impl Canonical {
         call
     }
 
-    /// What a call does to the requests that it names.
     fn name_requests(&mut self, call: &mut Call) {
         let ids = std::mem::take(&mut call.requests);
         for (at, id) in ids.iter().enumerate() {
@@ -161,7 +160,7 @@ impl Canonical {
         }
     }
 
-    /// Ids that were never made are what they are.
+    /// Ids without a creation are unchanged.
     fn comm(&mut self, comm: &mut CommId) {
         if comm.0 > CommId::SELF.0 {
             let next = 1_000_000 + self.comms.len() as u32;

@@ -1,4 +1,4 @@
-//! A file that is read while it grows gives what it gives when it is whole; a block that is not whole yet is waited for.
+//! A file read while it grows gives the same calls as the whole file; the reader waits for incomplete blocks.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use matchpoint_trace::native::block::{HEADER, block, kind};
 use matchpoint_trace::native::head::Head;
-use matchpoint_trace::native::{Entry, Follower, Lost, Queues, Settings};
+use matchpoint_trace::native::{Entry, FollowError, Follower, Queues, Settings};
 use matchpoint_trace::{Call, Function};
 use tempfile::tempdir;
 
@@ -14,8 +14,8 @@ use crate::pieces::{call, calls, handle, head, head_block, signed, small, varint
 use crate::random::{self, Random};
 use crate::streams;
 
-/// Everything that is new.
-fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), Lost> {
+/// Reads all new content.
+fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), FollowError> {
     let (mut calls, mut queues) = (Vec::new(), Vec::new());
     while follower.read(&mut |entry| match entry {
         Entry::Call(call) => calls.push(call.clone()),
@@ -28,7 +28,7 @@ fn append(path: &Path, bytes: &[u8]) {
     OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-/// Of one thread: what several do comes in the order of their blocks.
+/// Calls of one thread, because those of several are in the order of their blocks.
 fn some_calls() -> Vec<Call> {
     let mut random = Random::new(9);
     (0..200)
@@ -39,7 +39,7 @@ fn some_calls() -> Vec<Call> {
         .collect()
 }
 
-/// Where a call stands is told from where reading began.
+/// Removes offsets, which are relative to the start of reading.
 fn anywhere(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
 }
@@ -53,7 +53,7 @@ fn growing_file_is_read_like_whole() {
         let bytes = streams::file(&settings, &some_calls());
         let path = folder.path().join(name);
         let mut follower = Follower::new(path.clone());
-        // It is not there yet.
+        // The file does not exist yet.
         assert!(more(&mut follower).unwrap().0.is_empty() && follower.head().is_none());
         let mut read = Vec::new();
         for part in bytes.chunks(step) {
@@ -67,7 +67,7 @@ fn growing_file_is_read_like_whole() {
     }
 }
 
-/// Space for a block may be seen before what is in it: zeros up to the end of the file, in the header or behind it.
+/// The size may become visible before the bytes: zeros at the end, in the header or after it.
 #[test]
 fn incomplete_block_is_waited_for() {
     let folder = tempdir().unwrap();
@@ -81,7 +81,7 @@ fn incomplete_block_is_waited_for() {
         let mut follower = Follower::new(path.clone());
         assert!(more(&mut follower).unwrap().0.is_empty(), "cut at {cut}");
         assert_eq!(follower.head().map(|head| head.size), Some(4));
-        // The same file has its bytes now.
+        // The file has its bytes now.
         let mut file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all(&blocks.concat()).unwrap();
         assert_eq!(more(&mut follower).unwrap().0.len(), 6, "cut at {cut}");
@@ -99,22 +99,24 @@ fn calls_before_damage_are_read() {
     append(&path, &bytes);
     bytes[blocks[0].len() + HEADER + 9] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let Err(Lost::Bad(error)) = more(&mut Follower::new(path.clone())) else { panic!("nothing was found") };
+    let Err(FollowError::Unreadable(error)) = more(&mut Follower::new(path.clone())) else {
+        panic!("nothing was found")
+    };
     assert!(error.problem.contains("checksum"), "{error}");
     assert_eq!(error.offset, Some(blocks[0].len() as u64));
-    // Other bytes in the place of a block.
+    // Other bytes replace a block.
     let mut bytes = blocks.concat();
     bytes.truncate(last);
     bytes.extend([7; 100]);
     fs::write(&path, &bytes).unwrap();
     let (mut count, mut follower) = (0, Follower::new(path));
     let lost = follower.read(&mut |_| count += 1);
-    let Err(Lost::Bad(error)) = lost else { panic!("{lost:?}") };
+    let Err(FollowError::Unreadable(error)) = lost else { panic!("{lost:?}") };
     assert_eq!((count, error.offset), (6, Some(last as u64)), "{error}");
 }
 
 #[test]
-fn a_file_that_goes_away_is_told() {
+fn removed_file_is_reported() {
     let folder = tempdir().unwrap();
     let (path, bytes) = (folder.path().join("file"), small().concat());
     let followed = || {
@@ -125,18 +127,18 @@ fn a_file_that_goes_away_is_told() {
     };
     let mut follower = followed();
     fs::remove_file(&path).unwrap();
-    assert!(matches!(more(&mut follower), Err(Lost::Gone)));
-    // Another file by its name, as --replace leaves one.
+    assert!(matches!(more(&mut follower), Err(FollowError::Removed)));
+    // Another file replaces it, as with `--replace`.
     let mut follower = followed();
     fs::write(folder.path().join("other"), &bytes).unwrap();
     fs::rename(folder.path().join("other"), &path).unwrap();
-    assert!(matches!(more(&mut follower), Err(Lost::Replaced)));
+    assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
     let mut follower = followed();
     OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
-    assert!(matches!(more(&mut follower), Err(Lost::Replaced)));
+    assert!(matches!(more(&mut follower), Err(FollowError::Replaced)));
 }
 
-/// Three fields: posted, unexpected, and what is left out; −1 is not known. Others may follow.
+/// Three fields: posted, unexpected, and exclusions; −1 is unknown. More fields may follow.
 #[test]
 fn queue_reports_of_library_are_given() {
     let folder = tempdir().unwrap();
@@ -155,13 +157,13 @@ fn queue_reports_of_library_are_given() {
     let mut follower = Follower::new(path.clone());
     let (calls, queues) = more(&mut follower).unwrap();
     assert_eq!(calls.len(), 2);
-    // What is said last before a call is what counts; the clock gains a quarter.
+    // The last remark before a call counts. The clock gains a quarter.
     let lengths: Vec<_> =
-        queues.iter().map(|said| (said.posted, said.unexpected, said.but_any_source)).collect();
+        queues.iter().map(|said| (said.posted, said.unexpected, said.excludes_any_source)).collect();
     assert_eq!(lengths, [(Some(12), None, true), (Some(0), Some(3), false)]);
     assert_eq!(queues[0].at_ns, 1000 + (2008 - 1000) * 2500 / 2000);
     assert_eq!(follower.until_ns(), 3500);
-    // One that is written by itself, as a block may begin with it.
+    // A remark alone, as at the start of a block.
     append(
         &path,
         &block(kind::CALLS, 0, 0, &[3000u64.to_le_bytes().to_vec(), said(0, [1, 1, 0])].concat(), 0).unwrap(),
@@ -169,7 +171,7 @@ fn queue_reports_of_library_are_given() {
     assert_eq!(more(&mut follower).unwrap().1.len(), 1);
 }
 
-/// A process of many days tells the time each second.
+/// A process writes the time each second for many days.
 #[test]
 fn rate_is_of_last_reports() {
     let folder = tempdir().unwrap();

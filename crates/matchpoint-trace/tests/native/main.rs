@@ -1,5 +1,4 @@
-//! The reader and the writer of our own format: against each other, against real traces written anew, and against
-//! damage.
+//! Reader and writer of Matchpoint's format: against each other, with real traces, and with damage.
 
 mod bundled;
 mod by_hand;

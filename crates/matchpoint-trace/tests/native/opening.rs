@@ -1,4 +1,4 @@
-//! What a path stands for, and what is said of a trace before it is read.
+//! Traces at a path, and their descriptions.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn folder_manifest_or_file_opens_trace() {
     let alone = opened(&folder.join(file_name(2)));
     assert_eq!((alone.present(), alone.description().ranks), (&[2][..], 4));
     assert_eq!(alone.description().missing.len(), 3);
-    // Its name need not tell.
+    // The name need not contain the rank.
     let renamed = folder.join("copy.mpt");
     fs::copy(folder.join(file_name(3)), &renamed).unwrap();
     assert_eq!(opened(&renamed).present(), [3]);
@@ -45,7 +45,7 @@ fn folder_manifest_or_file_opens_trace() {
 }
 
 #[test]
-fn the_library_is_told_on_one_line() {
+fn library_version_is_one_line() {
     let by = |library: &str| {
         let head = matchpoint_trace::native::head::Head { library: library.into(), ..head() };
         let file = [head_block(&head), small()[1..].concat()].concat();
@@ -67,7 +67,7 @@ fn recorded_transport_is_in_description() {
 }
 
 #[test]
-fn without_a_manifest_the_files_tell() {
+fn trace_needs_no_manifest() {
     let trace = opened(&folder("no-manifest", &four(), None));
     assert_eq!((trace.present().len(), trace.description().ranks), (4, 4));
 }
@@ -94,7 +94,7 @@ fn missing_ranks_are_named_with_reason() {
     );
 }
 
-/// A rank whose file has a head, and no more.
+/// The file has only a head.
 #[test]
 fn rank_without_calls_is_missing() {
     let headed = |rank: u32, end: Option<&str>| {
@@ -132,7 +132,7 @@ fn rank_without_calls_is_missing() {
     assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
 }
 
-/// What the manifest says of its length tells a file that was cut from that of a process that died.
+/// The length in the manifest distinguishes a truncated file from that of a process that died.
 #[test]
 fn cut_file_is_no_dead_process() {
     let whole = four();
@@ -173,7 +173,7 @@ fn cut_file_is_no_dead_process() {
 }
 
 #[test]
-fn nothing_but_empty_files_is_an_error() {
+fn only_empty_files_is_error() {
     let error = open(&folder("all-empty", &[(0, Vec::new()), (1, vec![0; 64])], None)).err().unwrap();
     assert!(error.problem.contains("no file of any rank holds calls"), "{error}");
     let error = open(&folder("only-manifest", &[], Some(MANIFEST))).err().unwrap();
@@ -181,7 +181,7 @@ fn nothing_but_empty_files_is_an_error() {
 }
 
 #[test]
-fn a_manifest_that_lies_is_found_out() {
+fn contradicting_manifest_is_reported() {
     let tells =
         |text: &str| open(&folder("lying", &four(), Some(text))).map(|trace| trace.description().clone());
     for (text, says) in [

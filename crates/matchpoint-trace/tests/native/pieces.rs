@@ -1,4 +1,4 @@
-//! Files put together by hand, for what the writer does not write.
+//! Handmade files with content that the writer does not write.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use matchpoint_trace::native::block::{HEADER, block, kind};
 use matchpoint_trace::native::file_name;
 use matchpoint_trace::native::head::{Clock, Head};
 
-/// A number of as many bytes as it needs.
+/// A variable-length number.
 pub fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -18,23 +18,23 @@ pub fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-/// A handle that follows none, or one that was as large as `before`.
+/// A handle, relative to `before`.
 pub fn handle(before: u64, value: u64) -> Vec<u8> {
     let difference = value as i64 - before as i64;
     varint(1 + ((difference << 1) ^ (difference >> 63)) as u64)
 }
 
-/// A rank that is not negative.
+/// A non-negative rank.
 pub fn signed(value: i64) -> Vec<u8> {
     varint(((value << 1) ^ (value >> 63)) as u64)
 }
 
-/// A call: its function's index, ticks since the last one's entry, ticks that it took, fields.
+/// A call: function index, ticks since the last entry, duration in ticks, fields.
 pub fn call(function: u64, after: u64, took: u64, fields: &[Vec<u8>]) -> Vec<u8> {
     [varint(function), varint(after), varint(took), fields.concat()].concat()
 }
 
-/// The calls of a thread, from a tick on.
+/// Calls of a thread from a tick on.
 pub fn calls(thread: u16, from: u64, calls: &[Vec<u8>]) -> Vec<u8> {
     let content = [from.to_le_bytes().to_vec(), calls.concat()].concat();
     block(kind::CALLS, thread, calls.len() as u64, &content, 0).unwrap()
@@ -85,7 +85,7 @@ pub fn words(of: u8, words: &[i64]) -> Vec<u8> {
     block(of, 0, 0, &bytes, 0).unwrap()
 }
 
-/// A small file: `MPI_Init`, three sends that share a request, their end, `MPI_Finalize`.
+/// `MPI_Init`, three sends with one request handle, their completion, `MPI_Finalize`.
 pub fn small() -> Vec<Vec<u8>> {
     let request = 0x7f00_1234_5678;
     let send = |before, last_address| {
@@ -126,7 +126,7 @@ pub fn small() -> Vec<Vec<u8>> {
     ]
 }
 
-/// A folder with these files, and a manifest if one is given.
+/// Creates a folder with these files, and an optional manifest.
 pub fn folder(name: &str, files: &[(u32, Vec<u8>)], manifest: Option<&str>) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-by-hand").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -138,7 +138,7 @@ pub fn folder(name: &str, files: &[(u32, Vec<u8>)], manifest: Option<&str>) -> P
     folder
 }
 
-/// Changes bytes of a block, and makes its checksum true again.
+/// Changes bytes of a block, and corrects its checksum.
 pub fn change(block: &mut [u8], change: impl FnOnce(&mut [u8])) {
     use matchpoint_trace::native::block::Header;
     change(block);

@@ -1,4 +1,4 @@
-//! Calls that a process could make, at random.
+//! Random calls that a process could make.
 
 use matchpoint_trace::call::{
     Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -7,7 +7,6 @@ use matchpoint_trace::call::{
 use matchpoint_trace::native::layout::fields;
 use matchpoint_trace::{Call, Class, Function};
 
-/// Numbers at random.
 pub struct Random(u64);
 
 impl Random {
@@ -26,7 +25,7 @@ impl Random {
         (self.next() >> 11) % limit.max(1)
     }
 
-    /// Of up to so many bits: small numbers are as frequent as large ones.
+    /// A number of up to `bits` bits: small and large ones are equally frequent.
     pub fn short(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits);
         self.below(1 << bits)
@@ -100,7 +99,6 @@ fn mode(name: &str) -> SendMode {
     }
 }
 
-/// A call of that function.
 pub fn call(random: &mut Random, function: Function, enter_ns: i64) -> Call {
     let leave_ns = enter_ns + random.short(30) as i64;
     let mut call = Call { function, enter_ns, leave_ns, ..Call::default() };
@@ -161,7 +159,7 @@ fn action(random: &mut Random, function: Function, call: &mut Call) -> Action {
             }
         }
         ("c", _) => {
-            // The world is not freed.
+            // `MPI_COMM_WORLD` is never freed.
             Action::CommFree { comm: CommId(3 + random.below(4) as u32) }
         }
         _ => create(random, function, call),
@@ -211,7 +209,7 @@ fn complete(random: &mut Random, name: &str, call: &mut Call) -> Action {
 }
 
 fn create(random: &mut Random, function: Function, call: &mut Call) -> Action {
-    // Each is new: a communicator that lives is not made again.
+    // A new communicator: existing ones are not created again.
     let comm = CommId(1000 + random.below(1 << 30) as u32);
     let (mut parent, mut request, mut to) = (random.comm(), None, comm);
     let how = match fields(function) {

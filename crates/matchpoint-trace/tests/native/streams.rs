@@ -7,14 +7,12 @@ use matchpoint_trace::{Call, Function, RankReader};
 use crate::canonical::Canonical;
 use crate::random::{Random, call};
 
-/// A file of these calls.
 pub fn file(settings: &Settings, calls: &[Call]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), settings.clone()).unwrap();
     calls.iter().for_each(|call| writer.call(call).unwrap());
     writer.finish("finalize").unwrap()
 }
 
-/// The calls in a file.
 pub fn read(bytes: &[u8]) -> Vec<Call> {
     let (mut stream, mut call, mut calls) = (read_bytes(bytes).unwrap(), Call::default(), Vec::new());
     while stream.read(&mut call).unwrap() {
@@ -25,7 +23,7 @@ pub fn read(bytes: &[u8]) -> Vec<Call> {
     calls
 }
 
-/// What all formats have in common of these calls.
+/// Calls in a form common to all formats.
 pub fn canonical(calls: &[Call]) -> Vec<Call> {
     let mut canonical = Canonical::default();
     calls.iter().map(|call| canonical.call(call)).collect()
@@ -44,7 +42,7 @@ fn compare(name: &str, ours: &[Call], theirs: &[Call]) {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn random_calls_survive_round_trip() {
     for seed in 0..300 {
         let mut random = Random::new(seed);
         let count = 1 + random.below(400) as usize;
@@ -62,7 +60,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn every_function_is_read_again() {
+fn every_function_survives_round_trip() {
     let mut random = Random::new(1);
     for &function in Function::ALL {
         let written: Vec<Call> = (0..20).map(|at| call(&mut random, function, at)).collect();

@@ -1,5 +1,5 @@
-//! The reader of OTF2 against an archive that OTF2's own library writes here. Without that library, or a compiler for
-//! `write.c`, the tests are left out.
+//! Reader of OTF2, with an archive written by OTF2's own library. Without that library, or a compiler for
+//! `write.c`, the tests are skipped.
 #![cfg(feature = "otf2")]
 
 #[path = "../../../matchpoint-cli/tests/left_out/mod.rs"]
@@ -17,7 +17,7 @@ use matchpoint_trace::{Call, Function, Trace, open};
 
 use left_out::leave_out;
 
-/// The archive that `write.c` writes.
+/// The archive of `write.c`.
 static WRITTEN: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("otf2");
     let _ = std::fs::remove_dir_all(&folder);
@@ -69,7 +69,7 @@ fn created() -> Action {
 const WAITALL: Action = Action::Complete { awaits: Await::All, blocking: true };
 
 #[test]
-fn an_archive_is_what_was_written() {
+fn archive_has_written_description() {
     let Some(archive) = archive() else { return };
     let trace = open(archive).unwrap();
     let description = trace.description();
@@ -81,7 +81,7 @@ fn an_archive_is_what_was_written() {
 }
 
 #[test]
-fn receives_have_the_envelope_of_their_message() {
+fn receives_have_envelope_of_message() {
     let Some(archive) = archive() else { return };
     let calls = calls(&*open(archive).unwrap(), 0);
     let begun = |args, request| Action::Receive { args, request: Some(RequestId(request)), status: None };
@@ -123,13 +123,13 @@ fn receives_have_the_envelope_of_their_message() {
     let done = |index, status| Completion { index, status };
     assert_eq!(calls[5].completions, [done(0, status(1, 7, 40)), done(1, status(1, 6, 30)), done(2, None)]);
     assert_eq!(calls[10].completions, [done(0, None), done(1, status(1, 9, 8))]);
-    // Ticks are of 10 ns, and the clock begins at 1000.
+    // A tick is 10 ns, and the clock starts at 1000.
     assert_eq!((calls[0].enter_ns, calls[0].leave_ns), (10, 20));
     assert!(calls.windows(2).all(|pair| pair[0].enter_ns <= pair[1].enter_ns));
 }
 
 #[test]
-fn the_other_process_has_its_own_ranks() {
+fn other_process_has_own_ranks() {
     let Some(archive) = archive() else { return };
     let calls = calls(&*open(archive).unwrap(), 1);
     let functions: Vec<Function> = calls.iter().map(|call| call.function).collect();
@@ -143,7 +143,7 @@ fn the_other_process_has_its_own_ranks() {
 }
 
 #[test]
-fn a_damaged_archive_is_an_error() {
+fn damaged_archive_is_error() {
     let Some(archive) = archive() else { return };
     let copy = archive.with_file_name("damaged");
     std::fs::create_dir_all(copy.join("traces")).unwrap();

@@ -1,6 +1,6 @@
 //! How this was measured.
 
-use matchpoint_replay::measurements::UnderArrivals;
+use matchpoint_replay::measurements::ArrivalOrderResult;
 
 use crate::derived::ratio;
 use crate::format::{count, counted, seconds, share};
@@ -39,7 +39,7 @@ fn compared(report: &Report<'_>) -> String {
     if measurements.arrivals.compared.is_empty() {
         return String::new();
     }
-    let under = |of: &UnderArrivals| {
+    let under = |of: &ArrivalOrderResult| {
         format!(
             "`{}` {} and {}",
             of.mode,

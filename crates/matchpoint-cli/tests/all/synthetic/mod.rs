@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use matchpoint_replay::library_cost::{Curve, LibraryCost};
 use matchpoint_replay::measurements::{
-    ArrivalFacts, CommunicationMatrix, CommunicatorFacts, Compared, EngineAtRank, EngineMeasurements,
-    Measurements, OddTimes, PlaceMeasurements, PostedThere, QueueMeasurements, RankMeasurements, RankQueue,
-    Statistic, Timings, Totals, TraceFacts, UnderArrivals, Wildcards,
+    ArrivalFacts, ArrivalOrderResult, CommunicationMatrix, CommunicatorFacts, EngineAtRank,
+    EngineMeasurements, ImplausibleTimes, Measurements, PlaceMeasurements, QueueMeasurements,
+    RankMeasurements, RankQueue, SearchCounts, SiteReceives, Statistic, Timings, Totals, TraceFacts,
+    Wildcards,
 };
 use matchpoint_replay::{Arrivals, LogGp};
 use matchpoint_trace::Function;
@@ -49,7 +50,7 @@ pub fn run(ranks: u32) -> Measurements {
             cold_phases: 90,
             repetition_excess: 0.04,
         },
-        odd_times: OddTimes::default(),
+        implausible_times: ImplausibleTimes::default(),
         sites: Vec::new(),
         places: places(messages, ranks),
     }
@@ -63,13 +64,13 @@ fn places(messages: u64, ranks: u32) -> Vec<PlaceMeasurements> {
             function: function.map(str::to_owned),
             source: source.map(str::to_owned),
             ranks: ranks.into(),
-            receives: PostedThere {
+            receives: SiteReceives {
                 posted,
                 late,
                 any_source,
                 any_tag: 0,
-                found: Compared { searches: posted - late, attempts: posted * 3, attempts_max: 26 },
-                sought: Compared { searches: posted, attempts: late * 2, attempts_max: 9 },
+                found: SearchCounts { searches: posted - late, attempts: posted * 3, attempts_max: 26 },
+                sought: SearchCounts { searches: posted, attempts: late * 2, attempts_max: 9 },
             },
         };
     let blocking = messages / 5;
@@ -322,6 +323,6 @@ fn traffic(from: u32, to: u32, cells: u32) -> u64 {
     }
 }
 
-fn under(mode: Arrivals, unexpected_share: f64) -> UnderArrivals {
-    UnderArrivals { mode, unexpected_share, unexpected_longest: 3 }
+fn under(mode: Arrivals, unexpected_share: f64) -> ArrivalOrderResult {
+    ArrivalOrderResult { mode, unexpected_share, unexpected_longest: 3 }
 }

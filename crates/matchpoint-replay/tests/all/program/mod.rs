@@ -1,4 +1,4 @@
-//! Traces written by hand: what each rank calls, and when.
+//! Traces with explicit calls.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct Program {
     arrivals: BTreeMap<u32, Vec<Arrival>>,
 }
 
-/// Writes one rank's calls, each of which takes 100 ns of its own.
+/// Calls of one rank, each 100 ns long.
 #[derive(Default)]
 pub struct Rank {
     calls: Vec<Call>,
@@ -35,39 +35,30 @@ pub fn program(ranks: Vec<Rank>) -> Program {
     let ranks = streams.len() as u32;
     let description = Description {
         format: "by hand".into(),
-        library: None,
-        transport: None,
-        command: Vec::new(),
-        started: None,
         path: PathBuf::from("memory"),
         ranks,
-        missing: Vec::new(),
         bytes: streams.iter().map(|calls| calls.len() as u64).sum(),
-        calls_left_out: 0,
-        calls_cut_off: 0,
-        ended_early: Vec::new(),
-        clock_error_ns: None,
         null_looks_any: true,
-        notes: Vec::new(),
+        ..Description::default()
     };
     Program { description, present, streams, arrivals: BTreeMap::new() }
 }
 
 impl Program {
-    /// All ranks' times are of one clock.
+    /// All ranks have one clock.
     pub fn on_one_clock(mut self) -> Self {
         self.description.clock_error_ns = Some(0);
         self
     }
 
-    /// When messages arrived at a rank: time, sender, tag.
+    /// Recorded arrivals of a rank: time, sender, tag.
     pub fn arrivals(mut self, rank: u32, arrivals: &[(i64, u32, i32)]) -> Self {
         let arrival = |&(at_ns, from, tag): &(i64, u32, i32)| Arrival { at_ns, from, tag };
         self.arrivals.insert(rank, arrivals.iter().map(arrival).collect());
         self
     }
 
-    /// Without the stream of that rank.
+    /// Removes the stream of a rank.
     pub fn without(mut self, rank: u32) -> Self {
         self.present.retain(|&present| present != rank);
         self.description.missing.push(Missing { rank, why: "left out".into() });
@@ -115,7 +106,7 @@ impl Trace for Program {
         Ok(self.arrivals.get(&rank).map(|list| -> List<'_> { Box::new(list.iter().copied().map(Ok)) }))
     }
 
-    /// A tick is a nanosecond.
+    /// 1 ns per tick.
     fn nanoseconds(&self, _: u32) -> Option<Nanoseconds<'_>> {
         Some(Box::new(|ticks| ticks as i64))
     }
@@ -155,18 +146,17 @@ pub fn status(source: u32, tag: i32) -> Option<Status> {
     Some(Status { source: Peer::Rank(source), tag: TagArg::Is(tag), bytes: Some(8), cancelled: false })
 }
 
-/// A user's communicator.
 pub fn comm(id: u32) -> CommId {
     CommId(3 + id)
 }
 
 impl Rank {
-    /// Begins with `MPI_Init` at 0.
+    /// Starts with `MPI_Init` at 0.
     pub fn new() -> Self {
         Self::begun_at(0)
     }
 
-    /// Begins with `MPI_Init`, when the process's clock shows that.
+    /// Starts with `MPI_Init` at this time of the process's clock.
     pub fn begun_at(now_ns: i64) -> Self {
         Rank { now_ns, ..Self::default() }.call(Function::Init, Action::Init).taking(0)
     }
@@ -176,7 +166,7 @@ impl Rank {
         self
     }
 
-    /// The following calls are that thread's.
+    /// Assigns later calls to a thread.
     pub fn thread(mut self, thread: u16) -> Self {
         self.thread = thread;
         self
@@ -210,7 +200,7 @@ impl Rank {
         self
     }
 
-    /// The last call took so long in the traced run.
+    /// Sets the recorded duration of the last call.
     pub fn taking(mut self, ns: i64) -> Self {
         let last = self.calls.last_mut().expect("a call");
         last.leave_ns = last.enter_ns + ns;
@@ -239,7 +229,7 @@ impl Rank {
         self.full(Function::Wait, action, &[request], &[Completion { index: 0, status }], &[])
     }
 
-    /// `Waitany`, which found the request at `index`.
+    /// `Waitany` that completed the request at `index`.
     pub fn waitany(self, requests: &[u32], index: u32) -> Self {
         let action = Action::Complete { awaits: Await::Any, blocking: true };
         self.full(Function::Waitany, action, requests, &[Completion { index, status: None }], &[])

@@ -1,4 +1,4 @@
-//! The fields of a call.
+//! Fields of a call.
 
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
@@ -7,7 +7,6 @@ use crate::call::{
 use crate::native::layout::{HandleKind, Shape};
 use crate::native::varint::{put, zigzag};
 
-/// The last handle of each kind in the block.
 #[derive(Default)]
 pub(super) struct Last([u64; 4]);
 
@@ -33,7 +32,6 @@ impl Last {
         self.handle(bytes, HandleKind::Message, handle.0);
     }
 
-    /// Who belongs to a communicator.
     pub fn members(&mut self, bytes: &mut Vec<u8>, comm: CommId, own: &[i32], remote: &[i32]) {
         self.comm(bytes, comm);
         processes(bytes, own);
@@ -41,10 +39,8 @@ impl Last {
     }
 }
 
-/// Appends the fields of a call.
-///
 /// # Errors
-/// The function does not do what the call does. In words.
+/// The function cannot have this action.
 pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Result<(), &'static str> {
     match (Shape::of(call.function), call.action) {
         (Shape::Send(mode), Action::Send { args, request: None }) if args.mode == mode => {
@@ -111,7 +107,7 @@ pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Resul
             collective(bytes, last, (comm, root, long));
             last.request(bytes, Some(request));
         }
-        // Their arguments are of no use to anybody yet, and not in a call.
+        // Readers do not use these arguments.
         (Shape::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
         (Shape::Pready, Action::Partitioned) => bytes.extend([0; 1]),
         (Shape::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
@@ -174,7 +170,7 @@ fn created(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) 
             signed(bytes, color.unwrap_or(-1));
             signed(bytes, key);
         }
-        // Of those whose members are known nobody asks for more.
+        // Readers ignore color and key if the members are known.
         (Shape::Split, _) => bytes.extend([0, 0]),
         (Shape::CreateGroup | Shape::CreateFromGroup, how) => match how {
             NewComm::Listed { tag: Some(tag), .. } => put(bytes, zigzag(tag)),
@@ -250,12 +246,12 @@ fn length(bytes: &mut Vec<u8>, length: Option<u64>) {
     put(bytes, length.map_or(0, |length| length.saturating_add(1)));
 }
 
-/// Runs of ranks at equal distances.
+/// Runs of ranks with equal distances.
 fn processes(bytes: &mut Vec<u8>, ranks: &[i32]) {
     let mut runs: Vec<(i64, i64, u64)> = Vec::new();
     for rank in ranks.iter().map(|&rank| i64::from(rank)) {
         match runs.last_mut() {
-            // Those that are not of this world are no run with any that are.
+            // Processes outside `MPI_COMM_WORLD` form separate runs.
             Some((first, step, many))
                 if (rank < 0) == (*first < 0) && (*many == 1 || *first + *step * *many as i64 == rank) =>
             {

@@ -1,4 +1,4 @@
-//! What a call does, from its arguments: here those of messages and requests.
+//! Actions of message and request functions, from their arguments.
 
 use super::ids;
 use super::layout::Name;
@@ -9,13 +9,12 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// The arguments of a call, with what it takes to say what they mean.
 pub(super) struct Arguments<'a> {
     pub(super) record: &'a Record,
     pub(super) sizes: &'a Sizes,
 }
 
-/// Says what `call` does, whose function is set already, and whose requests and integers are filled in.
+/// Sets the action of `call`, which has its function, requests and integers.
 #[inline]
 pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
     let arguments = Arguments { record, sizes };
@@ -34,7 +33,6 @@ pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
 }
 
 impl Arguments<'_> {
-    /// The value of one that is a number.
     #[inline]
     pub(super) fn get(&self, name: Name) -> i32 {
         self.record.get(name)
@@ -184,7 +182,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// `MPI_UNDEFINED` is no index, and nor is what is out of range.
+    /// `MPI_UNDEFINED` and out-of-bounds values are no index.
     fn one(&self, call: &mut Call, index: i32, status: usize) {
         let Ok(index) = u32::try_from(index) else { return };
         if call.requests.get(index as usize).is_some_and(|request| *request != RequestId::NULL) {

@@ -1,9 +1,9 @@
-//! The reader of the binary form.
+//! Reader of the binary form.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::files::{Found, find, first_bytes, has_extension, listed, meta_of, numbered};
+use super::files::{TraceFiles, find, first_bytes, has_extension, listed, meta_of, rank_in_name};
 use super::form::{Facts, Form};
 use super::meta::{MOST_RANKS, Meta};
 use super::sections::MAGIC;
@@ -14,20 +14,20 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reader of folders, `.meta` files, and the `.bin` file of one rank.
-pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", recognise, open };
+/// Reads folders, `.meta` files, and the `.bin` file of one rank.
+pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", is_trace, open };
 
-static FORM: Form = Form { suffix: "", rank: |path| numbered(path).map(|(_, rank)| rank), facts, stream };
+static FORM: Form = Form { suffix: "", rank: |path| rank_in_name(path).map(|(_, rank)| rank), facts, stream };
 
 /// Reads the stream of one rank from the bytes of a `.bin` file.
 ///
 /// # Errors
-/// These are not the bytes of such a file.
+/// The bytes are not those of such a file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     Stream::new(Path::new("(bytes)").to_owned(), bytes)
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     if path.is_dir() {
         listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
     } else {
@@ -35,7 +35,7 @@ fn recognise(path: &Path) -> bool {
     }
 }
 
-/// Whether this is a file of such a trace, if only a damaged one, by its name.
+/// Recognizes a file of a trace, even a damaged one, by its name.
 fn is_part(path: &Path) -> bool {
     if has_extension(path, "meta") {
         return true;
@@ -46,13 +46,13 @@ fn is_part(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     match find(path)? {
-        Found::Ranks(files) => trace::of_ranks(&FORM, files),
-        Found::Alone(file) => match meta_of(&file) {
+        TraceFiles::Ranks(files) => trace::of_ranks(&FORM, files),
+        TraceFiles::SingleRank(file) => match meta_of(&file) {
             Some((meta, rank)) => {
                 let ranks = Meta::read(&meta)?.ranks.unwrap_or(0).max(rank.saturating_add(1)).min(MOST_RANKS);
                 trace::single(&FORM, path, file, (rank, ranks), Vec::new())
             }
-            None => trace::alone(&FORM, path, file),
+            None => trace::open_single(&FORM, path, file),
         },
     }
 }
@@ -67,6 +67,6 @@ fn stream(path: &Path, kept: &OnceLock<Map>) -> Result<Box<dyn RankReader>, Trac
         Some(map) => map.clone(),
         None => Map::open(path)?,
     };
-    // A second pass finds its pages mapped: the faults of one were 3 % of the time of both.
+    // Keeps the map: page faults of a second pass were 3 % of the time of both.
     Ok(Box::new(Stream::new(path.to_owned(), kept.get_or_init(|| map).clone())?))
 }

@@ -1,39 +1,32 @@
-//! Seconds are written in 16 bits, from a bias: after 18 hours they begin again.
+//! Unwrapping of seconds, which have 16 bits and wrap after 18 hours.
 
-/// A difference in seconds that is almost a whole turn of the 16 bits is a step back instead. Threads write their
-/// calls when these have returned, so that one record may be a little older than the one before.
+/// A difference of almost a whole period is a step back: threads write calls at their return.
 const BACK: i64 = 3600;
 
-/// Gives seconds without the turns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
-    /// The second as it was last written, and what that is without turns, in nanoseconds: most calls are left in the
-    /// second in which the one before was.
+    /// And its value in nanoseconds. Most calls return in the same second as the previous one.
     recent: (i64, i64),
 }
 
-/// No second that is written.
 const NEVER: i64 = i64::MIN;
 
-/// The shortest way of at least `-BACK` that a difference of so many seconds, less whole turns, may stand for.
-fn unturned(difference: i64) -> i64 {
+/// The shortest step of at least `-BACK` that is equal to `difference` modulo the period.
+fn unwrap_difference(difference: i64) -> i64 {
     (difference + BACK).rem_euclid(1 << 16) - BACK
 }
 
 impl Clock {
-    /// That starts at this second.
     pub fn at(second: i64) -> Self {
         Clock { last: Some(second), recent: (NEVER, 0) }
     }
 
-    /// That starts at the second it sees first.
     pub fn unset() -> Self {
         Clock { last: None, recent: (NEVER, 0) }
     }
 
-    /// When a call was entered and left, in nanoseconds, of what is written: seconds (but for turns) and
-    /// nanoseconds. Calls stand in the order in which they were left.
+    /// Calls are in the order of their return.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
         if leave.0 != self.recent.0 {
@@ -47,15 +40,15 @@ impl Clock {
     #[cold]
     fn advance(&mut self, second: i64) {
         let last = self.last.unwrap_or(second);
-        let left = last + unturned(second - last);
+        let left = last + unwrap_difference(second - last);
         self.last = Some(left);
         self.recent = (second, nanoseconds(left));
     }
 
-    /// So many seconds, but for turns, before the last that was seen.
+    /// Difference to the last second, modulo the period.
     #[cold]
     fn before(&self, seconds: i64) -> i64 {
-        nanoseconds(self.last.unwrap_or(0) - unturned(seconds))
+        nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))
     }
 }
 
@@ -68,21 +61,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_undone() {
+    fn wrapped_seconds_are_unwrapped() {
         let mut clock = Clock::at(100);
         assert_eq!(clock.nanoseconds((100, 1), (60_100, 2)), (100_000_000_001, 60_100_000_000_002));
         assert_eq!(clock.nanoseconds((100 + 65_535, 5), (103, 7)), (65_635_000_000_005, 65_639_000_000_007));
     }
 
     #[test]
-    fn a_small_step_back_is_one() {
+    fn small_step_back_is_preserved() {
         let mut clock = Clock::at(100);
         clock.nanoseconds((200, 0), (200, 0));
         assert_eq!(clock.nanoseconds((150, 0), (190, 0)), (150_000_000_000, 190_000_000_000));
     }
 
     #[test]
-    fn a_long_wait_is_one() {
+    fn long_wait_is_preserved() {
         let mut clock = Clock::unset();
         clock.nanoseconds((10, 0), (10, 0));
         assert_eq!(clock.nanoseconds((11, 0), (40_000, 0)), (11_000_000_000, 40_000_000_000_000));

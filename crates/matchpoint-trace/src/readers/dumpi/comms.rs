@@ -1,4 +1,4 @@
-//! What a call does, from its arguments: here those of collective calls, communicators and groups.
+//! Actions of collectives, and of communicator and group functions, from their arguments.
 
 use super::action::Arguments;
 use super::ids;
@@ -7,17 +7,14 @@ use crate::call::{Action, CommId, NewComm, NewGroup};
 use crate::function::Function;
 
 impl Arguments<'_> {
-    /// The value of an argument that is a communicator.
     pub(super) fn comm(&self, name: Name) -> CommId {
         ids::comm(self.get(name))
     }
 
-    /// The value of one that cannot be negative.
     pub(super) fn natural(&self, name: Name) -> u32 {
         u32::try_from(self.get(name)).unwrap_or(0)
     }
 
-    /// What a collective call does; `None` if the function is none.
     pub(super) fn collective(&self, function: Function) -> Option<Action> {
         use Function as F;
         use Name::{count, datatype, recvcount, recvtype, sendcount, sendtype};
@@ -42,7 +39,6 @@ impl Arguments<'_> {
         Some(Action::Collective { comm: self.comm(Name::comm), root, bytes, request: None })
     }
 
-    /// How a communicator is made; `None` if the function makes none.
     pub(super) fn new_comm(&self, function: Function) -> Option<Action> {
         use Function as F;
         use Name::{comm, newcomm, oldcomm};
@@ -63,15 +59,15 @@ impl Arguments<'_> {
             F::Intercomm_merge => (comm, NewComm::Merge { high: self.get(Name::high) != 0 }, newcomm),
             F::Comm_accept | F::Comm_connect => (oldcomm, NewComm::Unknown, newcomm),
             F::Comm_spawn | F::Comm_spawn_multiple => (oldcomm, NewComm::Unknown, newcomm),
-            F::Comm_join => return Some(self.alone(comm)),
-            F::Comm_get_parent => return Some(self.alone(Name::parent)),
+            F::Comm_join => return Some(self.create_local_comm(comm)),
+            F::Comm_get_parent => return Some(self.create_local_comm(Name::parent)),
             _ => return None,
         };
         Some(Action::CommCreate { parent: self.comm(old), how, comm: self.comm(new), request: None })
     }
 
-    /// A communicator that no other process of the world takes part in making.
-    fn alone(&self, new: Name) -> Action {
+    /// A communicator without other processes of `MPI_COMM_WORLD`.
+    fn create_local_comm(&self, new: Name) -> Action {
         let (parent, how) = (CommId::SELF, NewComm::Unknown);
         Action::CommCreate { parent, how, comm: self.comm(new), request: None }
     }
@@ -85,7 +81,6 @@ impl Arguments<'_> {
         }
     }
 
-    /// How a group is made; `None` if the function makes none.
     pub(super) fn new_group(&self, function: Function) -> Option<Action> {
         use Function as F;
         let group = |name| ids::group(self.get(name));

@@ -1,41 +1,36 @@
-//! One record of the binary form: its head, and the fields that its function's layout tells.
+//! One record of the binary form: head and fields.
 
-use super::cursor::{Cursor, Fault, What, integers};
+use super::cursor::{Cursor, Fault, Violation, integers};
 use super::ids;
 use super::layout::{Field, Kind, LAYOUTS, Layout, Name, label};
 use super::record::Record;
 use super::version::Version;
 use crate::call::{Call, Peer, Status, TagArg};
 
-/// Bits of a record's mask: what it holds beside its fields.
-mod has {
+/// Bits of a record's mask: optional parts.
+mod mask_bits {
     pub const STATUSES: u8 = 0b11;
     pub const CPU_TIMES: u8 = 1 << 2;
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
     pub const COUNTERS: u8 = 1 << 7;
-    /// What nearly every record holds, and nothing else but statuses.
+    /// Parts of nearly every record, apart from statuses.
     pub const USUAL: u8 = THREAD | CPU_TIMES | WALL_TIMES;
 }
 
-/// When a call was entered and left, as it is written: seconds less a bias, in 16 bits, and nanoseconds.
+/// Entry and return: biased seconds in 16 bits, and nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
-    /// Seconds and nanoseconds.
     pub enter: (u16, i32),
-    /// Seconds and nanoseconds.
     pub leave: (u16, i32),
 }
 
-/// What comes before the fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     mask: u8,
-    /// Which thread called; 0 where that was not recorded.
+    /// Thread; 0 if not recorded.
     pub thread: u16,
-    /// Processor time.
     pub cpu: Option<Times>,
-    /// Wall clock.
     pub wall: Option<Times>,
 }
 
@@ -54,13 +49,12 @@ fn times_of(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; 12]) -> Times {
 }
 
 impl Head {
-    /// Reads the head of a record, after its label.
     pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
         let mask = cursor.u8()?;
-        let thread = if mask & has::THREAD != 0 { cursor.u16()? } else { 0 };
-        let cpu = times(cursor, mask & has::CPU_TIMES != 0)?;
-        let wall = times(cursor, mask & has::WALL_TIMES != 0)?;
-        if mask & has::COUNTERS != 0 {
+        let thread = if mask & mask_bits::THREAD != 0 { cursor.u16()? } else { 0 };
+        let cpu = times(cursor, mask & mask_bits::CPU_TIMES != 0)?;
+        let wall = times(cursor, mask & mask_bits::WALL_TIMES != 0)?;
+        if mask & mask_bits::COUNTERS != 0 {
             let counters = cursor.u8()?;
             cursor.bytes(usize::from(counters) * 16)?;
         }
@@ -68,15 +62,14 @@ impl Head {
     }
 }
 
-/// Reads label and head of a record of a call that has what nearly all have, a thread and both times, and no counters:
-/// one look at the length of the file, instead of one for each of these. `None` for others: the cursor is where it was
-/// then. Processor times are left out, for wall clock times are there.
+/// Reads label and head of a record with the usual parts. One bounds check replaces one for each part.
+/// Returns `None` for other records, without advancing.
 #[inline]
-pub(super) fn usual(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
+pub(super) fn read_usual_head(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
     let bytes: &[u8; 29] = cursor.peek()?;
     let [a, b, mask, c, d, times @ ..] = bytes;
     let layout = LAYOUTS.get(usize::from(u16::from_be_bytes([*a, *b])))?;
-    if mask & !has::STATUSES != has::USUAL {
+    if mask & !mask_bits::STATUSES != mask_bits::USUAL {
         return None;
     }
     let wall = times.last_chunk().map(times_of);
@@ -84,51 +77,41 @@ pub(super) fn usual(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
     Some((layout, Head { mask: *mask, thread: u16::from_be_bytes([*c, *d]), cpu: None, wall }))
 }
 
-/// How the statuses of a record are written.
 #[derive(Clone, Copy)]
 pub(super) struct Statuses {
-    /// The record has them at all.
     present: bool,
-    /// Bytes of one.
     width: usize,
 }
 
 impl Statuses {
-    /// Bytes of one, in a file of that version.
     pub fn width(version: Version) -> usize {
         if version >= Version::STATUS_TAGS { 14 } else { 10 }
     }
 
-    /// Of a record with that head, of so many bytes each.
     #[inline]
     pub fn new(width: usize, head: &Head) -> Self {
-        Statuses { present: head.mask & has::STATUSES != 0, width }
+        Statuses { present: head.mask & mask_bits::STATUSES != 0, width }
     }
 
-    /// Reads them.
     #[inline]
     pub fn read<'b>(self, cursor: &mut Cursor<'b>) -> Result<impl Iterator<Item = Status> + use<'b>, Fault> {
         Ok(self.skip(cursor)?.chunks_exact(self.width).map(status))
     }
 
-    /// Gets past them.
     #[inline]
     pub fn skip<'b>(self, cursor: &mut Cursor<'b>) -> Result<&'b [u8], Fault> {
         if self.present { cursor.counted(self.width) } else { Ok(&[]) }
     }
 }
 
-/// What a label stands for.
 pub(super) enum Entry {
-    /// A call.
     Call(&'static Layout),
-    /// The entry or exit of a function of the program: no MPI call.
+    /// Entry or exit of a function of the program.
     Mark,
-    /// The end of the stream.
+    /// End of the stream.
     End,
 }
 
-/// Reads a label.
 #[inline]
 pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
     let here = *cursor;
@@ -139,16 +122,15 @@ pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
     match number {
         label::ENTER | label::EXIT => Ok(Entry::Mark),
         label::END | label::TOTALS => Ok(Entry::End),
-        _ => Err(here.fault(What::Label(number))),
+        _ => Err(here.fault(Violation::Label(number))),
     }
 }
 
-/// Gets past what follows the head of an [`Entry::Mark`]: an address.
+/// Skips the address of an [`Entry::Mark`].
 pub(super) fn skip_mark(cursor: &mut Cursor) -> Result<(), Fault> {
     cursor.bytes(8).map(|_| ())
 }
 
-/// Reads the fields of a record.
 pub(super) struct Fields<'c, 'b, 'r> {
     cursor: &'c mut Cursor<'b>,
     version: Version,
@@ -158,7 +140,6 @@ pub(super) struct Fields<'c, 'b, 'r> {
 }
 
 impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
-    /// After the head.
     pub fn new(
         cursor: &'c mut Cursor<'b>,
         version: Version,
@@ -169,7 +150,6 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
         Fields { cursor, version, statuses, record, call }
     }
 
-    /// Reads all of them.
     #[inline]
     pub fn read(mut self, layout: &'static Layout) -> Result<(), Fault> {
         self.each(layout.fields)?;
@@ -262,7 +242,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
     }
 }
 
-/// The status in these bytes; before version 0.6.3, they had no tag.
+/// Before version 0.6.3, statuses had no tag.
 #[inline]
 fn status(bytes: &[u8]) -> Status {
     let word = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map(i32::from_be_bytes);
@@ -275,5 +255,5 @@ fn status(bytes: &[u8]) -> Status {
     }
 }
 
-/// What no bytes say.
+/// Ignored status.
 const NO_STATUS: Status = Status { bytes: None, source: Peer::Any, tag: TagArg::Any, cancelled: false };

@@ -1,4 +1,4 @@
-//! Which files make up a trace.
+//! Files of a trace.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -8,51 +8,44 @@ use std::path::{Path, PathBuf};
 use super::meta::Meta;
 use crate::error::TraceError;
 
-/// The files of a trace.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// What the user named.
     pub path: PathBuf,
     /// By rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
-    /// What the `.meta` file says, if there is one.
     pub meta: Option<Meta>,
-    /// How the name of a file begins, before its rank.
     pub prefix: String,
 }
 
-/// What a path stands for.
 #[derive(Debug)]
-pub(super) enum Found {
-    /// The ranks of a trace.
+pub(super) enum TraceFiles {
     Ranks(Files),
-    /// The stream of one rank, which its name need not tell.
-    Alone(PathBuf),
+    /// The name may not contain the rank.
+    SingleRank(PathBuf),
 }
 
-/// Finds the files of the trace at a path: a folder, a `.meta` file, or the file of one rank.
+/// A path is a folder, a `.meta` file, or the file of one rank.
 ///
 /// # Errors
-/// There is none, or more than one.
-pub(super) fn find(path: &Path) -> Result<Found, TraceError> {
+/// There is no trace, or more than one.
+pub(super) fn find(path: &Path) -> Result<TraceFiles, TraceError> {
     if path.is_dir() {
         in_folder(path)
     } else if has_extension(path, "meta") {
-        beside(path, path).map(Found::Ranks)
+        files_of_meta(path, path).map(TraceFiles::Ranks)
     } else {
-        Ok(Found::Alone(path.to_owned()))
+        Ok(TraceFiles::SingleRank(path.to_owned()))
     }
 }
 
-/// Whether the name of a file ends so.
 pub(super) fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// The files of a folder, by name.
+/// Sorted.
 ///
 /// # Errors
-/// It cannot be read.
+/// The folder cannot be read.
 pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
     let mut files: Vec<PathBuf> =
@@ -61,20 +54,18 @@ pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
     Ok(files)
 }
 
-/// The first bytes of a file; none if it cannot be read.
 pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut bytes));
     read.map(|_| bytes).unwrap_or_default()
 }
 
-/// The name of a file, as far as it is text.
 pub(super) fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What a binary file's name says: `PREFIX-RANK.bin`.
-pub(super) fn numbered(path: &Path) -> Option<(String, u32)> {
+/// `PREFIX-RANK.bin`.
+pub(super) fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path);
     let stem = name.strip_suffix(".bin").or_else(|| name.strip_suffix(".BIN"))?;
     let (prefix, rank) = stem.rsplit_once('-')?;
@@ -82,31 +73,33 @@ pub(super) fn numbered(path: &Path) -> Option<(String, u32)> {
     digits.then(|| rank.parse().ok()).flatten().map(|rank| (prefix.to_owned(), rank))
 }
 
-/// The `.meta` file of the trace that a binary file belongs to, if it is there, and the file's rank.
 pub(super) fn meta_of(path: &Path) -> Option<(PathBuf, u32)> {
-    let (prefix, rank) = numbered(path)?;
+    let (prefix, rank) = rank_in_name(path)?;
     let meta = path.with_file_name(format!("{prefix}.meta"));
     meta.is_file().then_some((meta, rank))
 }
 
-fn in_folder(folder: &Path) -> Result<Found, TraceError> {
+fn in_folder(folder: &Path) -> Result<TraceFiles, TraceError> {
     let files = listed(folder)?;
     let metas: Vec<&PathBuf> = files.iter().filter(|file| has_extension(file, "meta")).collect();
     match metas[..] {
         [] => without_meta(folder, &files),
-        [meta] => beside(folder, meta).map(Found::Ranks),
-        _ => Err(several(folder, "traces", metas.iter().map(|meta| name(meta)))),
+        [meta] => files_of_meta(folder, meta).map(TraceFiles::Ranks),
+        _ => Err(several_traces(folder, "traces", metas.iter().map(|meta| name(meta)))),
     }
 }
 
-/// The error that a folder holds more than one trace.
-pub(super) fn several(folder: &Path, what: &str, names: impl ExactSizeIterator<Item = String>) -> TraceError {
+pub(super) fn several_traces(
+    folder: &Path,
+    kind: &str,
+    names: impl ExactSizeIterator<Item = String>,
+) -> TraceError {
     let count = names.len();
     let mut shown: Vec<String> = names.take(10).collect();
     if count > shown.len() {
         shown.push("…".to_owned());
     }
-    let problem = format!("the folder holds {count} {what}: {}", shown.join(", "));
+    let problem = format!("the folder holds {count} {kind}: {}", shown.join(", "));
     TraceError::new(
         folder,
         problem,
@@ -114,10 +107,10 @@ pub(super) fn several(folder: &Path, what: &str, names: impl ExactSizeIterator<I
     )
 }
 
-fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<Found, TraceError> {
+fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<TraceFiles, TraceError> {
     let binaries: Vec<&PathBuf> = files.iter().filter(|file| has_extension(file, "bin")).collect();
     let mut by_prefix: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
-    for (file, (prefix, rank)) in binaries.iter().filter_map(|file| Some((file, numbered(file)?))) {
+    for (file, (prefix, rank)) in binaries.iter().filter_map(|file| Some((file, rank_in_name(file)?))) {
         by_prefix.entry(prefix).or_default().insert(rank, (*file).clone());
     }
     let unnumbered = binaries.len() - by_prefix.values().map(BTreeMap::len).sum::<usize>();
@@ -126,20 +119,22 @@ fn without_meta(folder: &Path, files: &[PathBuf]) -> Result<Found, TraceError> {
             let advice = "give the folder, .meta or .bin file that sst-dumpi wrote";
             Err(TraceError::new(folder, "the folder holds no trace", advice))
         }
-        (0, 1) => Ok(Found::Alone(binaries[0].clone())),
+        (0, 1) => Ok(TraceFiles::SingleRank(binaries[0].clone())),
         (1, 0) => {
             let (prefix, by_rank) = by_prefix.pop_first().unwrap_or_default();
-            Ok(Found::Ranks(Files { path: folder.to_owned(), by_rank, meta: None, prefix }))
+            Ok(TraceFiles::Ranks(Files { path: folder.to_owned(), by_rank, meta: None, prefix }))
         }
-        _ => Err(several(folder, "traces without a .meta file", binaries.iter().map(|file| name(file)))),
+        _ => {
+            Err(several_traces(folder, "traces without a .meta file", binaries.iter().map(|file| name(file))))
+        }
     }
 }
 
-fn beside(path: &Path, meta_path: &Path) -> Result<Files, TraceError> {
+fn files_of_meta(path: &Path, meta_path: &Path) -> Result<Files, TraceError> {
     let meta = Meta::read(meta_path)?;
     let folder = meta_path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let numbered: Vec<_> =
-        listed(folder)?.into_iter().filter_map(|file| Some((numbered(&file)?, file))).collect();
+        listed(folder)?.into_iter().filter_map(|file| Some((rank_in_name(&file)?, file))).collect();
     let own = meta_path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let prefixes = [meta.prefix.clone().unwrap_or(own.clone()), own];
     for prefix in &prefixes {

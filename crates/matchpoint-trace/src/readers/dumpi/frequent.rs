@@ -1,5 +1,4 @@
-//! The calls that most streams consist of, read in one go. What the layouts say of them is the same; the text form,
-//! which goes by the layouts, is compared with this in tests.
+//! Fast path for frequent calls. Tests compare it with the text form, which uses the layouts.
 
 use super::cursor::{Cursor, Fault, integers};
 use super::decode::Statuses;
@@ -10,9 +9,9 @@ use crate::call::{
 };
 use crate::function::Function;
 
-/// Reads the fields of a frequent call, and says what it does. False for others: the cursor is where it was then.
+/// Returns false for other calls, without advancing.
 ///
-/// Called in two places, and part of both: what it returns, put into memory, took a tenth of the time of a short record.
+/// Inlined at two places: a result in memory took a tenth of the time of a short record.
 #[inline(always)]
 pub(super) fn read(
     cursor: &mut Cursor,
@@ -20,11 +19,11 @@ pub(super) fn read(
     statuses: Statuses,
     call: &mut Call,
 ) -> Result<bool, Fault> {
-    // Each arm assigns: a value that all arms led to was put together in memory and loaded again at once, in wider pieces
-    // than the processor forwards, which took a fifth of this function's time.
+    // A common value of all arms took a fifth of this function's time: the processor did not forward its
+    // wider pieces.
     match call.function {
         Function::Isend => {
-            // A record cut short is left to the layouts, field by field: they tell where it ends.
+            // The layouts report the position of a truncated record.
             let Some((transfer, request)) = Transfer::with_request(cursor, sizes) else { return Ok(false) };
             call.action = Action::Send { args: transfer.send(), request: Some(request) };
         }
@@ -90,8 +89,7 @@ fn probe(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<(),
     Ok(())
 }
 
-/// Gets past the fields of a frequent call that waits for requests, or starts them. False for others: the cursor is where
-/// it was then.
+/// Returns false for other calls, without advancing.
 #[inline(always)]
 pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut Call) -> Result<bool, Fault> {
     match call.function {
@@ -114,7 +112,6 @@ pub(super) fn skip_requests(cursor: &mut Cursor, statuses: Statuses, call: &mut 
     Ok(true)
 }
 
-/// What the fields of sends and receives begin with: count, datatype, peer, tag, communicator.
 struct Transfer {
     bytes: Option<u64>,
     peer: i32,
@@ -130,7 +127,6 @@ impl Transfer {
         Some(transfer)
     }
 
-    /// The same, and the request that follows.
     #[inline]
     fn with_request(cursor: &mut Cursor, sizes: &Sizes) -> Option<(Self, RequestId)> {
         let bytes: &[u8; 20] = cursor.peek()?;
@@ -173,13 +169,12 @@ fn comm(cursor: &mut Cursor) -> Result<CommId, Fault> {
     cursor.u16().map(|raw| ids::comm(raw.into()))
 }
 
-/// A number that cannot be negative.
 #[inline]
 fn natural(cursor: &mut Cursor) -> Result<u32, Fault> {
     cursor.i32().map(|raw| u32::try_from(raw).unwrap_or(0))
 }
 
-/// A number that says nothing new, and a list.
+/// Reads an unused number and a list.
 #[inline]
 fn list<'b>(cursor: &mut Cursor<'b>) -> Result<&'b [u8], Fault> {
     cursor.i32()?;
@@ -192,12 +187,11 @@ fn listed(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
     Ok(())
 }
 
-/// All requests are complete, but null ones, which have a status too.
+/// Null requests have a status too.
 #[inline]
 fn complete(call: &mut Call, mut statuses: impl Iterator<Item = Status>) {
     call.completions.reserve(call.requests.len());
-    // Through adapters each status was copied three times, in pieces that the processor could not forward: a tenth of
-    // the time that traces with long Waitalls took.
+    // Iterator adapters copied each status three times, a tenth of the time for traces with long Waitalls.
     for (index, &request) in (0..).zip(&call.requests) {
         let status = statuses.next();
         if request != RequestId::NULL {

@@ -1,22 +1,19 @@
-//! Which rank a stream is of, where no file name tells: its own calls may.
+//! Rank of a stream, if no file name contains it.
 
 use super::meta::MOST_RANKS;
 use crate::call::{Action, Call, CommId, Peer};
 use crate::trace::RankReader;
 
-/// What a stream says about its process.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Identity {
-    /// Its rank in the world.
     pub rank: Option<u32>,
-    /// How many processes the world has.
     pub ranks: Option<u32>,
-    /// The highest rank that it names, of any communicator: none has more processes than the world.
+    /// Of any communicator: a lower bound.
     pub highest: u32,
 }
 
 impl Identity {
-    /// Reads as much of a stream as it takes. Damage ends the search; whoever reads the stream will be told of it.
+    /// Reads up to damage, which a later reader reports.
     pub fn of(stream: &mut dyn RankReader) -> Identity {
         let (mut identity, mut call) = (Identity::default(), Call::default());
         while !identity.complete() && stream.read(&mut call).unwrap_or(false) {
@@ -51,8 +48,8 @@ impl Identity {
 }
 
 impl Identity {
-    /// The rank, the number of ranks, and what to note about them, given the rank in the name of the file.
-    pub fn settle(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
+    /// `named` is the rank in the file name.
+    pub fn resolve(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
         let mut notes = Vec::new();
         let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);
         if self.rank.is_none() {

@@ -1,57 +1,49 @@
-//! What stands in the record of each function, as a table: the order of its lines is the format's numbering.
+//! Fields of each function's records, in the order of the format's function numbers.
 //!
-//! Records do not tell their own length, so that the fields of every function must be known to get past it. A field
-//! that message matching has no use for is called `_`.
+//! Records have no length, so the reader needs all fields. Unused fields are named `_`.
 
 use crate::function::Function;
 
-/// How a field is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// One byte.
     Byte,
-    /// Two bytes, unsigned.
     Half,
-    /// Four bytes, signed.
     Int,
-    /// Eight bytes.
     Long,
-    /// A count and as many of one, two or four bytes.
+    /// A count, and elements of one, two or four bytes.
     Bytes,
     /// See [`Kind::Bytes`].
     Halves,
     /// See [`Kind::Bytes`].
     Ints,
-    /// [`Kind::Ints`] since version 0.6.8; a single integer before.
+    /// [`Kind::Ints`] since version 0.6.8, one integer before.
     IntsSince068,
-    /// The same, but since 0.6.9.
+    /// [`Kind::Ints`] since version 0.6.9, one integer before.
     IntsSince069,
-    /// A count of [`Kind::Ints`], and they.
+    /// A count, and [`Kind::Ints`].
     Matrix,
-    /// A count and as many characters.
+    /// A count, and characters.
     Text,
-    /// A count of [`Kind::Text`], and they.
+    /// A count, and [`Kind::Text`].
     Texts,
-    /// A count of [`Kind::Texts`], and they.
+    /// A count, and [`Kind::Texts`].
     TextTable,
-    /// [`Kind::Texts`], whose count stands there twice before version 0.6.2.
+    /// [`Kind::Texts`]. Before version 0.6.2, the count is repeated.
     Arguments,
-    /// A count of statuses, and they; nothing at all if the record says that it has none.
+    /// A count, and statuses; empty if the mask has none.
     Statuses,
 }
 
 macro_rules! names {
     ($($name:ident)*) => {
-        /// Which argument of its function a field holds, by the name that the format gives it.
+        /// Argument of a field, by its name in the format.
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(super) enum Name { unused, $($name,)* }
 
         impl Name {
-            /// How many there are.
             pub const COUNT: usize = [Name::unused, $(Name::$name,)*].len();
 
-            /// As the format's text form has it.
             pub fn text(self) -> &'static str {
                 match self {
                     Name::unused => "",
@@ -70,30 +62,22 @@ names! {
     dims reorder nodes remain_dims
 }
 
-/// A field of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Field {
-    /// How it is written.
     pub kind: Kind,
-    /// What it holds.
     pub name: Name,
 }
 
-/// The fields of a function's records.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// Which function.
     pub function: Function,
-    /// What comes first.
     pub fields: &'static [Field],
-    /// What follows if `commrank` is `root`.
+    /// Fields if `commrank` is `root`.
     pub at_root: &'static [Field],
-    /// What comes last.
     pub last: &'static [Field],
 }
 
 impl Layout {
-    /// Where the text form's argument of that name belongs.
     pub fn field(&self, text: &[u8]) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name.text().as_bytes() == text)
     }
@@ -114,7 +98,7 @@ macro_rules! fields {
 
 macro_rules! layouts {
     ($($function:ident [$($fields:tt)*] $(@root [$($root:tt)*] then [$($last:tt)*])?)*) => {
-        /// The layouts, by the number of the function in the format.
+        /// Layouts by function number.
         pub(super) static LAYOUTS: &[Layout] = &[$(
             Layout {
                 function: Function::$function,
@@ -126,8 +110,7 @@ macro_rules! layouts {
     };
 }
 
-/// Numbers that follow those of the functions: of the footer's totals, of the entry and exit of functions of the
-/// program that a tool instrumented, and of the end of the stream.
+/// Totals in the footer, entry and exit of instrumented functions, end of the stream.
 pub(super) mod label {
     pub const TOTALS: u16 = 290;
     pub const ENTER: u16 = 291;

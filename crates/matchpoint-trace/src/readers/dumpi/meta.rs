@@ -1,4 +1,4 @@
-//! The `.meta` file of a trace: lines of `key=value` about all its ranks.
+//! The `.meta` file of a trace: lines `key=value`.
 
 use std::fs;
 use std::path::Path;
@@ -6,25 +6,19 @@ use std::path::Path;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// No trace has more ranks than this; a larger number is a damaged one.
+/// Limit of ranks; a larger number is damage.
 pub(super) const MOST_RANKS: u32 = 1 << 20;
 
-/// What a `.meta` file says, as far as it says it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Meta {
-    /// How many processes there were.
     pub ranks: Option<u32>,
-    /// How the names of their files begin.
     pub prefix: Option<String>,
-    /// Which version wrote it.
     pub version: Option<Version>,
 }
 
 impl Meta {
-    /// Reads it.
-    ///
     /// # Errors
-    /// It cannot be read, or claims an impossible number of processes.
+    /// The file cannot be read, or the number of processes is impossible.
     pub fn read(path: &Path) -> Result<Meta, TraceError> {
         let bytes = fs::read(path).map_err(|error| TraceError::io(path, &error))?;
         Meta::parse(path, &String::from_utf8_lossy(&bytes))
@@ -65,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read() {
+    fn known_keys_are_read() {
         let text =
             "hostname=vm\nnumprocs=8\nfileprefix=out/dumpi-1\nversion=13\nsubversion=0\nsubsubversion=0\n";
         let meta = Meta { ranks: Some(8), prefix: Some("dumpi-1".into()), version: Some(Version(13, 0, 0)) };
@@ -73,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_not_known() {
+    fn missing_keys_are_none() {
         assert_eq!(parse("hostname=vm\n").unwrap(), Meta::default());
     }
 

@@ -1,9 +1,9 @@
-//! DUMPI, the format of SST's tracing library: a `.meta` file, and a `.bin` file for each rank.
+//! DUMPI, the format of SST's tracing library: a `.meta` file, and a `.bin` file per rank.
 //!
-//! A `.bin` file is a stream of records, one for each call, then tables (counts of calls, sizes of datatypes, …), and
-//! last an index of where they are. Integers have their most significant byte first. A record is a function's number,
-//! a mask of what it holds, thread, times and counters if so, and the function's arguments. Communicators, groups
-//! and requests are numbered by each process for itself, and requests are recycled.
+//! A `.bin` file is a stream of records, one per call, followed by tables (counts of calls, sizes of
+//! datatypes, …) and an index. Integers are big-endian. A record has a function number, a mask, optional
+//! thread, times and counters, and the function's arguments. Each process numbers its communicators, groups
+//! and requests, and reuses request numbers.
 
 mod action;
 mod binary;

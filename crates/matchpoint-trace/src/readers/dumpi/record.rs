@@ -1,16 +1,16 @@
-//! The arguments of one call, as the format names them: what the binary and the text form have in common.
+//! Arguments of one call, in the binary and the text form.
 
 use super::ids::request;
 use super::layout::Name;
 use crate::call::{Call, Status};
 
-/// The arguments of one call. What belongs to another function's call is left from before, and not looked at.
+/// Values of other functions' arguments are stale.
 #[derive(Debug)]
 pub(super) struct Record {
     scalars: [i32; Name::COUNT],
-    /// Indices of completed requests, or counts for each process.
+    /// Indexes of completed requests, or counts per process.
     pub list: Vec<i32>,
-    /// What was reported; empty if that was ignored.
+    /// Empty if ignored.
     pub statuses: Vec<Status>,
 }
 
@@ -21,25 +21,22 @@ impl Default for Record {
 }
 
 impl Record {
-    /// Makes this ready for the next call.
     pub fn clear(&mut self) {
         self.list.clear();
         self.statuses.clear();
     }
 
-    /// The value of an argument.
     #[inline]
     pub fn get(&self, name: Name) -> i32 {
         self.scalars[name as usize]
     }
 
-    /// Sets it.
     #[inline]
     pub fn set(&mut self, name: Name, value: i32) {
         self.scalars[name as usize] = value;
     }
 
-    /// Takes the elements of an argument that is an array to where they are of use, if anywhere.
+    /// Stores an array argument, if used.
     #[inline]
     pub fn extend(&mut self, call: &mut Call, name: Name, values: impl Iterator<Item = i32>) {
         match name {

@@ -1,45 +1,40 @@
-//! The parts of a binary file, which its last bytes tell.
+//! Sections of a binary file, found by its last bytes.
 
 use std::path::Path;
 
-use super::cursor::{Cursor, Fault, What};
+use super::cursor::{Cursor, Fault, Violation};
 use super::layout::{LAYOUTS, label};
 use super::sizes::Sizes;
 use super::version::Version;
 use crate::error::TraceError;
 
-/// The first eight bytes of a file, and of its index.
+/// First eight bytes of a file, and of its index.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
-/// The first eight of its footer.
+/// First eight bytes of the footer.
 pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
-/// What is found in a file before its stream is read.
 #[derive(Clone, Debug)]
 pub(super) struct Sections {
-    /// Which version wrote it.
     pub version: Version,
-    /// Seconds to be added to the processor times of the stream.
+    /// In seconds.
     pub cpu_bias: i32,
-    /// Seconds to be added to its wall clock times.
+    /// In seconds.
     pub wall_bias: i32,
-    /// Where its first record is.
+    /// Offset of the first record.
     pub start: usize,
-    /// Where there is something else than its records, at the latest.
+    /// Upper bound of the end of the records.
     pub end: usize,
-    /// Sizes of datatypes.
     pub sizes: Sizes,
     footer: Option<usize>,
 }
 
-/// Calls that were made and calls that the tracer did not write, by function.
+/// By function.
 pub(super) struct Counts {
-    /// Made.
     pub called: Vec<u32>,
-    /// Not written.
     pub ignored: Vec<u32>,
 }
 
-/// Places of the parts; 0 for those that there are not.
+/// Offsets of the sections; 0 if absent.
 #[derive(Default)]
 struct Index {
     sizes: u64,
@@ -50,8 +45,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index is the last thing in a file. Parts were added at its beginning over time: it is as long as the
-    /// distance of the magic number tells.
+    /// The index is at the end of the file. Versions added sections at its beginning, so the distance of the
+    /// magic number gives its length.
     fn find(bytes: &[u8]) -> Option<(usize, Index)> {
         (5..=8).rev().find_map(|words| {
             let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;
@@ -77,10 +72,8 @@ impl Index {
 }
 
 impl Sections {
-    /// Finds the parts of a file.
-    ///
     /// # Errors
-    /// It is no such file, or has no index, or one that leads out of the file.
+    /// The file is not DUMPI, or its index is missing or invalid.
     pub fn find(path: &Path, bytes: &[u8]) -> Result<Sections, TraceError> {
         if Cursor::new(bytes, 0).u64() != Ok(MAGIC) {
             return Err(not_dumpi(path, bytes));
@@ -90,8 +83,8 @@ impl Sections {
             return Err(no_stream(path, end));
         }
         match index.places().into_iter().find(|place| *place > end as u64) {
-            Some(place) => Err(bad_place(path, end, place)),
-            None => Sections::at(bytes, end, &index).map_err(|fault| bad_part(path, fault)),
+            Some(place) => Err(invalid_offset(path, end, place)),
+            None => Sections::at(bytes, end, &index).map_err(|fault| invalid_section(path, fault)),
         }
     }
 
@@ -111,7 +104,6 @@ impl Sections {
         })
     }
 
-    /// How often each function was called, and how often that was not written.
     pub fn counts(&self, bytes: &[u8]) -> Option<Counts> {
         let mut cursor = Cursor::new(bytes, self.footer?);
         let magic = cursor.u64().ok()?;
@@ -172,15 +164,15 @@ fn no_stream(path: &Path, index: usize) -> TraceError {
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 
-fn bad_place(path: &Path, index: usize, place: u64) -> TraceError {
+fn invalid_offset(path: &Path, index: usize, place: u64) -> TraceError {
     let problem = format!("the index says that a part begins at byte {place}, behind the index itself");
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 
-fn bad_part(path: &Path, fault: Fault) -> TraceError {
-    let problem = match fault.what {
-        What::Count(count) => format!("the table of datatypes claims {count} entries"),
-        What::Short | What::Label(_) => "a part that the index names is cut short".to_owned(),
+fn invalid_section(path: &Path, fault: Fault) -> TraceError {
+    let problem = match fault.violation {
+        Violation::Count(count) => format!("the table of datatypes claims {count} entries"),
+        Violation::Short | Violation::Label(_) => "a part that the index names is cut short".to_owned(),
     };
     TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(fault.at as u64)
 }

@@ -1,19 +1,17 @@
-//! The sizes of datatypes, as a table by the format's number of the type.
-
-/// The application's own datatypes are numbered from here.
+/// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 
-/// The sizes of the datatypes that a process used, in bytes.
+/// Sizes in bytes by datatype number.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Sizes(Vec<i32>);
 
 impl Sizes {
-    /// Of a table of sizes; 0 for a predefined type means that it was not used.
+    /// 0 for a predefined type means that it was not used.
     pub fn new(table: Vec<i32>) -> Self {
         Sizes(table)
     }
 
-    /// How many bytes so many elements of a type are; `None` if that is not known.
+    /// `None` if unknown.
     #[inline]
     pub fn bytes(&self, count: i32, datatype: i32) -> Option<u64> {
         let count = u64::try_from(count).ok()?;

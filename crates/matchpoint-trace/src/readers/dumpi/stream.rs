@@ -1,12 +1,12 @@
-//! The stream of one rank, from the binary form.
+//! Stream of one rank in the binary form.
 
 use std::ops::Deref;
 use std::path::PathBuf;
 
 use super::action::interpret;
 use super::clock::Clock;
-use super::cursor::{Cursor, Fault, What};
-use super::decode::{Entry, Fields, Head, Statuses, Times, entry, skip_mark, usual};
+use super::cursor::{Cursor, Fault, Violation};
+use super::decode::{Entry, Fields, Head, Statuses, Times, entry, read_usual_head, skip_mark};
 use super::frequent;
 use super::layout::Layout;
 use super::record::Record;
@@ -17,7 +17,7 @@ use crate::error::TraceError;
 use crate::function::Function;
 use crate::trace::RankReader;
 
-/// Reads the calls of one file. `B` holds its bytes: a slice, or a map of the file.
+/// `B` holds the bytes of the file: a slice, or a map.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -31,10 +31,8 @@ pub(super) struct Stream<B> {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// Begins to read.
-    ///
     /// # Errors
-    /// These are not the bytes of a binary trace.
+    /// The bytes are not those of a binary trace.
     pub fn new(path: PathBuf, bytes: B) -> Result<Self, TraceError> {
         let sections = Sections::find(&path, &bytes)?;
         Ok(Stream {
@@ -50,19 +48,17 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         })
     }
 
-    /// Which version wrote the file.
     pub fn version(&self) -> Version {
         self.sections.version
     }
 
-    /// How the first call was timed: whether there are wall clock times, and processor times.
+    /// The first call has wall clock times, and processor times.
     pub fn timed(&self) -> (bool, bool) {
         let mut cursor = self.cursor();
         let head = entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
         head.map_or((true, true), |head| (head.wall.is_some(), head.cpu.is_some()))
     }
 
-    /// How often each function was called, and how often that was not written.
     pub fn counts(&self) -> Option<Counts> {
         self.sections.counts(&self.bytes)
     }
@@ -71,12 +67,12 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Cursor::new(&self.bytes[..self.sections.end], self.at)
     }
 
-    /// Two functions, one for each of the passes over a trace: what the outline leaves out is not looked for.
+    /// One instance per pass: the outline skips unused data.
     #[inline]
     fn advance<const OUTLINE: bool>(&mut self, call: &mut Call) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;
         let mut cursor = Cursor::new(&bytes[..sections.end], self.at);
-        let (layout, head) = match usual(&mut cursor) {
+        let (layout, head) = match read_usual_head(&mut cursor) {
             Some(usual) if !self.finalized => usual,
             _ => {
                 cursor = Cursor::new(&bytes[..sections.end], self.at);
@@ -100,7 +96,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         };
         let statuses = Statuses::new(self.status_width, &head);
         if OUTLINE && frequent::skip_requests(&mut cursor, statuses, call)? {
-            // Nothing that is asked for.
         } else if !frequent::read(&mut cursor, &sections.sizes, statuses, call)? {
             record.clear();
             Fields::new(&mut cursor, sections.version, statuses, record, call).read(layout)?;
@@ -117,24 +112,24 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             Ok(Entry::Call(layout)) => layout.function.name(),
             _ => "a function",
         };
-        let problem = match fault.what {
-            What::Short => format!("the record of {name} at byte {} is cut short", self.at),
-            What::Count(count) => {
+        let problem = match fault.violation {
+            Violation::Short => format!("the record of {name} at byte {} is cut short", self.at),
+            Violation::Count(count) => {
                 format!(
                     "the record of {name} at byte {} claims {count} elements, which are not there",
                     self.at
                 )
             }
-            What::Label(label) => format!("{label} is the number of no MPI function that DUMPI knows"),
+            Violation::Label(label) => format!("{label} is the number of no MPI function that DUMPI knows"),
         };
         let advice = "the stream is damaged from here on: copy the file again, or leave this rank out";
         TraceError::new(&self.path, problem, advice).at_offset(fault.at as u64)
     }
 }
 
-/// Finds the next call's record, and what function's it is; `None` once there are no more.
+/// Finds the next record and its function; `None` at the end.
 ///
-/// Older versions ended the stream with `MPI_Finalize`: what looks like a send after it is something else.
+/// Older versions ended the stream with `MPI_Finalize`; data after it is no record.
 #[inline]
 fn next(cursor: &mut Cursor, at: &mut usize, finalized: bool) -> Result<Option<&'static Layout>, Fault> {
     while !cursor.ended() {

@@ -1,4 +1,4 @@
-//! What the files of a trace say about it, gathered into the notes of its description.
+//! Notes about the files of a trace.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,9 @@ use super::form::Facts;
 use super::layout::LAYOUTS;
 use super::version::Version;
 
-/// How many functions a note names at most.
+/// Maximum of functions in a note.
 const NAMED: usize = 5;
 
-/// What is gathered, file by file.
 #[derive(Default)]
 pub(super) struct Survey {
     versions: BTreeMap<Version, usize>,
@@ -27,7 +26,6 @@ fn add(totals: &mut Vec<u64>, counts: &[u32]) {
 }
 
 impl Survey {
-    /// What a file tells.
     pub fn file(&mut self, facts: &Facts) {
         self.files += 1;
         facts.version.into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
@@ -42,28 +40,24 @@ impl Survey {
         }
     }
 
-    /// What the `.meta` file tells.
     pub fn meta_version(&mut self, version: Option<Version>) {
         self.meta = version;
     }
 
-    /// Whether no file could be understood.
     pub fn is_empty(&self) -> bool {
         self.files == 0
     }
 
-    /// The version that most files have.
+    /// Most frequent version.
     pub fn version(&self) -> Option<Version> {
         self.versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version)
     }
 
-    /// The notes.
     pub fn notes(&self) -> Vec<String> {
         let notes = [self.versions_differ(), self.meta_differs(), self.left_out(), self.untimed()];
         notes.into_iter().flatten().collect()
     }
 
-    /// Calls that the tracer did not write.
     pub fn calls_left_out(&self) -> u64 {
         self.ignored.iter().sum()
     }

@@ -1,4 +1,4 @@
-//! A trace: a file for each rank, all of one form.
+//! A trace: files of one form, one per rank.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,10 +38,8 @@ impl Trace for Ranks {
     }
 }
 
-/// Opens the trace of these files.
-///
 /// # Errors
-/// None of them can be read.
+/// No file can be read.
 pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let counted = files.by_rank.keys().next_back().map_or(0, |last| last.saturating_add(1));
     if counted > MOST_RANKS {
@@ -61,20 +59,22 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     builder.finish(|rank| format!("there is no file of rank {rank} of {}", files.prefix))
 }
 
-/// Opens one file, of a rank that its stream or name may tell.
+/// The name or the stream may contain the rank.
 ///
 /// # Errors
-/// It cannot be read.
-pub(super) fn alone(form: &'static Form, path: &Path, file: PathBuf) -> Result<Box<dyn Trace>, TraceError> {
+/// The file cannot be read.
+pub(super) fn open_single(
+    form: &'static Form,
+    path: &Path,
+    file: PathBuf,
+) -> Result<Box<dyn Trace>, TraceError> {
     let identity = Identity::of(&mut *(form.stream)(&file, &OnceLock::new())?);
-    let (rank, ranks, notes) = identity.settle((form.rank)(&file));
+    let (rank, ranks, notes) = identity.resolve((form.rank)(&file));
     single(form, path, file, (rank, ranks), notes)
 }
 
-/// Opens one file, of this rank of so many.
-///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub(super) fn single(
     form: &'static Form,
     path: &Path,
@@ -88,7 +88,6 @@ pub(super) fn single(
     builder.finish(|_| format!("only the file of rank {rank} was given"))
 }
 
-/// Gathers what becomes a trace.
 struct Builder {
     form: &'static Form,
     path: PathBuf,
@@ -98,17 +97,16 @@ struct Builder {
     present: BTreeMap<u32, PathBuf>,
     empty: BTreeMap<u32, String>,
     bytes: u64,
-    damage: Vec<TraceError>,
+    has_damage: Vec<TraceError>,
 }
 
 impl Builder {
     fn new(form: &'static Form, path: PathBuf, ranks: u32) -> Self {
         let (survey, notes) = (Survey::default(), Vec::new());
         let (present, empty) = (BTreeMap::new(), BTreeMap::new());
-        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, damage: Vec::new() }
+        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, has_damage: Vec::new() }
     }
 
-    /// Takes the number of processes that the `.meta` file tells.
     fn claim(&mut self, claimed: u32) {
         if claimed < self.ranks {
             self.notes.push(format!(
@@ -119,12 +117,11 @@ impl Builder {
         self.ranks = self.ranks.max(claimed);
     }
 
-    /// Takes the number of processes from a stream.
     fn count(&mut self, file: Option<&PathBuf>) {
         let stream = file.and_then(|file| (self.form.stream)(file, &OnceLock::new()).ok());
-        let told = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
-        match told.filter(|told| (self.ranks..=MOST_RANKS).contains(told)) {
-            Some(told) => self.ranks = told,
+        let counted = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
+        match counted.filter(|counted| (self.ranks..=MOST_RANKS).contains(counted)) {
+            Some(counted) => self.ranks = counted,
             None => self.notes.push(format!(
                 "Nothing tells the number of processes: the names of the files give {} at least.",
                 self.ranks
@@ -140,20 +137,20 @@ impl Builder {
         }
         match (self.form.facts)(&file) {
             Ok(facts) => self.survey.file(&facts),
-            Err(error) => self.damage.push(error),
+            Err(error) => self.has_damage.push(error),
         }
         self.bytes += bytes;
         self.present.insert(rank, file);
         Ok(())
     }
 
-    /// A trace with some damaged ranks is opened: reading those tells. One with no other ranks is not.
+    /// Some damaged ranks are accepted, because their readers report them.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
         if self.present.is_empty() {
-            return Err(self.nothing());
+            return Err(self.no_readable_file());
         }
-        if self.survey.is_empty() && !self.damage.is_empty() {
-            return Err(self.damage.swap_remove(0));
+        if self.survey.is_empty() && !self.has_damage.is_empty() {
+            return Err(self.has_damage.swap_remove(0));
         }
         let missing = self.missing(why);
         self.notes.extend(self.survey.notes());
@@ -184,15 +181,15 @@ impl Builder {
         Ok(Box::new(Ranks { description, present, files, form }))
     }
 
-    fn nothing(&self) -> TraceError {
+    fn no_readable_file(&self) -> TraceError {
         let advice = "trace the run again: it was killed before it wrote its calls";
         TraceError::new(&self.path, "the file of every rank is empty", advice)
     }
 
     fn damaged(&self) -> Option<String> {
-        let first = self.damage.first()?;
+        let first = self.has_damage.first()?;
         let place = first.offset.map_or(String::new(), |offset| format!(" at byte {offset}"));
-        let (count, problem) = (self.damage.len(), &first.problem);
+        let (count, problem) = (self.has_damage.len(), &first.problem);
         Some(format!("The files of {count} ranks are damaged, the first{place}: {problem}."))
     }
 

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-/// A version: the format changed in a few places over time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub(super) struct Version(pub u8, pub u8, pub u8);
 
 impl Version {
-    /// From here on, statuses have tags.
+    /// First version with tags in statuses.
     pub const STATUS_TAGS: Version = Version(0, 6, 3);
 }
 

@@ -1,5 +1,3 @@
-//! Reader of the file of a rank's arrivals.
-
 use std::path::{Path, PathBuf};
 
 use super::unpack;
@@ -13,7 +11,6 @@ use crate::trace::Arrival;
 const ADVICE: &str =
     "copy it again, or remove it: the trace can be read without, under the other orders of arrivals";
 
-/// Reads one, block by block.
 pub(super) struct Arrivals {
     path: PathBuf,
     map: Map,
@@ -24,8 +21,6 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Begins to read.
-    ///
     /// # Errors
     /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
@@ -37,7 +32,6 @@ impl Arrivals {
         TraceError::new(&self.path, problem, ADVICE).at_offset(self.at as u64)
     }
 
-    /// The next block is read; false at the end.
     fn next_block(&mut self) -> Result<bool, TraceError> {
         let header = self.map.get(self.at..self.at + HEADER).and_then(|bytes| bytes.try_into().ok());
         let Some(header) = header.and_then(Header::read) else {
@@ -64,7 +58,7 @@ impl Arrivals {
                 }
                 self.has_ended = true;
             }
-            // What a newer version writes.
+            // A newer version's block.
             _ => {}
         }
         self.at += HEADER + header.packed as usize;
@@ -130,7 +124,6 @@ mod tests {
         (0..50_000).map(arrival).collect()
     }
 
-    /// In a file of its own.
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<Arrival>, TraceError> {
         let path = std::env::temp_dir().join(format!("matchpoint-{name}-{}.mpa", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
@@ -140,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn arrivals_survive_round_trip() {
         for count in [0, 1, 2, 50_000] {
             let (mut bytes, arrivals) = (Vec::new(), &many()[..count]);
             write(&mut bytes, arrivals, 3).unwrap();

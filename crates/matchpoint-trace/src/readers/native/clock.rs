@@ -1,18 +1,18 @@
-//! From ticks to nanoseconds that all processes share.
+//! Conversion of ticks to nanoseconds common to all processes.
 
-/// Between a tick and the next: nanoseconds, with so many binary places.
+/// Fractional bits of nanoseconds per tick.
 const PLACES: u32 = 40;
 
-/// What a rate that was rounded down may lack: nothing that makes another nanosecond where it lacks nothing.
+/// Compensates for a rate that was rounded down.
 const SLACK: i128 = 1 << 32;
 
-/// No time is further from zero (73 years, and there are clocks that begin in 1970): sums of two are times as well.
+/// 73 years, because some clocks start in 1970. The sum of two times does not overflow.
 const FARTHEST_NS: i64 = 1 << 61;
 
-/// The possible error of an offset that was not measured.
+/// Error of an offset that was not measured.
 pub(super) const UNKNOWN_NS: u64 = u64::MAX;
 
-/// From some tick on, time goes at this rate.
+/// Constant rate from a tick on.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Piece {
     from: u64,
@@ -20,17 +20,16 @@ struct Piece {
     rate: i64,
 }
 
-/// What the blocks of a file say of time.
 #[derive(Default, Debug)]
-pub(super) struct Evidence {
-    /// Ticks, and the host's clock then.
+pub(super) struct ClockSamples {
+    /// Ticks, and the host's clock.
     pub pairs: Vec<(u64, i64)>,
-    /// Ticks, what to add to the host's clock, and by how much that may be wrong.
+    /// Ticks, offset of the host's clock, and its error.
     pub offsets: Vec<(u64, i64, u64)>,
 }
 
-impl Evidence {
-    /// Takes a pair; false if it is not after those before it.
+impl ClockSamples {
+    /// Returns false if out of order.
     pub fn pair(&mut self, ticks: u64, ns: i64) -> bool {
         let ascends = self.pairs.last().is_none_or(|last| last.0 < ticks && last.1 <= ns);
         if ascends {
@@ -39,7 +38,6 @@ impl Evidence {
         ascends
     }
 
-    /// Takes an offset; false if it is not after those before it.
     pub fn offset(&mut self, ticks: u64, ns: i64, error_ns: u64) -> bool {
         let ascends = self.offsets.last().is_none_or(|last| last.0 < ticks);
         if ascends {
@@ -48,53 +46,53 @@ impl Evidence {
         ascends
     }
 
-    /// The offset at some tick.
+    /// Interpolated offset.
     fn offset_at(&self, ticks: u64) -> i64 {
         let after = self.offsets.partition_point(|offset| offset.0 <= ticks);
         match (after.checked_sub(1).map(|before| self.offsets[before]), self.offsets.get(after)) {
             (None, None) => 0,
             (Some((_, ns, _)), None) | (None, Some(&(_, ns, _))) => ns,
-            (Some(before), Some(behind)) => {
-                let (part, whole) = (i128::from(ticks - before.0), i128::from(behind.0 - before.0));
-                before.1 + (i128::from(behind.1 - before.1) * part / whole) as i64
+            (Some(before), Some(after)) => {
+                let (part, whole) = (i128::from(ticks - before.0), i128::from(after.0 - before.0));
+                before.1 + (i128::from(after.1 - before.1) * part / whole) as i64
             }
         }
     }
 }
 
-/// A function from ticks to nanoseconds: pieces of straight lines.
+/// Piecewise linear function from ticks to nanoseconds.
 pub(super) struct Timeline {
     pieces: Vec<Piece>,
-    /// The piece that the last tick was on.
+    /// Piece of the last tick.
     at: usize,
 }
 
 impl Timeline {
-    /// By pairs, where there are two at least; else by ticks per second.
-    pub fn new(evidence: &Evidence, hz: f64) -> Self {
+    /// From two pairs or more, else from ticks per second.
+    pub fn new(samples: &ClockSamples, hz: f64) -> Self {
         let by_hz = 1e9 / if hz.is_finite() && hz >= 1.0 { hz } else { 1e9 };
-        let overall = match (evidence.pairs.first(), evidence.pairs.last()) {
+        let overall = match (samples.pairs.first(), samples.pairs.last()) {
             (Some(first), Some(last)) if first.0 < last.0 => rate(*first, *last),
             _ => (by_hz * (1u64 << PLACES) as f64) as i64,
         };
-        let mut host: Vec<Piece> = evidence
+        let mut host: Vec<Piece> = samples
             .pairs
             .windows(2)
             .map(|pair| Piece { from: pair[0].0, ns: pair[0].1, rate: rate(pair[0], pair[1]) })
             .collect();
-        let last = evidence.pairs.last().copied().unwrap_or((0, 0));
+        let last = samples.pairs.last().copied().unwrap_or((0, 0));
         host.push(Piece { from: last.0, ns: last.1, rate: overall });
         let before = Piece { rate: overall, ..host[0] };
         let mut pieces = vec![Piece { from: 0, ns: before.at(0), rate: overall }];
         pieces.extend(host.iter().filter(|piece| piece.from > 0));
         if let [only] = &host[..] {
-            // One line: what stands before its point is on it as well, to the last bit.
+            // A single line also extends to times before its point, exactly.
             pieces = vec![*only];
         }
-        Timeline { pieces: shifted(&pieces, evidence), at: 0 }
+        Timeline { pieces: shifted(&pieces, samples), at: 0 }
     }
 
-    /// Nanoseconds at a tick. Ticks that follow each other closely are fastest.
+    /// Fast for ascending ticks.
     #[inline]
     pub fn ns(&mut self, ticks: u64) -> i64 {
         let is_on = |at: usize| {
@@ -110,7 +108,7 @@ impl Timeline {
 }
 
 impl Piece {
-    /// Rounded down, so that time never goes backward within a piece, nor from one to the next.
+    /// Rounded down, so that time never decreases within a piece or at its end.
     #[inline]
     fn at(&self, ticks: u64) -> i64 {
         let passed = i128::from(ticks) - i128::from(self.from);
@@ -124,19 +122,19 @@ fn rate(from: (u64, i64), to: (u64, i64)) -> i64 {
     per_tick.clamp(0, i128::from(i64::MAX)) as i64
 }
 
-/// With the offsets added: a piece for each stretch between two knots of either.
-fn shifted(pieces: &[Piece], evidence: &Evidence) -> Vec<Piece> {
-    if evidence.offsets.len() < 2 {
-        let ns = evidence.offset_at(0);
+/// Adds the offsets: a piece between any two knots.
+fn shifted(pieces: &[Piece], samples: &ClockSamples) -> Vec<Piece> {
+    if samples.offsets.len() < 2 {
+        let ns = samples.offset_at(0);
         return pieces.iter().map(|piece| Piece { ns: piece.ns.saturating_add(ns), ..*piece }).collect();
     }
     let mut knots: Vec<u64> = pieces.iter().map(|piece| piece.from).collect();
-    knots.extend(evidence.offsets.iter().map(|offset| offset.0));
+    knots.extend(samples.offsets.iter().map(|offset| offset.0));
     knots.sort_unstable();
     knots.dedup();
     let value = |knot: u64| {
         let on = pieces.partition_point(|piece| piece.from <= knot).saturating_sub(1);
-        (pieces[on].at(knot).saturating_add(evidence.offset_at(knot)), pieces[on].rate)
+        (pieces[on].at(knot).saturating_add(samples.offset_at(knot)), pieces[on].rate)
     };
     let mut found = Vec::with_capacity(knots.len());
     for (at, &from) in knots.iter().enumerate() {
@@ -152,10 +150,10 @@ mod tests {
     use super::*;
 
     fn timeline(pairs: &[(u64, i64)], offsets: &[(u64, i64)], hz: f64) -> Timeline {
-        let mut evidence = Evidence::default();
-        assert!(pairs.iter().all(|&(ticks, ns)| evidence.pair(ticks, ns)));
-        assert!(offsets.iter().all(|&(ticks, ns)| evidence.offset(ticks, ns, 0)));
-        Timeline::new(&evidence, hz)
+        let mut samples = ClockSamples::default();
+        assert!(pairs.iter().all(|&(ticks, ns)| samples.pair(ticks, ns)));
+        assert!(offsets.iter().all(|&(ticks, ns)| samples.offset(ticks, ns, 0)));
+        Timeline::new(&samples, hz)
     }
 
     #[test]
@@ -166,7 +164,6 @@ mod tests {
 
     #[test]
     fn time_is_linear_between_pairs() {
-        // 1 ns a tick, then 3: from first to last 2.
         let mut time = timeline(&[(100, 1000), (200, 1100), (300, 1400)], &[], 1.0);
         assert_eq!([150, 250, 200, 400, 50].map(|ticks| time.ns(ticks)), [1050, 1250, 1100, 1600, 900]);
     }
@@ -208,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_ascend_is_refused() {
-        let mut evidence = Evidence::default();
-        assert!(evidence.pair(10, 10));
-        assert!(!evidence.pair(10, 11) && !evidence.pair(11, 9) && evidence.pair(11, 10));
-        assert!(evidence.offset(1, 0, 0) && !evidence.offset(1, 0, 0));
+    fn unordered_samples_are_refused() {
+        let mut samples = ClockSamples::default();
+        assert!(samples.pair(10, 10));
+        assert!(!samples.pair(10, 11) && !samples.pair(11, 9) && samples.pair(11, 10));
+        assert!(samples.offset(1, 0, 0) && !samples.offset(1, 0, 0));
     }
 }

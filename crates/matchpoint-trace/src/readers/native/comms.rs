@@ -1,27 +1,21 @@
-//! Ids for communicators.
-
 use std::collections::HashMap;
 
 use crate::call::CommId;
 
-/// How the format writes `MPI_COMM_WORLD`.
 const WORLD: u64 = 1;
 
-/// What a process knows communicators by.
 pub(super) struct Comms {
-    /// By handle: the id, and how often it was made and not freed since. With several threads, a call that gets a handle
-    /// may have begun before the call that frees the communicator which had it.
+    /// Id, and count of creations without a free. With several threads, a creation may be entered before the
+    /// free of the old communicator.
     known: HashMap<u64, (CommId, u32)>,
     free: Vec<CommId>,
     next: u32,
-    /// Those last used, each at a place that follows from its handle: codes alternate between a few, and the map took
-    /// half of the time that such a trace took.
+    /// Direct-mapped cache: the map took half of the time.
     recent: [(u64, CommId); RECENT],
 }
 
 const RECENT: usize = 16;
 
-/// Where a handle is among those last used.
 #[inline]
 fn place(handle: u64) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
@@ -35,17 +29,17 @@ impl Default for Comms {
 }
 
 impl Comms {
-    /// The one with that handle; 0 is none. One that the trace did not show made gets an id as well.
+    /// The creation may be missing in the trace.
     #[inline]
     pub fn named(&mut self, handle: u64) -> CommId {
         let at = place(handle);
         if handle != self.recent[at].0 {
-            self.recent[at] = (handle, self.look_up(handle));
+            self.recent[at] = (handle, self.find(handle));
         }
         self.recent[at].1
     }
 
-    fn look_up(&mut self, handle: u64) -> CommId {
+    fn find(&mut self, handle: u64) -> CommId {
         match self.known.get(&handle) {
             _ if handle == 0 => CommId::NULL,
             Some((comm, _)) => *comm,
@@ -53,7 +47,6 @@ impl Comms {
         }
     }
 
-    /// One with that handle is made.
     pub fn make(&mut self, handle: u64) -> CommId {
         if handle == 0 {
             return CommId::NULL;
@@ -70,7 +63,6 @@ impl Comms {
         comm
     }
 
-    /// One is freed: its id.
     pub fn free(&mut self, handle: u64) -> CommId {
         let comm = self.named(handle);
         if comm.0 <= CommId::SELF.0 {

@@ -1,21 +1,13 @@
-//! A place in the calls of a block.
-
 use crate::native::varint::{self, unzigzag};
 
-/// What is wrong with the fields of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
-    /// The block ends within them, or a number is larger than any can be.
     Number,
-    /// So many elements cannot be there.
     Count(u64),
-    /// The head has no function of that index.
     Function(u64),
-    /// A status is none of those that there are.
     Status(u64),
 }
 
-/// Reads numbers.
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     pub at: usize,
@@ -27,7 +19,6 @@ impl<'a> Cursor<'a> {
         Cursor { bytes, at }
     }
 
-    /// Whether there is nothing more.
     #[inline]
     pub fn ended(&self) -> bool {
         self.at >= self.bytes.len()
@@ -45,7 +36,7 @@ impl<'a> Cursor<'a> {
         self.unsigned().map(unzigzag)
     }
 
-    /// A number of elements that take at least one byte each.
+    /// Elements have at least one byte each.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Fault> {
         let count = self.unsigned()?;

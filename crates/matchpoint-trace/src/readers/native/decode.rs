@@ -1,8 +1,6 @@
-//! What the fields of a call say.
-
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
-use super::plan::{Last, Plan};
+use super::plan::{LastHandles, Plan};
 use super::requests::Table;
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
@@ -11,7 +9,7 @@ use crate::call::{
 use crate::native::MOST_RANKS;
 use crate::native::layout::{HandleKind, Shape};
 
-/// The objects that a process has.
+/// Objects of a process.
 #[derive(Default)]
 pub(super) struct Ids {
     comms: Comms,
@@ -19,15 +17,13 @@ pub(super) struct Ids {
     messages: Table,
 }
 
-/// Reads the fields of one call.
 pub(super) struct Fields<'c, 'b> {
     pub cursor: &'c mut Cursor<'b>,
-    pub last: &'c mut Last,
+    pub last: &'c mut LastHandles,
     pub ids: &'c mut Ids,
 }
 
 impl Fields<'_, '_> {
-    /// Reads all of them, and says what the call does.
     #[inline]
     pub fn read(&mut self, plan: &Plan, call: &mut Call) -> Result<(), Fault> {
         call.requests.clear();
@@ -35,14 +31,14 @@ impl Fields<'_, '_> {
         call.integers.clear();
         call.function = plan.function;
         self.ids.requests.thread = call.thread;
-        self.act(plan.shape, call)?;
-        call.site = plan.pass_more(self.cursor, self.last)?;
+        self.read_action(plan.shape, call)?;
+        call.site = plan.skip_extra_fields(self.cursor, self.last)?;
         Ok(())
     }
 
     #[inline]
-    fn act(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
-        // Each arm assigns: a value that all arms led to would be put together in memory first.
+    fn read_action(&mut self, shape: Shape, call: &mut Call) -> Result<(), Fault> {
+        // Each arm assigns: a common value would be assembled in memory first.
         match shape {
             Shape::Isend(mode) => {
                 let args = self.send(mode)?;
@@ -71,13 +67,13 @@ impl Fields<'_, '_> {
                 call.action = Action::Collective { comm, root, bytes, request: None };
             }
             Shape::Other => call.action = Action::Other,
-            _ => call.action = self.seldom(shape, call)?,
+            _ => call.action = self.read_rare(shape, call)?,
         }
         Ok(())
     }
 
-    /// Calls that no stream consists of.
-    fn seldom(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
+    /// Rare calls, out of line.
+    fn read_rare(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
             Shape::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
             Shape::RecvInit => Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? },
@@ -137,7 +133,7 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// Who belongs to the new communicator: what follows its creation.
+    /// Members of a new communicator, in the remark after its creation.
     pub fn members(&mut self, size: u32, call: &mut Call) -> Result<(), Fault> {
         self.raw(HandleKind::Communicator)?;
         call.integers.clear();
@@ -148,7 +144,8 @@ impl Fields<'_, '_> {
             match how {
                 NewComm::Unknown | NewComm::Split { .. } => *how = NewComm::Listed { own, tag: None },
                 NewComm::Listed { own: members, .. } => *members = own,
-                // Duplicates have their parent's; the two sides of the others have to find each other anyway.
+                // Duplicates have the parent's members; the replay matches the two sides of an
+                // inter-communicator.
                 _ => call.integers.clear(),
             }
         }
@@ -193,7 +190,7 @@ impl Fields<'_, '_> {
         };
         let handle = self.raw(HandleKind::Communicator)?;
         let comm = self.ids.comms.make(handle);
-        // A null one has no members, and that is all that there is to know of it.
+        // A null communicator has no members.
         let how = match how {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,
@@ -270,7 +267,7 @@ impl Fields<'_, '_> {
         Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
-    /// The message that a matched probe took, which ends here.
+    /// Message of a matched probe, which ends here.
     fn message(&mut self) -> Result<HandleId, Fault> {
         let handle = self.raw(HandleKind::Message)?;
         self.ids.messages.next_call();
@@ -354,7 +351,6 @@ impl Fields<'_, '_> {
         })
     }
 
-    /// What an `int` of MPI holds.
     #[inline]
     fn int(&mut self) -> Result<i32, Fault> {
         i32::try_from(self.cursor.signed()?).map_err(|_| Fault::Number)

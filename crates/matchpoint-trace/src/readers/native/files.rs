@@ -1,4 +1,4 @@
-//! Which files make up a trace.
+//! Files of a trace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,22 +8,20 @@ use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
 use crate::native::{MOST_RANKS, VERSION, is_rank_file, rank_of};
 
-/// The files of a trace.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// What the user named.
     pub path: PathBuf,
     /// By rank.
     pub by_rank: BTreeMap<u32, PathBuf>,
     pub manifest: Option<Manifest>,
-    /// Only this rank was asked for.
+    /// Requested by the user.
     pub only: Option<u32>,
 }
 
-/// Finds the files of the trace at a path: a folder, its manifest, or the file of one rank.
+/// A path is a folder, its manifest, or the file of one rank.
 ///
 /// # Errors
-/// There is none, or two of one rank, or the manifest cannot be read.
+/// There is no trace, a rank has two files, or the manifest cannot be read.
 pub(super) fn find(path: &Path) -> Result<Files, TraceError> {
     if path.is_dir() {
         return in_folder(path, path);
@@ -37,7 +35,6 @@ pub(super) fn find(path: &Path) -> Result<Files, TraceError> {
     Ok(Files { path: path.to_owned(), by_rank, manifest: None, only: Some(rank) })
 }
 
-/// Whether this is the name of a manifest.
 pub(super) fn is_manifest(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == manifest::FILE)
 }
@@ -70,7 +67,7 @@ fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
     Ok(Files { path: path.to_owned(), by_rank, manifest, only: None })
 }
 
-/// Reads the manifest, if there is one.
+/// `None` without a manifest.
 fn read_manifest(path: &Path) -> Result<Option<Manifest>, TraceError> {
     let Ok(text) = fs::read(path) else { return Ok(None) };
     let advice = "correct it, or remove it: the files of the ranks can be read without";

@@ -1,57 +1,48 @@
-//! One thread's calls, block by block.
-
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
-use super::plan::{Last, Plan, Remark};
+use super::plan::{LastHandles, Plan, Remark};
 use super::survey::Facts;
-use super::unpack::{self, Next, next};
+use super::unpack::{self, NextBlock, next};
 use crate::error::TraceError;
-use crate::native::block::{AHEAD, HEADER, Header, codec, kind};
+use crate::native::block::{HEADER, Header, TIMES_HEADER, codec, kind};
 
-/// What stands before the fields of a call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ahead {
-    /// Which function: an index into the head's.
+pub(super) struct CallHead {
     pub function: u32,
     pub enter: u64,
     pub leave: u64,
 }
 
-/// What a remark said of the library's queues: its three fields.
+/// Fields of a remark with queue lengths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TickedQueues {
     pub ticks: u64,
-    pub said: [i64; 3],
+    pub lengths: [i64; 3],
 }
 
-/// A thread's calls, as far as they are read.
+/// Position in a thread's calls.
 pub(super) struct Lane {
     pub thread: u16,
-    /// Where to look for its next block.
+    /// Start of the search for the next block.
     next_block: usize,
-    /// The block that is read.
     pub block: usize,
-    /// Where its bytes are, if they are stored as they are.
+    /// Range in the file, if stored unpacked.
     stored: Option<(usize, usize)>,
-    /// Else they are here.
     buffer: Vec<u8>,
-    /// How far it is read.
+    /// Position in the block.
     pub at: usize,
-    /// Where its calls end.
     until: usize,
-    /// How far their times are read, if those stand apart.
+    /// Position in the separate times, if any.
     times: Option<usize>,
-    /// When the last call was entered.
     ticks: u64,
-    pub last: Last,
-    /// The next call, if that was looked at.
-    pub ahead: Option<Ahead>,
-    /// Its bytes were let go.
-    asleep: bool,
+    pub last: LastHandles,
+    /// If already read.
+    pub next_call: Option<CallHead>,
+    /// Its bytes were released.
+    is_released: bool,
 }
 
-/// The calls of one block.
 #[inline]
 pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file: &'a [u8]) -> &'a [u8] {
     match stored {
@@ -60,11 +51,10 @@ pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file
     }
 }
 
-/// Where the times of a block are, if it has them apart.
 fn times(content: &[u8]) -> Option<usize> {
-    let (_, behind) = content.first_chunk::<AHEAD>()?.split_last_chunk()?;
-    let times = usize::try_from(u32::from_le_bytes(*behind)).ok()?;
-    (AHEAD..=content.len()).contains(&times).then_some(times)
+    let (_, after) = content.first_chunk::<TIMES_HEADER>()?.split_last_chunk()?;
+    let times = usize::try_from(u32::from_le_bytes(*after)).ok()?;
+    (TIMES_HEADER..=content.len()).contains(&times).then_some(times)
 }
 
 impl Lane {
@@ -79,37 +69,36 @@ impl Lane {
             until: 0,
             times: None,
             ticks: 0,
-            last: Last::default(),
-            ahead: None,
-            asleep: false,
+            last: LastHandles::default(),
+            next_call: None,
+            is_released: false,
         }
     }
 
-    /// Its bytes, and what else reading them takes.
     #[inline]
-    pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut Last) {
+    pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut LastHandles) {
         (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
-    /// Looks at the next call in this block, past remarks; false at the end of the block.
+    /// Reads the next call in this block, past remarks; false at the end of the block.
     #[inline]
-    pub fn look(
+    pub fn read_next(
         &mut self,
         file: &[u8],
         plans: &[Plan],
         queues: &mut Option<TickedQueues>,
     ) -> Result<bool, Fault> {
         loop {
-            let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(false) };
+            let Some((next_call, plan)) = self.entry(file, plans)? else { return Ok(false) };
             if plan.remark.is_none() {
-                self.ahead = Some(ahead);
+                self.next_call = Some(next_call);
                 return Ok(true);
             }
-            self.pass_remark(file, ahead, plan, queues)?;
+            self.skip_remark(file, next_call, plan, queues)?;
         }
     }
 
-    /// Looks for a remark about the call that was just read, and stops at its fields; passes over others.
+    /// Skips other remarks.
     pub fn remark<'p>(
         &mut self,
         file: &[u8],
@@ -118,20 +107,20 @@ impl Lane {
         queues: &mut Option<TickedQueues>,
     ) -> Result<Option<&'p Plan>, Fault> {
         loop {
-            let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(None) };
+            let Some((next_call, plan)) = self.entry(file, plans)? else { return Ok(None) };
             match plan.remark {
                 None => {
-                    self.ahead = Some(ahead);
+                    self.next_call = Some(next_call);
                     return Ok(None);
                 }
                 Some(found) if found == wanted => return Ok(Some(plan)),
-                Some(_) => self.pass_remark(file, ahead, plan, queues)?,
+                Some(_) => self.skip_remark(file, next_call, plan, queues)?,
             }
         }
     }
 
     #[inline]
-    fn entry<'p>(&mut self, file: &[u8], plans: &'p [Plan]) -> Result<Option<(Ahead, &'p Plan)>, Fault> {
+    fn entry<'p>(&mut self, file: &[u8], plans: &'p [Plan]) -> Result<Option<(CallHead, &'p Plan)>, Fault> {
         let content = content(self.stored, &self.buffer, file);
         let mut cursor = Cursor::new(&content[..self.until], self.at);
         if cursor.ended() {
@@ -152,44 +141,44 @@ impl Lane {
         self.ticks = self.ticks.wrapping_add(after);
         let leave = self.ticks.saturating_add(took);
         self.at = cursor.at;
-        Ok(Some((Ahead { function: function as u32, enter: self.ticks, leave }, plan)))
+        Ok(Some((CallHead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
 
-    /// Passes over a remark, and keeps what it says of queues.
+    /// Keeps queue lengths.
     #[cold]
-    fn pass_remark(
+    fn skip_remark(
         &mut self,
         file: &[u8],
-        ahead: Ahead,
+        next_call: CallHead,
         plan: &Plan,
         queues: &mut Option<TickedQueues>,
     ) -> Result<(), Fault> {
         if plan.remark != Some(Remark::Queues) {
-            return self.pass(file, plan);
+            return self.skip_fields(file, plan);
         }
         let (mut cursor, last) = self.parts(file);
-        let said = [cursor.signed()?, cursor.signed()?, cursor.signed()?];
-        plan.pass_more(&mut cursor, last)?;
+        let lengths = [cursor.signed()?, cursor.signed()?, cursor.signed()?];
+        plan.skip_extra_fields(&mut cursor, last)?;
         self.at = cursor.at;
-        *queues = Some(TickedQueues { ticks: ahead.enter, said });
+        *queues = Some(TickedQueues { ticks: next_call.enter, lengths });
         Ok(())
     }
 
-    fn pass(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {
+    fn skip_fields(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {
         let (mut cursor, last) = self.parts(file);
-        plan.pass(&mut cursor, last)?;
+        plan.skip_fields(&mut cursor, last)?;
         self.at = cursor.at;
         Ok(())
     }
 
-    /// Goes on to the thread's next block with calls; false if there is none before `good`.
+    /// Returns false if there is none before `good`.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The block is damaged.
     pub fn next_block(&mut self, path: &Path, file: &[u8], good: usize) -> Result<bool, TraceError> {
         while self.next_block < good {
             let at = self.next_block;
-            let Next::Block(header) = next(file, at) else { return Ok(false) };
+            let NextBlock::Block(header) = next(file, at) else { return Ok(false) };
             self.next_block = at + HEADER + header.packed as usize;
             let apart = header.kind == kind::CALLS_THEN_TIMES;
             if header.thread != self.thread || !(apart || header.kind == kind::CALLS) {
@@ -199,14 +188,14 @@ impl Lane {
             self.load(path, file, &header)?;
             let content = content(self.stored, &self.buffer, file);
             let Some(first) = content.first_chunk() else { continue };
-            (self.ticks, self.last) = (u64::from_le_bytes(*first), Last::default());
+            (self.ticks, self.last) = (u64::from_le_bytes(*first), LastHandles::default());
             (self.at, self.until, self.times) = (8, content.len(), None);
             if apart {
                 let times = times(content).ok_or_else(|| {
                     let problem = "the times of the block's calls are not where it says";
                     TraceError::new(path, problem, unpack::ADVICE).at_offset(at as u64)
                 })?;
-                (self.at, self.until, self.times) = (AHEAD, times, Some(times));
+                (self.at, self.until, self.times) = (TIMES_HEADER, times, Some(times));
             }
             return Ok(true);
         }
@@ -223,46 +212,42 @@ impl Lane {
         Ok(())
     }
 
-    /// Lets the bytes of its block go, until it is [woken](Self::wake).
-    pub fn sleep(&mut self) {
-        (self.buffer, self.asleep) = (Vec::new(), true);
+    /// Until [`restore_block`](Self::restore_block).
+    pub fn release_block(&mut self) {
+        (self.buffer, self.is_released) = (Vec::new(), true);
     }
 
-    /// Has its bytes again.
-    ///
     /// # Errors
-    /// They are damaged.
+    /// The block is damaged.
     #[inline]
-    pub fn wake(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
-        if !self.asleep {
+    pub fn restore_block(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
+        if !self.is_released {
             return Ok(());
         }
-        self.asleep = false;
+        self.is_released = false;
         match next(file, self.block) {
-            Next::Block(header) => self.load(path, file, &header),
+            NextBlock::Block(header) => self.load(path, file, &header),
             _ => Ok(()),
         }
     }
 
-    /// Behind all that it has read.
     pub fn position(&self) -> usize {
-        if self.asleep { 0 } else { self.next_block }
+        if self.is_released { 0 } else { self.next_block }
     }
 
-    /// Where in the file the next bytes are, as closely as can be said.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
     }
 
-    /// When the first call of the next block was entered, and when the last of its calls to be left was.
+    /// First entry in the next block, and latest return.
     pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
-        self.next_block(path, file, facts.good).ok().filter(|is_there| *is_there)?;
+        self.next_block(path, file, facts.good).ok().filter(|is_present| *is_present)?;
         let mut span: Option<(u64, u64)> = None;
-        while let Some((ahead, plan)) = self.entry(file, &facts.plans).ok()? {
-            self.pass(file, plan).ok()?;
-            let (enter, leave) = span.unwrap_or((ahead.enter, ahead.leave));
-            span = Some((enter, leave.max(ahead.leave)));
+        while let Some((next_call, plan)) = self.entry(file, &facts.plans).ok()? {
+            self.skip_fields(file, plan).ok()?;
+            let (enter, leave) = span.unwrap_or((next_call.enter, next_call.leave));
+            span = Some((enter, leave.max(next_call.leave)));
         }
         span
     }

@@ -1,8 +1,8 @@
-//! Reader of our own format: see `docs/reference/trace-format.md`.
+//! Reader of Matchpoint's trace format (`docs/reference/trace-format.md`).
 //!
-//! A file is mapped. When it is opened its blocks are hopped through by their headers: which threads there are, how
-//! ticks become nanoseconds, how it ended. Its calls are unpacked and checked block by block as they are read, several
-//! threads' in the order of their entry, and handles become small ids on the way.
+//! Opening maps a file and visits its blocks by their headers, for threads, clocks and the end. Reading
+//! unpacks and checks the calls block by block, merges threads in the order of entry, and maps handles to
+//! small ids.
 
 mod arrivals;
 mod clock;
@@ -27,39 +27,39 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::stream::Stream;
-use self::survey::{Bad, Facts};
+use self::survey::{Facts, SurveyError};
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::native::is_rank_file;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-pub use follow::{Entry, Follower, Lost, Queues};
+pub use follow::{Entry, FollowError, Follower, Queues};
 pub use summary::{Summary, summaries};
 
-/// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
+/// Reads folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
-    Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", recognise, open };
+    Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", is_trace, open };
 
 /// Reads the stream of one rank from the bytes of its file.
 ///
 /// # Errors
-/// These are not the bytes of such a file.
+/// The bytes are not those of such a file.
 pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
     let path = Path::new("(bytes)");
     let facts = Facts::of(path, bytes).map_err(|bad| match bad {
-        Bad::Damaged(error) => error,
-        Bad::Short => TraceError::new(path, "there is no whole head", "record the run again"),
+        SurveyError::Damaged(error) => error,
+        SurveyError::Truncated => TraceError::new(path, "there is no whole head", "record the run again"),
     })?;
     Stream::new(path.to_owned(), bytes, Arc::new(facts))
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     let looks = |file: &Path| match () {
         () if files::is_manifest(file) => {
             fs::read(file).is_ok_and(|text| text.windows(16).any(|part| part == b"matchpoint trace"))
         }
-        () => is_rank_file(file) || begins(file),
+        () => is_rank_file(file) || has_magic(file),
     };
     if !path.is_dir() {
         return looks(path);
@@ -69,8 +69,8 @@ fn recognise(path: &Path) -> bool {
     named.any(|file| looks(&file))
 }
 
-/// Whether a file begins as that of a rank does.
-fn begins(path: &Path) -> bool {
+/// Reads the first bytes.
+fn has_magic(path: &Path) -> bool {
     use std::io::Read;
     let mut first = [0; MAGIC.len()];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == MAGIC

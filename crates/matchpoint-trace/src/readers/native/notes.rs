@@ -1,4 +1,4 @@
-//! What a user should know of a trace before trusting a result, in sentences.
+//! Notes about a trace's limitations, as sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,12 +10,10 @@ use super::rank_file::RankFile;
 use super::survey::Facts;
 use crate::native::manifest::{self, Manifest};
 
-/// How many ranks or functions a note names at most.
 const NAMED: usize = 4;
 
 type Files = BTreeMap<u32, RankFile>;
 
-/// All notes.
 pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String> {
     let notes = [
         damaged(files),
@@ -26,18 +24,18 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
         unseen(files),
         waited(files),
         clocks(files),
-        lies(files, manifest, ranks),
+        manifest_contradictions(files, manifest, ranks),
         running(manifest),
         spawned(manifest),
     ];
     notes.into_iter().flatten().collect()
 }
 
-/// By how much two ranks' times may differ; `None` if some host's clock was not compared with that of rank 0's.
+/// `None` if some host's clock was not compared with that of rank 0's host.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
-        // Without a name a host may be any.
+        // Hosts without names may be different.
         None => (hosts.len() == 1 && hosts.iter().all(|host| !host.0.is_empty())).then_some(0),
         Some(UNKNOWN_NS) => None,
         known => known,
@@ -70,7 +68,7 @@ fn damaged(files: &Files) -> Option<String> {
         .values()
         .filter_map(|file| match &file.facts {
             Err(problem) => Some((file, problem.clone())),
-            Ok(facts) if facts.damage => Some((file, format!("no block stands at byte {}", facts.good))),
+            Ok(facts) if facts.has_damage => Some((file, format!("no block stands at byte {}", facts.good))),
             Ok(_) => None,
         })
         .collect();
@@ -79,12 +77,15 @@ fn damaged(files: &Files) -> Option<String> {
     Some(format!("The files of {} ranks are damaged, the first, {name}: {problem}.", bad.len()))
 }
 
-/// Files that were longer when the run had ended.
+/// Files that were longer at the end of the run.
 fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
-    let cut = manifest.finished().into_iter().filter_map(|(rank, told)| {
-        let file = files.get(&rank).filter(|file| is_cut(file, told))?;
+    let cut = manifest.finished().into_iter().filter_map(|(rank, listed)| {
+        let file = files.get(&rank).filter(|file| is_cut(file, listed))?;
         let (bytes, calls) = (file.map.len(), file.facts.as_ref().map_or(0, |facts| facts.calls));
-        Some(format!("{} has {bytes} of {} bytes and {calls} of {} calls", told.file, told.bytes, told.calls))
+        Some(format!(
+            "{} has {bytes} of {} bytes and {calls} of {} calls",
+            listed.file, listed.bytes, listed.calls
+        ))
     });
     let cut: Vec<String> = cut.collect();
     (!cut.is_empty()).then(|| {
@@ -97,16 +98,16 @@ fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
     })
 }
 
-fn is_cut(file: &RankFile, told: &manifest::RankFile) -> bool {
-    (file.map.len() as u64) < told.bytes
+fn is_cut(file: &RankFile, listed: &manifest::RankFile) -> bool {
+    (file.map.len() as u64) < listed.bytes
 }
 
-/// Files without an end, which were never longer: their processes were killed, unless nobody knows how long they were.
+/// Files without an end that were never longer: their processes were killed, if the lengths are known.
 fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let finished = manifest.finished();
-    let was_cut = |rank, file| finished.get(&rank).is_some_and(|told| is_cut(file, told));
+    let was_cut = |rank, file| finished.get(&rank).is_some_and(|listed| is_cut(file, listed));
     let early: Vec<String> = facts(files)
-        .filter(|(_, _, facts)| facts.end.is_none() && !facts.damage)
+        .filter(|(_, _, facts)| facts.end.is_none() && !facts.has_damage)
         .filter(|&(rank, file, _)| !was_cut(rank, file))
         .map(|(rank, file, facts)| {
             let within = within(facts);
@@ -130,7 +131,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
 
-/// What a process had been within for long when its file was last written.
+/// A long call at the last write.
 fn within(facts: &Facts) -> String {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let last_ns = facts.time.pairs.last().map_or(i64::MIN, |&(ticks, _)| time.ns(ticks));
@@ -141,7 +142,7 @@ fn within(facts: &Facts) -> String {
     within.collect()
 }
 
-/// When the last call of a file was left, in seconds since the first was entered.
+/// In seconds since the first entry.
 fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let blocks = facts.threads.iter();
@@ -215,17 +216,18 @@ fn waited(files: &Files) -> Option<String> {
 }
 
 fn clocks(files: &Files) -> Option<String> {
-    let disorder = facts(files).filter(|(_, _, facts)| facts.disorder).count();
+    let has_disorder = facts(files).filter(|(_, _, facts)| facts.has_disorder).count();
     let hosts = hosts(files);
     let mut sentences = Vec::new();
-    if disorder > 0 {
-        sentences.push(format!("The clocks of {disorder} ranks went backward: what did was passed over."));
+    if has_disorder > 0 {
+        sentences
+            .push(format!("The clocks of {has_disorder} ranks went backward: what did was passed over."));
     }
     if clock_error_ns(files).is_none() && hosts.len() > 1 {
         sentences.push(format!(
             "The clocks of {} hosts were not compared with each other while the run was recorded.{}",
             hosts.len(),
-            if facts(files).any(|(_, _, facts)| facts.by_wall_clock()) {
+            if facts(files).any(|(_, _, facts)| facts.uses_wall_clock()) {
                 " What their wall clocks said is used, which may be wrong by milliseconds and more."
             } else {
                 ""
@@ -235,17 +237,18 @@ fn clocks(files: &Files) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-fn lies(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
+fn manifest_contradictions(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
     let mut sentences = Vec::new();
-    if let Some(told) = manifest.ranks.filter(|told| *told < ranks) {
+    if let Some(listed) = manifest.ranks.filter(|listed| *listed < ranks) {
         sentences
-            .push(format!("The manifest tells of {told} processes, the files of {ranks}, which is used."));
+            .push(format!("The manifest tells of {listed} processes, the files of {ranks}, which is used."));
     }
-    let longer =
-        manifest.finished().into_iter().filter(|(_, told)| told.bytes > 0).filter_map(|(rank, told)| {
+    let longer = manifest.finished().into_iter().filter(|(_, listed)| listed.bytes > 0).filter_map(
+        |(rank, listed)| {
             let there = files.get(&rank)?.map.len() as u64;
-            (there > told.bytes).then(|| format!("{} has {there}, not {}", told.file, told.bytes))
-        });
+            (there > listed.bytes).then(|| format!("{} has {there}, not {}", listed.file, listed.bytes))
+        },
+    );
     let longer: Vec<String> = longer.collect();
     if !longer.is_empty() {
         sentences.push(format!("Files are longer than the manifest says: {} bytes.", list(longer)));

@@ -1,17 +1,16 @@
-//! What the head says of the functions, made ready for reading: a call's index leads to what its fields mean without
-//! any name being compared.
+//! Plans for reading each function's calls, by its index in the head.
 
 use crate::function::Function;
 use crate::native::layout::{self, Field, HandleKind, Shape};
 
 use super::cursor::{Cursor, Fault};
 
-/// The last handle of each kind, from which the next one in the block is counted.
+/// Last handle of each kind, the base of the next one.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Last([u64; 4]);
+pub(super) struct LastHandles([u64; 4]);
 
-impl Last {
-    /// Reads a handle; 0 for none.
+impl LastHandles {
+    /// 0 is null.
     #[inline]
     pub fn handle(&mut self, kind: HandleKind, cursor: &mut Cursor) -> Result<u64, Fault> {
         let written = cursor.unsigned()?;
@@ -24,34 +23,28 @@ impl Last {
     }
 }
 
-/// A function of the head.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Plan {
     pub function: Function,
     pub shape: Shape,
-    /// What is no call, but says something of the call before.
+    /// A remark on the previous call.
     pub remark: Option<Remark>,
-    /// All fields of its calls.
     fields: Box<[Field]>,
-    /// How many of them are those that the function should have.
+    /// Number of the function's standard fields.
     own: usize,
 }
 
-/// What a name with `+` before it is.
+/// Remarks, whose names start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
-    /// Who belongs to a new communicator.
     Members,
-    /// How long the library's queues are.
     Queues,
     Unknown,
 }
 
 impl Plan {
-    /// Of a name and its fields.
-    ///
     /// # Errors
-    /// A letter is not known, or a known function lacks fields. In words.
+    /// A letter is unknown, or a known function lacks fields.
     pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
         let remark = match name {
             layout::MEMBERS => Some(Remark::Members),
@@ -60,7 +53,7 @@ impl Plan {
         };
         let failed = name.strip_suffix(layout::FAILED);
         let function = Function::named(failed.unwrap_or(name)).unwrap_or(Function::Unknown);
-        // What failed was called, and did nothing.
+        // A failed call has no effect.
         let shape = if failed.is_some() { Shape::Other } else { Shape::of(function) };
         let own = match remark {
             Some(Remark::Members) => layout::MEMBERS_FIELDS,
@@ -80,36 +73,35 @@ impl Plan {
         Ok(Plan { function, shape, remark, fields, own: own.len() })
     }
 
-    /// Passes over all fields of a call.
-    pub fn pass(&self, cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
-        pass(&self.fields, cursor, last)
+    pub fn skip_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
+        skip_fields(&self.fields, cursor, last)
     }
 
-    /// Passes over fields behind those that the function should have; gives the call site, if that is among them.
+    /// Returns the call site, if present.
     #[inline]
-    pub fn pass_more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
+    pub fn skip_extra_fields(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
     }
 
-    fn more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
+    fn more(&self, cursor: &mut Cursor, last: &mut LastHandles) -> Result<u64, Fault> {
         match &self.fields[self.own..] {
             [Field::Handle(HandleKind::Address), rest @ ..] => {
                 let site = last.handle(HandleKind::Address, cursor)?;
-                pass(rest, cursor, last)?;
+                skip_fields(rest, cursor, last)?;
                 Ok(site)
             }
-            more => pass(more, cursor, last).map(|()| 0),
+            more => skip_fields(more, cursor, last).map(|()| 0),
         }
     }
 }
 
-/// Passes over fields that nobody asks for. Handles among them count for those that follow.
-fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
+/// Handles among the fields are bases of later ones.
+fn skip_fields(fields: &[Field], cursor: &mut Cursor, last: &mut LastHandles) -> Result<(), Fault> {
     for field in fields {
         match field {
             Field::Handle(kind) => drop(last.handle(*kind, cursor)?),
             Field::Signed | Field::Unsigned => drop(cursor.unsigned()?),
-            Field::Status => pass_status(cursor)?,
+            Field::Status => skip_status(cursor)?,
             Field::Requests => {
                 for _ in 0..cursor.count()? {
                     last.handle(HandleKind::Request, cursor)?;
@@ -118,7 +110,7 @@ fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fa
             Field::Completions => {
                 for _ in 0..cursor.count()? {
                     cursor.unsigned()?;
-                    pass_status(cursor)?;
+                    skip_status(cursor)?;
                 }
             }
             Field::Integers => {
@@ -136,7 +128,7 @@ fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fa
     Ok(())
 }
 
-fn pass_status(cursor: &mut Cursor) -> Result<(), Fault> {
+fn skip_status(cursor: &mut Cursor) -> Result<(), Fault> {
     if cursor.unsigned()? == 1 {
         for _ in 0..3 {
             cursor.unsigned()?;

@@ -1,48 +1,43 @@
-//! Ids for handles: small, recycled, and one for each object, where a library has one handle for several.
+//! Small, reused ids for objects. A library may have several objects with one handle.
 
-/// Where the list of objects with one handle is.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     handle: u64,
-    /// The id of the oldest; 0: the slot is free.
+    /// Oldest object; 0 for a free slot.
     oldest: u32,
     newest: u32,
-    /// Of a call that names the handle several times: the last id given, and which call it was.
+    /// Last id returned, and its call.
     given: u32,
     call: u32,
-    /// That call has named all that its own thread began.
-    own_over: bool,
+    /// The call has named all objects of its thread.
+    is_own_done: bool,
 }
 
-/// One object.
 #[derive(Clone, Copy, Default)]
 struct Node {
     handle: u64,
     older: u32,
     newer: u32,
-    /// Who began it.
     thread: u16,
     persistent: bool,
-    /// The call that named it last.
+    /// The last call that named it.
     named: u32,
 }
 
-/// The objects of one kind that a process has.
+/// Objects of one kind in a process.
 ///
-/// 1. A table of places in a row, half of them free at least: a handle is looked up at every call that begins or ends
-///    one, and the standard map took a third of the time of reading.
+/// 1. Open addressing, at most half full. Every call that starts or ends an object looks up a handle, and the
+///    standard map took a third of the time.
 pub(super) struct Table {
     slots: Vec<Slot>,
     used: usize,
-    /// By id; the first is nobody's.
+    /// By id; the first is unused.
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
-    /// Whose calls are read.
     pub thread: u16,
 }
 
-/// Bits of a table that is new.
 const FIRST_SLOTS: usize = 64;
 
 impl Default for Table {
@@ -53,7 +48,6 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Begins an object; its id.
     #[inline]
     pub fn begin(&mut self, handle: u64, persistent: bool) -> u32 {
         if self.used * 2 >= self.slots.len() {
@@ -77,32 +71,30 @@ impl Table {
         id
     }
 
-    /// A call that names handles begins.
     #[inline]
     pub fn next_call(&mut self) {
         self.call = self.call.wrapping_add(1).max(1);
     }
 
-    /// The oldest object of that handle that this call has not named yet, one that its own thread began if there is;
-    /// `None` if there is none at all.
+    /// Returns the oldest object that this call has not named yet, preferably one of its thread.
     ///
-    /// Threads are told apart because their calls are read in the order of entry, and a library may give a handle of
-    /// which one thread has just been freed to another whose call was entered before.
+    /// Calls are read in the order of entry. A library may give a handle freed by one thread to another one,
+    /// whose call was entered earlier.
     #[inline]
     pub fn name(&mut self, handle: u64) -> Option<u32> {
         let at = self.place(handle);
         let slot = &self.slots[at];
         let again = slot.call == self.call;
         let next = if again { self.nodes[slot.given as usize].newer } else { slot.oldest };
-        if next != 0 && self.nodes[next as usize].thread == self.thread && !(again && slot.own_over) {
-            return self.give(at, next, false);
+        if next != 0 && self.nodes[next as usize].thread == self.thread && !(again && slot.is_own_done) {
+            return self.return_id(at, next, false);
         }
         self.name_among_threads(at, next, again)
     }
 
     #[cold]
     fn name_among_threads(&mut self, at: usize, next: u32, again: bool) -> Option<u32> {
-        let Slot { oldest, own_over, .. } = self.slots[at];
+        let Slot { oldest, is_own_done, .. } = self.slots[at];
         let find = |from: u32, wanted: &dyn Fn(&Node) -> bool| {
             let mut id = from;
             while id != 0 && !wanted(&self.nodes[id as usize]) {
@@ -110,27 +102,27 @@ impl Table {
             }
             id
         };
-        let own = if again && own_over { 0 } else { find(next, &|node| node.thread == self.thread) };
+        let own = if again && is_own_done { 0 } else { find(next, &|node| node.thread == self.thread) };
         if own != 0 {
-            return self.give(at, own, false);
+            return self.return_id(at, own, false);
         }
-        let from = if again && own_over { next } else { oldest };
+        let from = if again && is_own_done { next } else { oldest };
         let other = find(from, &|node| node.named != self.call);
-        self.give(at, other, true)
+        self.return_id(at, other, true)
     }
 
     #[inline]
-    fn give(&mut self, at: usize, id: u32, own_over: bool) -> Option<u32> {
+    fn return_id(&mut self, at: usize, id: u32, is_own_done: bool) -> Option<u32> {
         if id == 0 {
             return None;
         }
         let slot = &mut self.slots[at];
-        (slot.given, slot.call, slot.own_over) = (id, self.call, own_over);
+        (slot.given, slot.call, slot.is_own_done) = (id, self.call, is_own_done);
         self.nodes[id as usize].named = self.call;
         Some(id)
     }
 
-    /// An object is complete: it is gone, unless it is persistent.
+    /// Removes an object, unless it is persistent.
     #[inline]
     pub fn complete(&mut self, id: u32) {
         if self.nodes.get(id as usize).is_some_and(|node| !node.persistent) {
@@ -138,7 +130,7 @@ impl Table {
         }
     }
 
-    /// An object is gone. Nothing happens if it was already.
+    /// Removes an object. Repeated calls have no effect.
     #[inline]
     pub fn end(&mut self, id: u32) {
         let Some(&Node { handle, older, newer, .. }) = self.nodes.get(id as usize).filter(|_| id != 0) else {
@@ -147,11 +139,11 @@ impl Table {
         let at = self.place(handle);
         let Slot { oldest, newest, .. } = self.slots[at];
         if oldest == id && newest == id {
-            self.empty(at);
+            self.free_slot(at);
         } else {
-            // Also where it is gone already: then nobody's list begins with it, ends with it or leads to it.
-            let is_in = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
-            if !is_in || oldest == 0 {
+            // False after the removal: no list contains the object.
+            let is_listed = if older == 0 { oldest == id } else { self.nodes[older as usize].newer == id };
+            if !is_listed || oldest == 0 {
                 return;
             }
             match older {
@@ -162,7 +154,7 @@ impl Table {
                 0 => self.slots[at].newest = older,
                 _ => self.nodes[newer as usize].older = older,
             }
-            // What this call names next follows the one before.
+            // The next name of this call follows the previous object.
             if self.slots[at].given == id {
                 self.slots[at].call = 0;
             }
@@ -171,23 +163,23 @@ impl Table {
         self.free.push(id);
     }
 
-    /// Where a handle is, or could be put.
+    /// Or a free slot.
     #[inline]
     fn place(&self, handle: u64) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = home(handle, mask);
+        let mut at = hash_slot(handle, mask);
         while self.slots[at].oldest != 0 && self.slots[at].handle != handle {
             at = (at + 1) & mask;
         }
         at
     }
 
-    /// Frees a slot, and moves up those behind it that would not be found any more.
-    fn empty(&mut self, at: usize) {
+    /// Moves later entries that would not be found otherwise.
+    fn free_slot(&mut self, at: usize) {
         let mask = self.slots.len() - 1;
         let (mut hole, mut next) = (at, (at + 1) & mask);
         while self.slots[next].oldest != 0 {
-            let distance = next.wrapping_sub(home(self.slots[next].handle, mask)) & mask;
+            let distance = next.wrapping_sub(hash_slot(self.slots[next].handle, mask)) & mask;
             if distance >= (next.wrapping_sub(hole) & mask) {
                 self.slots[hole] = self.slots[next];
                 hole = next;
@@ -210,10 +202,9 @@ impl Table {
     }
 }
 
-/// Handles are addresses, or small numbers with bits of the library's own above: the product's upper half depends on
-/// all of them.
+/// Handles are addresses, or small numbers with high bits: the product's upper half depends on all bits.
 #[inline]
-fn home(handle: u64, mask: usize) -> usize {
+fn hash_slot(handle: u64, mask: usize) -> usize {
     ((handle ^ handle >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask
 }
 
@@ -255,21 +246,21 @@ mod tests {
         assert_eq!(ids, [1, 2, 3, 4]);
         table.thread = 2;
         table.next_call();
-        // Its own first, then those of others, each once.
+        // Objects of the thread first, then those of others, each once.
         let named = [(); 5].map(|()| table.name(7));
         assert_eq!(named, [Some(2), Some(4), Some(1), Some(3), None]);
         table.thread = 0;
         table.begin(7, false);
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
-        // A thread that began none takes the oldest.
+        // The oldest.
         table.thread = 3;
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(1), Some(2)]);
     }
 
     #[test]
-    fn persistent_ones_stay_until_they_are_freed() {
+    fn persistent_requests_stay_until_freed() {
         let mut table = Table::default();
         let id = table.begin(9, true);
         table.complete(id);
@@ -281,12 +272,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_map_of_queues() {
+    fn table_agrees_with_map_of_queues() {
         let (mut table, mut model) = (Table::default(), BTreeMap::<u64, VecDeque<u32>>::new());
         let mut state = 1u64;
         for round in 0..200_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            // Some phases have many handles, some few; addresses differ in their middle bits only.
+            // Many and few handles in turn; addresses differ in their middle bits only.
             let handle = 0x7f00_0000_0000 + ((state >> 40) % (1 << (1 + (round / 20_000) % 10))) * 64;
             let queue = model.entry(handle).or_default();
             table.next_call();

@@ -1,4 +1,4 @@
-//! The stream of one rank: its threads' calls, in the order in which they were entered.
+//! Stream of one rank: calls of its threads in the order of entry.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use super::clock::Timeline;
 use super::cursor::Fault;
 use super::decode::{Fields, Ids};
-use super::lane::{Ahead, Lane, TickedQueues};
+use super::lane::{CallHead, Lane, TickedQueues};
 use super::plan::Remark;
 use super::survey::Facts;
 use crate::call::{Action, Call, CommId, NewComm};
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// A process of more threads has not all of them at once: the first block of a thread is let go until it is its turn.
-const AWAKE: usize = 16;
+/// With more threads, the first block of a thread is released until its turn.
+const LOADED_MAX: usize = 16;
 
-/// Reads the calls of one file. `B` holds its bytes: a slice, or a map of the file.
+/// `B` holds the bytes of the file: a slice, or a map.
 pub(super) struct Stream<B> {
     bytes: B,
     path: PathBuf,
@@ -26,32 +26,28 @@ pub(super) struct Stream<B> {
     lanes: Vec<Lane>,
     ids: Ids,
     position: usize,
-    /// What was said last of the library's queues.
     queues: Option<TickedQueues>,
 }
 
-/// What keeps a stream from going on.
-enum Stop {
+enum StopReason {
     Fault(usize, Fault),
     Error(TraceError),
 }
 
-impl From<TraceError> for Stop {
+impl From<TraceError> for StopReason {
     fn from(error: TraceError) -> Self {
-        Stop::Error(error)
+        StopReason::Error(error)
     }
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// Begins to read.
-    ///
     /// # Errors
     /// A first block is damaged.
     pub fn new(path: PathBuf, bytes: B, facts: Arc<Facts>) -> Result<Self, TraceError> {
         Stream::after(path, bytes, facts, Ids::default())
     }
 
-    /// Begins to read a part of a file, when the process has these objects already.
+    /// With existing objects.
     ///
     /// # Errors
     /// A first block is damaged.
@@ -59,25 +55,25 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         let time = Timeline::new(&facts.time, facts.head.clock.hz);
         let lanes = facts.threads.iter().map(|(&thread, &(first, _))| Lane::new(thread, first)).collect();
         let mut stream = Stream { bytes, path, facts, time, lanes, ids, position: 0, queues: None };
-        let many = stream.lanes.len() > AWAKE;
+        let many = stream.lanes.len() > LOADED_MAX;
         for lane in (0..stream.lanes.len()).rev() {
-            let is_there = stream.look(lane).map_err(|stop| stream.explain(stop))?;
-            if !is_there {
+            let is_present = stream.read_next(lane).map_err(|stop| stream.explain(stop))?;
+            if !is_present {
                 stream.lanes.remove(lane);
             } else if many {
-                stream.lanes[lane].sleep();
+                stream.lanes[lane].release_block();
             }
         }
         Ok(stream)
     }
 
-    /// Finds out what the next call of a lane is; false if it has none.
+    /// Returns false if there is none.
     #[inline]
-    fn look(&mut self, lane: usize) -> Result<bool, Stop> {
+    fn read_next(&mut self, lane: usize) -> Result<bool, StopReason> {
         let Stream { bytes, path, facts, lanes, queues, .. } = self;
         let of = &mut lanes[lane];
-        let fault = |fault| Stop::Fault(lane, fault);
-        while of.ahead.is_none() && !of.look(bytes, &facts.plans, queues).map_err(fault)? {
+        let fault = |fault| StopReason::Fault(lane, fault);
+        while of.next_call.is_none() && !of.read_next(bytes, &facts.plans, queues).map_err(fault)? {
             if !of.next_block(path, bytes, facts.good)? {
                 return Ok(false);
             }
@@ -87,16 +83,16 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 
     #[inline]
-    fn advance(&mut self, call: &mut Call) -> Result<bool, Stop> {
+    fn advance(&mut self, call: &mut Call) -> Result<bool, StopReason> {
         if self.lanes.is_empty() {
             return self.ended();
         }
         let lane = if self.lanes.len() == 1 { 0 } else { self.first() };
         let Stream { bytes, path, facts, time, lanes, ids, .. } = self;
         let of = &mut lanes[lane];
-        let fault = |fault| Stop::Fault(lane, fault);
-        let Some(Ahead { function, enter, leave }) = of.ahead.take() else { return Ok(false) };
-        of.wake(path, bytes)?;
+        let fault = |fault| StopReason::Fault(lane, fault);
+        let Some(CallHead { function, enter, leave }) = of.next_call.take() else { return Ok(false) };
+        of.restore_block(path, bytes)?;
         call.thread = of.thread;
         (call.enter_ns, call.leave_ns) = (time.ns(enter), time.ns(leave));
         call.offset = of.offset();
@@ -107,80 +103,76 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         if is_remarked(call) {
             self.remark(lane, call)?;
         }
-        if !self.look(lane)? {
+        if !self.read_next(lane)? {
             self.lanes.remove(lane);
         }
         Ok(true)
     }
 
-    /// What was said of the library's queues since this was asked last, and when.
+    /// Since the last call of this function.
     pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
-        self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.said))
+        self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.lengths))
     }
 
-    /// The time of a tick, as calls have it.
     pub fn ns(&mut self, ticks: u64) -> i64 {
         self.time.ns(ticks)
     }
 
-    /// The objects that the process has.
     pub fn into_ids(self) -> Ids {
         self.ids
     }
 
-    /// The lane whose call was entered first.
     fn first(&self) -> usize {
-        let entered = |lane: &Lane| lane.ahead.map_or(u64::MAX, |ahead| ahead.enter);
+        let entered = |lane: &Lane| lane.next_call.map_or(u64::MAX, |next_call| next_call.enter);
         let first = self.lanes.iter().enumerate().min_by_key(|(at, lane)| (entered(lane), *at));
         first.map_or(0, |(at, _)| at)
     }
 
-    /// Reads who belongs to the communicator that a call made, if that follows.
+    /// Reads the members of a new communicator, if they follow.
     #[cold]
-    fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), Stop> {
+    fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;
-        let (fault, of) = (|fault| Stop::Fault(lane, fault), &mut lanes[lane]);
+        let (fault, of) = (|fault| StopReason::Fault(lane, fault), &mut lanes[lane]);
         let Some(plan) = of.remark(bytes, &facts.plans, Remark::Members, queues).map_err(fault)? else {
             return Ok(());
         };
         let (mut cursor, last) = of.parts(bytes);
         let mut fields = Fields { cursor: &mut cursor, last, ids };
         fields.members(facts.head.size, call).map_err(fault)?;
-        plan.pass_more(fields.cursor, fields.last).map_err(fault)?;
+        plan.skip_extra_fields(fields.cursor, fields.last).map_err(fault)?;
         of.at = cursor.at;
         Ok(())
     }
 
-    fn ended(&mut self) -> Result<bool, Stop> {
+    fn ended(&mut self) -> Result<bool, StopReason> {
         self.position = self.bytes.len();
-        if self.facts.damage {
+        if self.facts.has_damage {
             let problem = "what stands here is no block";
             let advice = "the file is damaged from here on: copy it again, or leave this rank out";
             let error = TraceError::new(&self.path, problem, advice);
-            return Err(Stop::Error(error.at_offset(self.facts.good as u64)));
+            return Err(StopReason::Error(error.at_offset(self.facts.good as u64)));
         }
         Ok(false)
     }
 
     #[cold]
-    fn explain(&self, stop: Stop) -> TraceError {
+    fn explain(&self, stop: StopReason) -> TraceError {
         let (lane, fault) = match stop {
-            Stop::Error(error) => return error,
-            Stop::Fault(lane, fault) => (&self.lanes[lane], fault),
+            StopReason::Error(error) => return error,
+            StopReason::Fault(lane, fault) => (&self.lanes[lane], fault),
         };
-        let what = match fault {
+        let problem = match fault {
             Fault::Number => "is cut short, or has a number that is too large".to_owned(),
             Fault::Count(count) => format!("claims {count} elements, which are not there"),
             Fault::Function(index) => format!("is of function {index}, which the head does not have"),
             Fault::Status(status) => format!("has a status {status}, which is none"),
         };
-        let problem = format!("the call at byte {} of this block {what}", lane.at);
+        let problem = format!("the call at byte {} of this block {problem}", lane.at);
         let advice = "the recorder wrote it so: leave this rank out, and report it with this file";
         TraceError::new(&self.path, problem, advice).at_offset(lane.block as u64)
     }
 }
 
-/// Whether a call may be followed by a remark.
 #[inline]
 fn is_remarked(call: &Call) -> bool {
     matches!(call.action, Action::CommCreate { how, comm, .. } if how != NewComm::Dup && comm != CommId::NULL)

@@ -1,4 +1,4 @@
-//! What the files of a trace say of themselves, without their calls.
+//! Summaries of a trace's files, without calls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use crate::native::is_rank_file;
 use crate::readers::map::Map;
 use crate::search::SearchCost;
 
-/// The file of one rank.
+/// Summary of one rank's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Where it is.
+    /// Path.
     pub path: PathBuf,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Calls in its blocks.
+    /// Calls.
     pub calls: u64,
-    /// Who wrote it.
+    /// Head.
     pub head: Head,
-    /// How it ended; `None` if the process died.
+    /// End; `None` if the process died.
     pub end: Option<End>,
-    /// Functions that threads of a process that died had been within for a second or more.
+    /// Functions in which threads of a process that died had been for a second or more.
     pub within: Vec<String>,
-    /// Where its code lies; empty where call sites were not kept.
+    /// Code of the process; empty without call sites.
     pub modules: Vec<Module>,
-    /// What it measured of its library.
+    /// Measured costs of the library.
     pub searches: Vec<SearchCost>,
 }
 
-/// All files of a folder that have a head, by rank. Those of processes that died before they wrote one are left out.
+/// Files of a folder with a head, by rank. A process that died early has none.
 ///
 /// # Errors
 /// The folder or a file cannot be read.

@@ -1,4 +1,4 @@
-//! A trace: a file for each rank.
+//! A trace: one file per rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use super::files::Files;
 use super::notes;
 use super::rank_file::RankFile;
 use super::stream::Stream;
-use super::survey::{Bad, Facts};
+use super::survey::{Facts, SurveyError};
 use crate::error::TraceError;
 use crate::native::manifest::{self, Manifest};
 use crate::native::{VERSION, arrivals, file_name};
@@ -53,9 +53,9 @@ impl Trace for Ranks {
         let RankFile { path, map, facts } = self.file(rank);
         let facts = match facts {
             Ok(facts) => facts.clone(),
-            // Finds the error again.
+            // Reproduces the error.
             Err(problem) => match Facts::of(path, map) {
-                Err(Bad::Damaged(error)) => return Err(error),
+                Err(SurveyError::Damaged(error)) => return Err(error),
                 _ => return Err(TraceError::new(path, problem, "leave this rank out")),
             },
         };
@@ -84,39 +84,35 @@ impl Ranks {
     }
 }
 
-/// Opens the trace of these files.
-///
 /// # Errors
-/// None of them can be read, or they are of different runs.
+/// No file can be read, or they belong to different runs.
 pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
-    let mut found = Found::default();
+    let mut opened = OpenedFiles::default();
     for (rank, file) in &files.by_rank {
-        found.file(*rank, file)?;
+        opened.file(*rank, file)?;
     }
     if let Some(rank) = files.only {
-        found.rename(rank);
+        opened.rename(rank);
     }
-    found.one_run(&files.path)?;
-    found.use_wall_clocks();
-    if found.present.values().all(RankFile::is_silent) {
-        return Err(nothing(&files, &found));
+    opened.check_same_run(&files.path)?;
+    opened.use_wall_clocks();
+    if opened.present.values().all(RankFile::is_silent) {
+        return Err(no_readable_file(&files, &opened));
     }
-    if !found.present.values().any(|file| file.facts.is_ok()) {
-        return Err(found.first_error());
+    if !opened.present.values().any(|file| file.facts.is_ok()) {
+        return Err(opened.first_error());
     }
-    Ok(Box::new(found.finish(files)))
+    Ok(Box::new(opened.finish(files)))
 }
 
-/// What the files are.
 #[derive(Default)]
-struct Found {
+struct OpenedFiles {
     present: BTreeMap<u32, RankFile>,
-    /// Why others are not.
     empty: BTreeMap<u32, String>,
     bytes: u64,
 }
 
-impl Found {
+impl OpenedFiles {
     fn file(&mut self, rank: u32, path: &Path) -> Result<(), TraceError> {
         let bytes = fs::metadata(path).map_err(|error| TraceError::io(path, &error))?.len();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -127,18 +123,17 @@ impl Found {
         let map = Map::open(path)?;
         let facts = match Facts::of(path, &map) {
             Ok(facts) => Ok(Arc::new(facts)),
-            Err(Bad::Short) => {
+            Err(SurveyError::Truncated) => {
                 self.empty.insert(rank, format!("{name} ends before any call: {DIED}"));
                 return Ok(());
             }
-            Err(Bad::Damaged(error)) => Err(error.problem),
+            Err(SurveyError::Damaged(error)) => Err(error.problem),
         };
         self.bytes += bytes;
         self.present.insert(rank, RankFile { path: path.to_owned(), map, facts });
         Ok(())
     }
 
-    /// A file alone is of the rank that its head says.
     fn rename(&mut self, rank: u32) {
         if let Some(file) = self.present.remove(&rank) {
             let rank = file.facts.as_ref().map_or(rank, |facts| facts.head.rank);
@@ -150,8 +145,7 @@ impl Found {
         self.present.iter().filter_map(|(rank, file)| Some((*rank, &**file.facts.as_ref().ok()?)))
     }
 
-    /// Files of two runs would make up a run that there never was.
-    fn one_run(&self, path: &Path) -> Result<(), TraceError> {
+    fn check_same_run(&self, path: &Path) -> Result<(), TraceError> {
         let sizes: BTreeSet<u32> = self.facts().map(|(_, facts)| facts.head.size).collect();
         if sizes.len() > 1 {
             let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
@@ -170,30 +164,30 @@ impl Found {
         }
     }
 
-    /// Where hosts' clocks were not compared: clocks of hosts differ by days, and wall clocks by little.
+    /// Monotonic clocks of hosts differ by days, wall clocks by little.
     fn use_wall_clocks(&mut self) {
-        let mut ahead: BTreeMap<(String, String), i64> = BTreeMap::new();
+        let mut next_call: BTreeMap<(String, String), i64> = BTreeMap::new();
         let mut root = None;
         let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
         for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
-            // Of all processes of a host the one that was interrupted least between the two readings.
+            // Shortest interruption between the two readings.
             let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
-            let known = ahead.entry(key(facts)).or_insert(difference);
+            let known = next_call.entry(key(facts)).or_insert(difference);
             *known = (*known).max(difference);
             root.get_or_insert_with(|| key(facts));
         }
-        let Some(root) = root.filter(|_| ahead.len() > 1) else { return };
+        let Some(root) = root.filter(|_| next_call.len() > 1) else { return };
         for file in self.present.values_mut() {
             let Some(facts) = file.facts.as_mut().ok().and_then(Arc::get_mut) else { continue };
             let host = key(facts);
-            if let Some(difference) = ahead.get(&host).filter(|_| facts.time.offsets.is_empty()) {
-                let ns = difference.saturating_sub(ahead[&root]);
+            if let Some(difference) = next_call.get(&host).filter(|_| facts.time.offsets.is_empty()) {
+                let ns = difference.saturating_sub(next_call[&root]);
                 facts.time.offset(facts.head.clock.ticks, ns, UNKNOWN_NS);
             }
         }
     }
 
-    /// Calls that files had when their run had ended, and have no more.
+    /// Calls at the end of the run that are no longer in the files.
     fn calls_cut_off(&self, finished: &BTreeMap<u32, &manifest::RankFile>) -> u64 {
         let there = |rank: &u32| match (self.present.get(rank), self.empty.get(rank)) {
             (Some(file), _) => Some(file.facts.as_ref().map_or(u64::MAX, |facts| facts.calls)),
@@ -201,27 +195,27 @@ impl Found {
             (None, None) => None,
         };
         let cut_off =
-            finished.iter().filter_map(|(rank, told)| Some(told.calls.saturating_sub(there(rank)?)));
+            finished.iter().filter_map(|(rank, listed)| Some(listed.calls.saturating_sub(there(rank)?)));
         cut_off.fold(0, u64::saturating_add)
     }
 
     fn first_error(&self) -> TraceError {
         let file = self.present.values().next().expect("there is one");
         match Facts::of(&file.path, &file.map) {
-            Err(Bad::Damaged(error)) => error,
+            Err(SurveyError::Damaged(error)) => error,
             _ => TraceError::new(&file.path, "the file cannot be read", "copy it again"),
         }
     }
 
-    /// Takes the files without calls from those that are read; `told` is what a manifest says of them.
-    fn set_silent_apart(&mut self, told: &BTreeMap<u32, &manifest::RankFile>) {
+    /// `listed` is the manifest's list.
+    fn move_silent_to_missing(&mut self, listed: &BTreeMap<u32, &manifest::RankFile>) {
         let (silent, present): (BTreeMap<_, _>, _) =
             std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());
         self.present = present;
-        self.empty.extend(silent.iter().map(|(&rank, file)| (rank, silence(file))));
+        self.empty.extend(silent.iter().map(|(&rank, file)| (rank, reason_for_silence(file))));
         for (rank, why) in &mut self.empty {
-            if let Some(told) = told.get(rank).filter(|told| told.calls > 0) {
-                let (name, calls) = (&told.file, told.calls);
+            if let Some(listed) = listed.get(rank).filter(|listed| listed.calls > 0) {
+                let (name, calls) = (&listed.file, listed.calls);
                 *why =
                     format!("{name} was cut short since it was written, and has none of its {calls} calls");
             }
@@ -230,9 +224,9 @@ impl Found {
 
     fn finish(mut self, files: Files) -> Ranks {
         let manifest = files.manifest.unwrap_or_default();
-        let told = self.facts().map(|(_, facts)| facts.head.size).max().unwrap_or(0);
+        let listed = self.facts().map(|(_, facts)| facts.head.size).max().unwrap_or(0);
         let counted = self.present.keys().chain(self.empty.keys()).max().map_or(0, |last| last + 1);
-        let ranks = told.max(counted).max(manifest.ranks.unwrap_or(0));
+        let ranks = listed.max(counted).max(manifest.ranks.unwrap_or(0));
         let notes = notes::all(&self.present, &manifest, ranks);
         let calls_left_out = self
             .facts()
@@ -247,9 +241,9 @@ impl Found {
         let null_looks_any = self.facts().any(|(_, facts)| facts.head.null_looks_any);
         let finished = manifest.finished();
         let calls_cut_off = self.calls_cut_off(&finished);
-        self.set_silent_apart(&finished);
+        self.move_silent_to_missing(&finished);
         let missing = missing(&self, &manifest, ranks, files.only);
-        let ended_early = self.facts().filter(|(_, facts)| facts.end.is_none() && !facts.damage);
+        let ended_early = self.facts().filter(|(_, facts)| facts.end.is_none() && !facts.has_damage);
         let ended_early = ended_early.map(|(rank, _)| rank).collect();
         let present = std::mem::take(&mut self.present);
         let (present, mapped) = present.into_iter().unzip();
@@ -274,8 +268,7 @@ impl Found {
     }
 }
 
-/// Why a file has no calls, as far as it tells itself.
-fn silence(file: &RankFile) -> String {
+fn reason_for_silence(file: &RankFile) -> String {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy();
     let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
     match end.map(|end| end.left_out) {
@@ -285,37 +278,37 @@ fn silence(file: &RankFile) -> String {
     }
 }
 
-/// Of a file without calls and without an end.
+/// Without calls and without an end.
 const DIED: &str = "its process died before any was written, or the file is not whole";
 
-fn missing(found: &Found, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {
+fn missing(opened: &OpenedFiles, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {
     let listed: BTreeMap<u32, &str> =
         manifest.files.iter().map(|file| (file.rank, file.file.as_str())).collect();
-    let why = |rank: u32| match (found.empty.get(&rank), listed.get(&rank), only) {
+    let why = |rank: u32| match (opened.empty.get(&rank), listed.get(&rank), only) {
         (Some(why), _, _) => why.clone(),
         (_, _, Some(only)) => format!("only the file of rank {only} was given"),
         (_, Some(name), _) => format!("the manifest tells of {name}, which is not there"),
         _ => format!("there is no file {}", file_name(rank)),
     };
-    let absent = (0..ranks).filter(|rank| !found.present.contains_key(rank));
+    let absent = (0..ranks).filter(|rank| !opened.present.contains_key(rank));
     absent.map(|rank| Missing { rank, why: why(rank) }).collect()
 }
 
-fn nothing(files: &Files, found: &Found) -> TraceError {
+fn no_readable_file(files: &Files, opened: &OpenedFiles) -> TraceError {
     let limited = |file: &RankFile| {
         let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
         end.is_some_and(|end| end.left_out > 0)
     };
     let finished = files.manifest.as_ref().map(Manifest::finished).unwrap_or_default();
-    let (problem, advice) = if found.empty.is_empty() && found.present.is_empty() {
+    let (problem, advice) = if opened.empty.is_empty() && opened.present.is_empty() {
         ("there is a manifest, but no file of any rank", "put the rank-*.mpt files beside it")
-    } else if finished.values().any(|told| told.calls > 0) {
+    } else if finished.values().any(|listed| listed.calls > 0) {
         (
             "no file of any rank holds calls, although the manifest tells of some: they were cut short since they were \
              written",
             "copy the trace again",
         )
-    } else if found.present.values().any(limited) {
+    } else if opened.present.values().any(limited) {
         (
             "no file of any rank holds calls: the limit of disk space was reached before the first was written",
             "record the run again with a larger --limit, or without",

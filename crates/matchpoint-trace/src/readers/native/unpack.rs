@@ -1,5 +1,3 @@
-//! What is in a block.
-
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
@@ -12,39 +10,34 @@ use crate::native::block::{HEADER, Header, MAGIC, codec};
 pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
 
 thread_local! {
-    // It takes 100 KiB: one for each rank would be most of what a trace of thousands of ranks takes.
+    // 100 KiB, too much for each of thousands of ranks.
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// What stands somewhere.
 #[derive(PartialEq, Debug)]
-pub(super) enum Next {
+pub(super) enum NextBlock {
     Block(Header),
-    /// The beginning of one, as far as it goes.
     Cut,
     NoBlock,
 }
 
-/// What stands there.
 #[inline]
-pub(super) fn next(bytes: &[u8], at: usize) -> Next {
+pub(super) fn next(bytes: &[u8], at: usize) -> NextBlock {
     let rest = bytes.get(at..).unwrap_or_default();
     let Some(first) = rest.first_chunk::<HEADER>() else {
         let magic = rest.len().min(MAGIC.len());
-        return if rest[..magic] == MAGIC[..magic] { Next::Cut } else { Next::NoBlock };
+        return if rest[..magic] == MAGIC[..magic] { NextBlock::Cut } else { NextBlock::NoBlock };
     };
     match Header::read(first) {
-        Some(header) if !header.is_possible() => Next::NoBlock,
-        Some(header) if header.packed as usize > rest.len() - HEADER => Next::Cut,
-        Some(header) => Next::Block(header),
-        None => Next::NoBlock,
+        Some(header) if !header.is_possible() => NextBlock::NoBlock,
+        Some(header) if header.packed as usize > rest.len() - HEADER => NextBlock::Cut,
+        Some(header) => NextBlock::Block(header),
+        None => NextBlock::NoBlock,
     }
 }
 
-/// Where what follows the header of the block at `at` is, checked.
-///
 /// # Errors
-/// It is not what was written.
+/// The checksum does not match.
 pub(super) fn packed<'b>(
     path: &Path,
     bytes: &'b [u8],
@@ -61,10 +54,8 @@ pub(super) fn packed<'b>(
     Err(TraceError::new(path, problem, ADVICE).at_offset(at as u64))
 }
 
-/// Unpacks a zstd frame.
-///
 /// # Errors
-/// It is none, or of another length than the header says.
+/// The frame is invalid, or has another length than in the header.
 pub(super) fn into(
     buffer: &mut Vec<u8>,
     path: &Path,
@@ -96,12 +87,10 @@ pub(super) fn into(
     }
 }
 
-/// All of the block at `at`.
-///
 /// # Errors
-/// It is damaged.
+/// The block is damaged.
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
-    let Next::Block(header) = next(bytes, at) else {
+    let NextBlock::Block(header) = next(bytes, at) else {
         return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));
     };
     let packed = packed(path, bytes, at, &header)?;

@@ -1,6 +1,4 @@
-//! An archive that is read through the [`library`]: what it defines, and the events of its locations.
-//!
-//! All that crosses to the library and back is here: callbacks put what they are given into a vector, and nothing else.
+//! Access to an archive through the [`library`]. Callbacks only append to a vector.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -9,7 +7,6 @@ use std::path::Path;
 use super::library::{Functions, Object, SUCCESS, library};
 use crate::error::TraceError;
 
-/// What an archive defines, as far as it is about messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Definition {
     String { id: u32, text: String },
@@ -20,7 +17,6 @@ pub(super) enum Definition {
     Comm { id: u32, group: u32, parent: u32 },
 }
 
-/// What happened at a location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     Enter(u32),
@@ -34,13 +30,12 @@ pub(super) enum Event {
     Collective { comm: u32, root: u32, sent: u64, received: u64 },
 }
 
-/// And when, in ticks.
+/// Event with its time in ticks.
 pub(super) type Timed = (u64, Event);
 
-/// An archive that is open.
 pub(super) struct Archive {
     reader: Object,
-    /// Which locations are read, and where their events go.
+    /// Selected locations, and their events.
     locations: Vec<Location>,
 }
 
@@ -50,7 +45,7 @@ struct Location {
     sink: *mut Vec<Timed>,
 }
 
-// SAFETY: its objects belong to nobody else, the library keeps nothing that belongs to a thread, and its functions are
+// SAFETY: the objects have no other users, the library has no thread-local state, and its functions are
 // called under a lock.
 unsafe impl Send for Archive {}
 
@@ -70,12 +65,12 @@ impl Archive {
     /// Opens the archive of an anchor file (`traces.otf2`).
     ///
     /// # Errors
-    /// There is no library, or it cannot open the archive.
+    /// The library is missing, or it cannot open the archive.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let functions = functions(path)?;
         let name = CString::new(path.as_os_str().as_encoded_bytes())
             .map_err(|_| error(path, "the path has a NUL in it", "rename the file"))?;
-        // SAFETY: the name lives through the call, which copies it; the reader is new, and closed in `drop`.
+        // SAFETY: the name outlives the call, which copies it; the reader is new, and closed in `drop`.
         let reader = unsafe { (functions.open)(name.as_ptr()) };
         let archive = Archive { reader, locations: Vec::new() };
         // SAFETY: the reader is open.
@@ -88,17 +83,15 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Reads what it defines.
-    ///
     /// # Errors
-    /// It is damaged.
+    /// The archive is damaged.
     pub fn definitions(&mut self, path: &Path) -> Result<Vec<Definition>, TraceError> {
         let functions = functions(path)?;
         let mut found: Vec<Definition> = Vec::new();
         let into = (&raw mut found).cast::<c_void>();
         let mut count = 0;
-        // SAFETY: the reader is open; callbacks have the types that the headers give them, and get the address of
-        // `found`, which nothing else touches until they have all been called. All that is made is closed.
+        // SAFETY: the reader is open; callbacks have the types of the headers, and get the address of
+        // `found`, which has no other use until all callbacks have run. All created objects are closed.
         let read = unsafe {
             let definitions = (functions.global_definitions)(self.reader);
             let callbacks = (functions.new_definition_callbacks)();
@@ -124,15 +117,15 @@ impl Archive {
         Ok(found)
     }
 
-    /// Makes ready to read the events of these locations. Once.
+    /// Call once.
     ///
     /// # Errors
-    /// They are not there.
+    /// The locations do not exist.
     pub fn select(&mut self, path: &Path, locations: &[u64]) -> Result<(), TraceError> {
         let functions = functions(path)?;
         let advice = "copy all of the archive's folder again";
-        // SAFETY: as for `definitions`. Each sink is an allocation of its own that lives until `drop`, after the reader
-        // is closed; what the callbacks do with it happens within `read`.
+        // SAFETY: as for `definitions`. Each sink is a separate allocation that lives until `drop`, after the
+        // reader is closed; callbacks use it within `read` only.
         unsafe {
             for &location in locations {
                 (functions.select)(self.reader, location);
@@ -169,11 +162,10 @@ impl Archive {
         Ok(())
     }
 
-    /// Reads about so many more events of the so-many-th location that was selected; how many. Fewer: there are
-    /// no more, and none may be asked for.
+    /// Returns the number of events. Below `count`, no further call is allowed.
     ///
     /// # Errors
-    /// They are damaged.
+    /// The events are damaged.
     pub fn read(
         &mut self,
         path: &Path,
@@ -184,9 +176,9 @@ impl Archive {
         let functions = functions(path)?;
         let location = &self.locations[at];
         let mut read = 0;
-        // SAFETY: reader and event reader are open; only the callbacks touch the sink, until the call returns.
+        // SAFETY: reader and event reader are open; only the callbacks use the sink, until the call returns.
         let result = unsafe { (functions.read_events)(self.reader, location.events, count, &raw mut read) };
-        // SAFETY: `select` made it, and no callback runs now.
+        // SAFETY: `select` created it, and no callback runs now.
         let sink = unsafe { &mut *location.sink };
         into.append(sink);
         if result != SUCCESS {
@@ -200,20 +192,21 @@ impl Archive {
 impl Drop for Archive {
     fn drop(&mut self) {
         if let Ok(functions) = functions(Path::new("")) {
-            // SAFETY: it is open, or NULL, of which nothing is closed; event readers go with it.
+            // SAFETY: the reader is open, or NULL, for which the call has no effect; event readers are closed
+            // with it.
             unsafe { (functions.close)(self.reader) };
         }
         for location in &self.locations {
-            // SAFETY: `select` made it, and nothing has its address any more.
+            // SAFETY: `select` created it, and its address has no other user.
             drop(unsafe { Box::from_raw(location.sink) });
         }
     }
 }
 
 /// # Safety
-/// `callbacks` is such an object of the library.
+/// `callbacks` is an event callbacks object of the library.
 unsafe fn set_event_callbacks(functions: &Functions, callbacks: Object) {
-    // SAFETY: the callbacks have the types that the headers give them.
+    // SAFETY: the callbacks have the types of the headers.
     unsafe {
         (functions.on_enter)(callbacks, on_enter as *const c_void);
         (functions.on_leave)(callbacks, on_leave as *const c_void);
@@ -229,21 +222,21 @@ unsafe fn set_event_callbacks(functions: &Functions, callbacks: Object) {
     }
 }
 
-/// Appends to the vector that a callback was registered with.
+/// Appends to the vector of a callback.
 ///
 /// # Safety
-/// `into` is its address, and nothing else uses it now.
+/// `into` is the address of that vector, without another user now.
 unsafe fn push<T>(into: *mut c_void, value: T) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { (*into.cast::<Vec<T>>()).push(value) };
     SUCCESS
 }
 
-// What follows is called by the library, with the address that was registered and with what the headers say. Arguments
-// that newer versions add behind are not looked at, which the calling conventions of C permit.
+// The library calls the following functions with the registered address and the arguments of the headers.
+// Newer versions may add arguments.
 
 unsafe extern "C" fn on_string(into: *mut c_void, id: u32, text: *const c_char) -> c_int {
-    // SAFETY: the library gives a string that lives through the call.
+    // SAFETY: the library passes a string that outlives the call.
     let text = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
     // SAFETY: see above.
     unsafe { push(into, Definition::String { id, text }) }
@@ -284,7 +277,7 @@ unsafe extern "C" fn on_group(
     let members = if members.is_null() {
         Vec::new()
     } else {
-        // SAFETY: the library gives as many as it says, which live through the call.
+        // SAFETY: the library passes `count` elements that outlive the call.
         unsafe { std::slice::from_raw_parts(members, count as usize) }.to_vec()
     };
     // SAFETY: see above.

@@ -1,7 +1,7 @@
-//! Calls, from what happened in them: *inferred* where OTF2 says less than was called.
+//! Calls rebuilt from events, *inferred* where OTF2 has less than the arguments.
 //!
-//! A receive's envelope is told when it completes. A call that begins one waits in a queue until that has been seen, as
-//! far ahead as [`AHEAD`]; one that never completes is left out, for nothing is known of it.
+//! OTF2 has a receive's envelope at its completion. A call that starts a receive waits for that, up to
+//! [`CALLS_QUEUED_MAX`] calls; it is omitted if the receive never completes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -14,25 +14,23 @@ use crate::call::{
 };
 use crate::function::{Class, Function};
 
-/// Calls that are looked ahead at most.
-const AHEAD: usize = 1 << 20;
+/// Maximum of calls in the queue.
+const CALLS_QUEUED_MAX: usize = 1 << 20;
 
-/// `OTF2_COLLECTIVE_ROOT_…` and what else is no rank.
+/// Values from `OTF2_COLLECTIVE_ROOT_…` on are no rank.
 const NO_ROOT: u32 = 1 << 31;
 
-/// What is put into calls of one rank.
 #[derive(Default)]
-pub(super) struct Rebuilt {
+pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Receives that completed, and whose call has not been given yet.
+    /// Completed receives whose call is still in the queue.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
-    /// Those that exist for the reader.
+    /// Already introduced.
     comms: HashSet<CommId>,
     ready: VecDeque<Call>,
 }
 
-/// Ids for requests: small, recycled.
 #[derive(Default)]
 struct Requests {
     known: HashMap<u64, u32>,
@@ -57,8 +55,8 @@ impl Requests {
     }
 }
 
-impl Rebuilt {
-    /// Takes a call, in the order of entries.
+impl RebuiltCalls {
+    /// In the order of entries.
     pub fn take(&mut self, span: Span, definitions: &Definitions) {
         for event in &span.events {
             if let Event::Received { from, comm, tag, bytes, request: Some(request) } = *event {
@@ -69,17 +67,15 @@ impl Rebuilt {
         self.waiting.push_back(span);
     }
 
-    /// Whether what is to be given next is known already.
     pub fn is_ready(&self) -> bool {
         let Some(first) = self.waiting.front() else { return !self.ready.is_empty() };
         let is_known = |event: &Event| match event {
             Event::ReceiveBegins(request) => self.envelopes.contains_key(request),
             _ => true,
         };
-        !self.ready.is_empty() || self.waiting.len() >= AHEAD || first.events.iter().all(is_known)
+        !self.ready.is_empty() || self.waiting.len() >= CALLS_QUEUED_MAX || first.events.iter().all(is_known)
     }
 
-    /// The next call; `None` if none is there.
     pub fn next(&mut self, definitions: &Definitions) -> Option<Call> {
         loop {
             if let Some(call) = self.ready.pop_front() {
@@ -98,25 +94,25 @@ impl Rebuilt {
             leave_ns: definitions.nanoseconds(span.leave),
             ..Call::default()
         };
-        self.introduce(span, definitions, &call);
+        self.introduce_comm(span, definitions, &call);
         let before = self.ready.len();
-        if !self.both(span, definitions, &call) {
-            self.begun(span, definitions, &call);
+        if !self.rebuild_send_receive(span, definitions, &call) {
+            self.rebuild_started(span, definitions, &call);
         }
         let completes = span.function.class() == Class::Completion;
         self.completed(span, completes, &call);
         if self.ready.len() == before && !self.is_unseen(span) {
-            self.ready.push_back(Call { action: plain(span.function), ..call });
+            self.ready.push_back(Call { action: action_of(span.function), ..call });
         }
     }
 
-    /// A call that began nothing but receives that never complete.
+    /// A call that only started receives that never complete.
     fn is_unseen(&self, span: &Span) -> bool {
         span.events.iter().any(|event| matches!(event, Event::ReceiveBegins(_)))
     }
 
-    /// A communicator that is named for the first time: the archive says who is in it, not which call made it.
-    fn introduce(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
+    /// At its first use. The archive does not have the creating call.
+    fn introduce_comm(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let named = match event {
                 Event::Send { comm, .. } | Event::Collective { comm, .. } => *comm,
@@ -126,12 +122,12 @@ impl Rebuilt {
             let Some(comm) = definitions.comms.get(&named) else { continue };
             self.introduced(comm, call);
         }
-        let begun = span.events.iter().filter_map(|event| match event {
+        let started = span.events.iter().filter_map(|event| match event {
             Event::ReceiveBegins(request) => self.envelopes.get(request).map(|args| args.comm),
             _ => None,
         });
-        let begun: Vec<CommId> = begun.collect();
-        for comm in definitions.comms.values().filter(|comm| begun.contains(&comm.id)) {
+        let started: Vec<CommId> = started.collect();
+        for comm in definitions.comms.values().filter(|comm| started.contains(&comm.id)) {
             self.introduced(comm, call);
         }
     }
@@ -147,8 +143,8 @@ impl Rebuilt {
         self.ready.push_back(Call { function, action, integers, leave_ns: call.enter_ns, ..call.clone() });
     }
 
-    /// `MPI_Sendrecv` and its like.
-    fn both(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
+    /// `MPI_Sendrecv` and similar functions.
+    fn rebuild_send_receive(&mut self, span: &Span, definitions: &Definitions, call: &Call) -> bool {
         if !matches!(span.function, Function::Sendrecv | Function::Sendrecv_replace) {
             return false;
         }
@@ -166,7 +162,7 @@ impl Rebuilt {
         let Some(of) = sent.map(|sent| sent.comm).or(received.map(|received| received.comm)) else {
             return false;
         };
-        // The half that there is nothing of is with no process.
+        // A missing half has `MPI_PROC_NULL`.
         let none = SendArgs { mode: SendMode::Standard, dest: Peer::Null, tag: 0, comm: of, bytes: Some(0) };
         let nothing = ReceiveArgs { source: Peer::Null, tag: TagArg::Any, comm: of, bytes: Some(0) };
         let status = received.map(|args| status_of(&args));
@@ -180,8 +176,8 @@ impl Rebuilt {
         true
     }
 
-    /// Sends, receives and collectives: a call each, since `MPI_Startall` begins any number.
-    fn begun(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
+    /// One call each, because `MPI_Startall` starts any number.
+    fn rebuild_started(&mut self, span: &Span, definitions: &Definitions, call: &Call) {
         for event in &span.events {
             let action = match *event {
                 Event::Send { to, comm, tag, bytes, request } => {
@@ -206,7 +202,7 @@ impl Rebuilt {
                 },
                 _ => continue,
             };
-            let Some(function) = with(span.function, &action) else { continue };
+            let Some(function) = function_for(span.function, &action) else { continue };
             self.ready.push_back(Call { function, action, ..call.clone() });
         }
     }
@@ -242,7 +238,7 @@ impl Rebuilt {
         if !completes {
             done.function = Function::Wait;
         }
-        done.action = plain(done.function);
+        done.action = action_of(done.function);
         self.ready.push_back(done);
     }
 }
@@ -272,9 +268,8 @@ fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
 }
 
-/// The function of a call that does this: its own if its calls do, or else one that is alike (`MPI_Startall` begins what
-/// `MPI_Isend` does). Of calls that make communicators, that they are collective is all that is told, and of no use.
-fn with(function: Function, action: &Action) -> Option<Function> {
+/// The call's own function if possible, else a similar one (`MPI_Startall` starts what `MPI_Isend` does).
+fn function_for(function: Function, action: &Action) -> Option<Function> {
     use Function as F;
     Some(match (action, function) {
         (Action::Send { request: None, .. }, F::Send | F::Bsend | F::Ssend | F::Rsend) => function,
@@ -288,8 +283,7 @@ fn with(function: Function, action: &Action) -> Option<Function> {
     })
 }
 
-/// What a call does of which nothing is told.
-fn plain(function: Function) -> Action {
+fn action_of(function: Function) -> Action {
     use Function as F;
     match function {
         F::Init | F::Init_thread => Action::Init,

@@ -1,4 +1,4 @@
-//! What an archive's definitions mean: who the ranks are, and who is in a communicator.
+//! Interpretation of an archive's definitions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,27 +13,24 @@ const MPI: u8 = 4;
 const COMM_LOCATIONS: u8 = 4;
 const COMM_GROUP: u8 = 5;
 const COMM_SELF: u8 = 6;
-/// `OTF2_GROUP_FLAG_GLOBAL_MEMBERS`: events name ranks of the world.
+/// `OTF2_GROUP_FLAG_GLOBAL_MEMBERS`: events have world ranks.
 const GLOBAL_MEMBERS: u32 = 1;
 /// `OTF2_LOCATION_TYPE_CPU_THREAD`.
 const THREAD: u8 = 1;
-/// What is not defined.
 const UNDEFINED: u32 = u32::MAX;
-/// The ids of communicators that the archive defines begin here.
 const FIRST_OWN: u32 = 3;
 
-/// A communicator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Comm {
     pub id: CommId,
-    /// By rank, in ranks of the world.
+    /// World ranks, by rank.
     pub members: Arc<[u32]>,
-    /// Events name ranks of the world.
+    /// Events have world ranks.
     global: bool,
 }
 
 impl Comm {
-    /// The rank in the communicator that an event means.
+    /// In the communicator.
     pub fn rank(&self, named: u32) -> u32 {
         if !self.global {
             return named;
@@ -42,14 +39,13 @@ impl Comm {
     }
 }
 
-/// What the events of an archive need to be understood.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(super) struct Definitions {
-    /// By rank, the threads of its process: the first is that which called `MPI_Init`.
+    /// By rank: the threads of its process, that of `MPI_Init` first.
     pub ranks: Vec<Vec<u64>>,
-    /// Events of each location.
+    /// Number of events by location.
     pub events: HashMap<u64, u64>,
-    /// The MPI functions among the regions.
+    /// MPI functions by region.
     pub functions: HashMap<u32, Function>,
     pub comms: HashMap<u32, Comm>,
     ticks_per_second: u64,
@@ -57,7 +53,7 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    /// Nanoseconds since the beginning of the measurement.
+    /// Nanoseconds since the start of the measurement.
     pub fn nanoseconds(&self, ticks: u64) -> i64 {
         let since = i128::from(ticks) - i128::from(self.start);
         (since * 1_000_000_000 / i128::from(self.ticks_per_second.max(1))) as i64
@@ -106,12 +102,13 @@ fn functions(found: &[Definition], strings: &HashMap<u32, &str>) -> HashMap<u32,
         Definition::Region { id, name } => Some((*id, *strings.get(name)?)),
         _ => None,
     });
-    // A function of MPI that is not known is one all the same.
+    // Unknown MPI functions count as well.
     let functions = regions.filter(|(_, name)| name.starts_with("MPI_"));
     functions.map(|(id, name)| (id, Function::named(name).unwrap_or(Function::Unknown))).collect()
 }
 
-/// The world is the first communicator of all ranks that has no parent; those of one process are its own alone.
+/// The first communicator of all ranks without a parent is `MPI_COMM_WORLD`; those of one process are
+/// `MPI_COMM_SELF`.
 fn comms(found: &[Definition], groups: &HashMap<u32, (u8, u32, &[u64])>, size: usize) -> HashMap<u32, Comm> {
     let mut comms = HashMap::new();
     let mut has_world = false;

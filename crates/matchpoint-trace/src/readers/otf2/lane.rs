@@ -1,4 +1,4 @@
-//! The events of one location, as calls: what happened between entry and end of each MPI function.
+//! Calls of one location, from its events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,48 +8,42 @@ use super::definitions::Definitions;
 use crate::error::TraceError;
 use crate::function::Function;
 
-/// Events read at once.
-const AT_ONCE: u64 = 4096;
+const EVENTS_PER_READ: u64 = 4096;
 
-/// What happened in one call.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Span {
     pub function: Function,
     pub thread: u16,
     pub enter: u64,
     pub leave: u64,
-    /// But for entries and ends.
+    /// Without entry and exit.
     pub events: Vec<Event>,
 }
 
-/// One location of an archive.
 pub(super) struct Lane {
     definitions: Arc<Definitions>,
     at: usize,
     batch: Vec<Timed>,
     next: usize,
     open: Option<Span>,
-    /// MPI functions that were entered within `open`, and not left.
+    /// Depth of MPI functions entered within `open`.
     within: u32,
     ended: bool,
     pub read: u64,
 }
 
 impl Lane {
-    /// Of the so-many-th location that was selected.
     pub fn new(definitions: Arc<Definitions>, at: usize) -> Self {
         Lane { definitions, at, batch: Vec::new(), next: 0, open: None, within: 0, ended: false, read: 0 }
     }
 
-    /// The next call; `None` once there are no more.
-    ///
     /// # Errors
     /// The events are damaged.
     pub fn next(&mut self, archive: &mut Archive, path: &Path) -> Result<Option<Span>, TraceError> {
         loop {
             let Some(&(time, event)) = self.batch.get(self.next) else {
                 if self.ended {
-                    // One that was not left: the process ended in it.
+                    // The process ended in this call.
                     return Ok(self.open.take());
                 }
                 self.fill(archive, path)?;
@@ -65,20 +59,20 @@ impl Lane {
     fn fill(&mut self, archive: &mut Archive, path: &Path) -> Result<(), TraceError> {
         self.batch.clear();
         self.next = 0;
-        let read = archive.read(path, self.at, AT_ONCE, &mut self.batch)?;
+        let read = archive.read(path, self.at, EVENTS_PER_READ, &mut self.batch)?;
         self.read += read;
-        // Whoever asks for more behind the last event is told that the file is damaged.
-        self.ended = read < AT_ONCE;
+        // A read after the last event is an error of the library.
+        self.ended = read < EVENTS_PER_READ;
         Ok(())
     }
 
-    /// Takes an event; the call that it ends.
+    /// Returns the call that the event ends.
     fn event(&mut self, time: u64, event: Event) -> Option<Span> {
         match (event, &mut self.open) {
             (Event::Enter(region), open) => {
                 let function = *self.definitions.functions.get(&region)?;
                 match open {
-                    // A function of MPI that another calls is not the application's call.
+                    // An MPI function called by another is no call of the application.
                     Some(_) => self.within += 1,
                     None => self.open = Some(self.span(function, time)),
                 }
@@ -99,8 +93,7 @@ impl Lane {
                 open.leave = time;
                 None
             }
-            // Its function was not recorded.
-            (event, None) => Some(Span { events: vec![event], ..self.span(without(&event), time) }),
+            (event, None) => Some(Span { events: vec![event], ..self.span(function_of_event(&event), time) }),
         }
     }
 
@@ -110,8 +103,8 @@ impl Lane {
     }
 }
 
-/// The function that most likely has such an event.
-fn without(event: &Event) -> Function {
+/// Most likely function of an event.
+fn function_of_event(event: &Event) -> Function {
     match event {
         Event::Send { request: None, .. } => Function::Send,
         Event::Send { .. } => Function::Isend,

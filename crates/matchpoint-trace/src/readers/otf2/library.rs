@@ -1,16 +1,16 @@
-//! The library that reads OTF2, loaded at run time: its own file format is not documented, only this interface is
-//! (`OTF2_Reader.h` and what it includes, versions 2.0 to 3.x).
+//! The OTF2 library, loaded at run time. Its file format is undocumented; the interface is that of
+//! `OTF2_Reader.h` and its includes, versions 2.0 to 3.x.
 //!
-//! What calls its functions is [`archive`](super::archive).
+//! [`archive`](super::archive) calls the functions.
 #![allow(unsafe_code)]
 
 use std::ffi::{OsString, c_char, c_int, c_void};
 use std::sync::{Mutex, OnceLock};
 
-/// A variable that names the library, where it is not among the system's.
+/// Variable with the path of the library.
 const VARIABLE: &str = "MATCHPOINT_OTF2";
 
-/// Its names: upstream's and Debian's, the newest interface first.
+/// Names by upstream and Debian, newest interface first.
 const NAMES: &[&str] = &[
     "libotf2.so.10",
     "libopen-trace-format2.so.10",
@@ -28,21 +28,20 @@ const NAMES: &[&str] = &[
 /// `OTF2_SUCCESS`, `OTF2_CALLBACK_SUCCESS`.
 pub(super) const SUCCESS: c_int = 0;
 
-/// An object of the library, whatever it is: `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
+/// `OTF2_Reader`, `OTF2_EvtReader`, callbacks, ….
 pub(super) type Object = *mut c_void;
-/// A callback, whatever it takes.
 pub(super) type Callback = *const c_void;
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal: $type:ty,)*) => {
-        /// Its functions. Good as long as the library is loaded, which is until the process ends.
+        /// Valid until the process ends.
         pub(super) struct Functions { $(pub $field: $type,)* }
 
         impl Functions {
             fn find(library: &libloading::Library) -> Result<Functions, String> {
                 Ok(Functions { $(
-                    // SAFETY: the library's headers give its functions these types; a library of this name that has
-                    // others is none that could be told apart.
+                    // SAFETY: the library's headers give its functions these types; a library of this name
+                    // with other types cannot be detected.
                     $field: *unsafe { library.get::<$type>(concat!($symbol, "\0").as_bytes()) }
                         .map_err(|error| error.to_string())?,
                 )* })
@@ -55,7 +54,7 @@ macro_rules! functions {
 type Close = unsafe extern "C" fn(Object, Object) -> c_int;
 /// `OTF2_ErrorCode (reader)`.
 type OfReader = unsafe extern "C" fn(Object) -> c_int;
-/// `(reader, location)`, giving an object.
+/// `(reader, location)`, returns an object.
 type OfLocation = unsafe extern "C" fn(Object, u64) -> Object;
 /// `OTF2_ErrorCode (reader, object, uint64_t* read)`.
 type ReadAll = unsafe extern "C" fn(Object, Object, *mut u64) -> c_int;
@@ -105,10 +104,10 @@ functions! {
     on_collective = "OTF2_EvtReaderCallbacks_SetMpiCollectiveEndCallback": SetCallback,
 }
 
-/// Its functions; one thread at a time calls them, since nothing says that two may.
+/// Functions of the library under a lock, because its thread safety is undocumented.
 ///
 /// # Errors
-/// There is no such library. In words.
+/// The library is missing.
 pub(super) fn library() -> Result<&'static Mutex<Functions>, String> {
     static LIBRARY: OnceLock<Result<Mutex<Functions>, String>> = OnceLock::new();
     LIBRARY.get_or_init(|| load().map(Mutex::new)).as_ref().map_err(Clone::clone)
@@ -120,7 +119,7 @@ fn load() -> Result<Functions, String> {
         Some(named) => vec![named.clone()],
         None => NAMES.iter().map(OsString::from).collect(),
     };
-    // SAFETY: it is the library of that name that this system has: loading it runs its constructors.
+    // SAFETY: this is the system's library of that name. Loading it runs its constructors.
     let found = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
     let Some(library) = found else {
         return Err(match named {
@@ -130,7 +129,7 @@ fn load() -> Result<Functions, String> {
     };
     let functions =
         Functions::find(&library).map_err(|error| format!("the library of OTF2 is another: {error}"));
-    // It stays: functions of it may be called until the end.
+    // Never unloaded: its functions may be called until the end.
     std::mem::forget(library);
     functions
 }

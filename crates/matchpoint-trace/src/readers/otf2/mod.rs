@@ -1,7 +1,7 @@
-//! OTF2, the format of Score-P and other tools: read through its own library, loaded at run time.
+//! OTF2, the format of Score-P and other tools, read through its library.
 //!
-//! It records what completed, not what was posted: no wildcards, no receives that nothing matched, no probes. What is
-//! rebuilt is labelled *inferred* in the notes of the trace.
+//! OTF2 records completions, not posts: it has no wildcards, no unmatched receives and no probes. The notes
+//! of the trace label rebuilt calls as *inferred*.
 
 mod archive;
 mod calls;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::archive::Archive;
-use self::calls::Rebuilt;
+use self::calls::RebuiltCalls;
 use self::definitions::Definitions;
 use self::lane::{Lane, Span};
 use crate::call::Call;
@@ -23,12 +23,12 @@ use crate::error::TraceError;
 use crate::readers::reader::Reader;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
-/// Reader of anchor files (`traces.otf2`), and of folders with one.
-pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", recognise, open };
+/// Reads anchor files (`traces.otf2`), and folders with one.
+pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace, open };
 
-/// What OTF2 does not tell, and what stands for it.
+/// Limitations of OTF2, and their substitutes.
 const NOTES: [&str; 3] = [
-    "Calls are inferred from an OTF2 trace, which tells what completed and not what was asked for: receives are shown \
+    "Calls are inferred from an OTF2 trace, which tells problem completed and not problem was requested for: receives are shown \
      with the sender, tag and length of the message that they got. Whether they had wildcards is not known.",
     "OTF2 does not tell of receives that got no message, of probes, and of MPI_PROC_NULL: inferred calls have none. \
      Queues may have been longer.",
@@ -46,7 +46,7 @@ fn anchor(path: &Path) -> Option<PathBuf> {
     anchors.next().filter(|_| anchors.next().is_none())
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     anchor(path).is_some()
 }
 
@@ -60,20 +60,19 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
         let advice = "give a trace of an MPI program, recorded with MPI events";
         return Err(TraceError::new(path, "the archive defines no processes of MPI", advice));
     }
-    Ok(Box::new(Archived::new(path, anchor, definitions)))
+    Ok(Box::new(ArchiveTrace::new(path, anchor, definitions)))
 }
 
-/// An archive.
-struct Archived {
+struct ArchiveTrace {
     description: Description,
     present: Vec<u32>,
     anchor: PathBuf,
     definitions: Arc<Definitions>,
-    /// By rank, bytes of its files.
+    /// By rank.
     bytes: Vec<u64>,
 }
 
-impl Archived {
+impl ArchiveTrace {
     fn new(path: &Path, anchor: PathBuf, definitions: Definitions) -> Self {
         let folder = anchor.with_extension("");
         let size = |location: &u64| {
@@ -105,11 +104,11 @@ impl Archived {
             null_looks_any: false,
             notes: NOTES.map(str::to_owned).to_vec(),
         };
-        Archived { description, present, anchor, definitions: Arc::new(definitions), bytes }
+        ArchiveTrace { description, present, anchor, definitions: Arc::new(definitions), bytes }
     }
 }
 
-impl Trace for Archived {
+impl Trace for ArchiveTrace {
     fn description(&self) -> &Description {
         &self.description
     }
@@ -122,7 +121,7 @@ impl Trace for Archived {
         assert!(self.present.binary_search(&rank).is_ok(), "rank {rank} is not present");
         let threads = &self.definitions.ranks[rank as usize];
         let mut archive = Archive::open(&self.anchor)?;
-        // Reading events takes what the definitions say of their numbers.
+        // The library needs the definitions before events.
         archive.definitions(&self.anchor)?;
         archive.select(&self.anchor, threads)?;
         let lanes = (0..threads.len()).map(|at| Lane::new(self.definitions.clone(), at));
@@ -132,7 +131,7 @@ impl Trace for Archived {
             path: &self.anchor,
             heads: threads.iter().map(|_| VecDeque::new()).collect(),
             lanes: lanes.collect(),
-            rebuilt: Rebuilt::default(),
+            rebuilt: RebuiltCalls::default(),
             definitions: self.definitions.clone(),
             bytes: self.bytes[rank as usize],
             events: events.max(1),
@@ -141,14 +140,13 @@ impl Trace for Archived {
     }
 }
 
-/// The calls of one rank.
 struct Stream<'t> {
     archive: Archive,
     path: &'t Path,
     lanes: Vec<Lane>,
-    /// Of each lane the next call, or nothing once it has ended.
+    /// Empty at the lane's end.
     heads: Vec<VecDeque<Span>>,
-    rebuilt: Rebuilt,
+    rebuilt: RebuiltCalls,
     definitions: Arc<Definitions>,
     bytes: u64,
     events: u64,
@@ -156,7 +154,6 @@ struct Stream<'t> {
 }
 
 impl Stream<'_> {
-    /// The call that was entered first of those that no lane has given yet.
     fn first(&mut self) -> Result<Option<Span>, TraceError> {
         for (lane, head) in self.lanes.iter_mut().zip(&mut self.heads) {
             if head.is_empty() {

@@ -1,55 +1,46 @@
-//! Lines of the text.
+//! Lines of the text form.
 
 use super::super::ids;
 use super::super::version::Version;
 use crate::call::Status;
 
-/// Seconds and nanoseconds, as written.
+/// Seconds and nanoseconds.
 pub(super) type Time = (i64, i32);
 
-/// The line with which a call begins or ends.
+/// First or last line of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Edge<'a> {
-    /// What was called.
+pub(super) struct CallLine<'a> {
     pub name: &'a [u8],
-    /// Wall clock.
     pub wall: Time,
-    /// Processor time.
     pub cpu: Time,
-    /// By which thread.
     pub thread: u16,
 }
 
-/// The line with which a call begins.
-pub(super) struct Entering;
+pub(super) struct EntryLine;
 
-/// The line with which it ends.
-pub(super) struct Returning;
+pub(super) struct ReturnLine;
 
-impl Entering {
-    /// Reads it; `None` if it is another line.
-    pub fn parse(line: &[u8]) -> Option<Edge<'_>> {
+impl EntryLine {
+    pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
         edge(line, b" entering at walltime ")
     }
 }
 
-impl Returning {
-    /// Reads it; `None` if it is another line.
-    pub fn parse(line: &[u8]) -> Option<Edge<'_>> {
+impl ReturnLine {
+    pub fn parse(line: &[u8]) -> Option<CallLine<'_>> {
         edge(line, b" returning at walltime ")
     }
 }
 
-fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<Edge<'a>> {
+fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<CallLine<'a>> {
     let (name, rest) = line.split_at_checked(line.iter().position(|byte| *byte == b' ')?)?;
     let rest = rest.strip_prefix(verb)?;
     let (wall, rest) = split(rest, b", cputime ")?;
     let (cpu, thread) = split(rest, b" seconds in thread ")?;
     let thread = number(thread.strip_suffix(b".")?)?;
-    Some(Edge { name, wall: time(wall)?, cpu: time(cpu)?, thread })
+    Some(CallLine { name, wall: time(wall)?, cpu: time(cpu)?, thread })
 }
 
-/// What comes before and after a separator.
 pub(super) fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = text.windows(separator.len()).position(|window| window == separator)?;
     Some((&text[..at], &text[at + separator.len()..]))
@@ -60,7 +51,6 @@ fn time(text: &[u8]) -> Option<Time> {
     Some((i64::from(number::<i32>(seconds)?), number(nanoseconds)?))
 }
 
-/// A decimal number that is all of a text.
 pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
@@ -68,16 +58,13 @@ pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
 /// An argument: `type name=value`, or `type name[length]=value`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Argument<'a> {
-    /// Its name.
     pub name: &'a [u8],
-    /// Whether it is a status, or several.
+    /// A status, or several.
     pub status: bool,
-    /// Its value.
     pub value: &'a [u8],
 }
 
 impl Argument<'_> {
-    /// Reads it; `None` if it is another line.
     pub fn parse(line: &[u8]) -> Option<Argument<'_>> {
         let (left, value) = split(line, b"=")?;
         let (kind, name) = split(left, b" ")?;
@@ -85,15 +72,14 @@ impl Argument<'_> {
         Some(Argument { name, status: kind == b"MPI_Status", value })
     }
 
-    /// The number that it is, which words in parentheses may follow; a request stands in brackets.
+    /// Words in parentheses may follow the number. Requests are in brackets.
     pub fn scalar(&self) -> Option<i32> {
         let value = self.value.strip_prefix(b"[").unwrap_or(self.value);
         number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)
     }
 }
 
-/// The numbers of a list such as `[1, 2]` or `[[1, 2], [3, 4]]`; `None` if it is none. Nothing was recorded of
-/// `<IGNORED>`.
+/// A list such as `[1, 2]` or `[[1, 2], [3, 4]]`, or `<IGNORED>`. Returns `None` for other text.
 pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     numbers.clear();
     if value.starts_with(b"<IGNORED>") {
@@ -106,7 +92,7 @@ pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
     Some(())
 }
 
-/// The statuses of a list such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or none of `<IGNORED>`.
+/// A list such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or `<IGNORED>`.
 pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
     for one in value.split(|byte| *byte == b'{').skip(1) {
         let field = |name: &[u8]| {
@@ -123,14 +109,13 @@ pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
     Some(())
 }
 
-/// The version in the first line of the header, `version=13.0.0`.
 pub(super) fn version(first: &[u8]) -> Option<Version> {
     let line = first.split(|byte| *byte == b'\n').next()?.strip_prefix(b"version=")?;
     let mut parts = line.split(|byte| *byte == b'.').map(number::<u8>);
     Some(Version(parts.next()??, parts.next()??, parts.next()??))
 }
 
-/// Whether a line may stand outside of calls: of the header, the footer and the tables, or a performance counter.
+/// Header, footer, tables, performance counters.
 pub(super) fn is_table(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 5] =
         [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];
@@ -140,9 +125,8 @@ pub(super) fn is_table(line: &[u8]) -> bool {
         || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// Whether a file that begins so is text of `dumpi2ascii`.
 pub fn looks_like(bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
-    version || Entering::parse(first).is_some()
+    version || EntryLine::parse(first).is_some()
 }

@@ -1,6 +1,5 @@
-//! The text that `dumpi2ascii` prints from a binary file: with any of its options, as long as it holds the calls
-//! (`-S`). Sizes in bytes are known if it holds the sizes of datatypes (`-X`), and calls that the tracer left out if
-//! it holds the footer (`-F`).
+//! Text that `dumpi2ascii` prints from a binary file, with the calls (`-S`). Sizes of messages need `-X`,
+//! left-out calls need `-F`.
 
 pub(super) mod line;
 mod names;
@@ -15,7 +14,7 @@ use std::sync::OnceLock;
 
 use self::line::looks_like;
 use self::stream::Stream;
-use super::files::{Files, first_bytes, listed, name, several};
+use super::files::{Files, first_bytes, listed, name, several_traces};
 use super::form::{Facts, Form};
 use super::sizes::Sizes;
 use super::trace;
@@ -24,17 +23,17 @@ use crate::readers::map::Map;
 use crate::readers::reader::Reader;
 use crate::trace::{RankReader, Trace};
 
-/// Reader of folders of such text, and of the text of one rank.
-pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", recognise, open };
+/// Reads folders of text files, and the text of one rank.
+pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", is_trace, open };
 
 static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
 
-/// Reads the stream of one rank from text. Sizes of messages are not known: they follow the calls.
+/// Reads the stream of one rank without sizes of messages, which follow the calls.
 pub fn read(input: impl BufRead + Send) -> impl RankReader {
     Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
 }
 
-fn recognise(path: &Path) -> bool {
+fn is_trace(path: &Path) -> bool {
     let is_part = |file: &Path| looks_like(&first_bytes(file));
     if path.is_dir() {
         listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
@@ -45,26 +44,26 @@ fn recognise(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     if !path.is_dir() {
-        return trace::alone(&FORM, path, path.to_owned());
+        return trace::open_single(&FORM, path, path.to_owned());
     }
     let mut texts = listed(path)?;
     texts.retain(|file| looks_like(&first_bytes(file)));
     let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
     for file in &texts {
-        let (prefix, rank) = numbered(file).unwrap_or_else(|| (name(file), 0));
+        let (prefix, rank) = rank_in_name(file).unwrap_or_else(|| (name(file), 0));
         traces.entry(prefix).or_default().insert(rank, file.clone());
     }
     match (traces.pop_first(), traces.is_empty(), &texts[..]) {
-        (Some(_), true, [only]) => trace::alone(&FORM, path, only.clone()),
+        (Some(_), true, [only]) => trace::open_single(&FORM, path, only.clone()),
         (Some((prefix, by_rank)), true, _) => {
             trace::of_ranks(&FORM, Files { path: path.to_owned(), by_rank, meta: None, prefix })
         }
-        _ => Err(several(path, "texts of different traces", texts.iter().map(|file| name(file)))),
+        _ => Err(several_traces(path, "texts of different traces", texts.iter().map(|file| name(file)))),
     }
 }
 
-/// The number in a file's name that can only be a rank, and what comes before it: after `rank`, or else the last.
-fn numbered(path: &Path) -> Option<(String, u32)> {
+/// The number after `rank`, else the last one, and the part before it.
+fn rank_in_name(path: &Path) -> Option<(String, u32)> {
     let name = name(path).replace("dumpi2ascii", "");
     let digits =
         |at: usize| name[at..].find(|c: char| !c.is_ascii_digit()).map_or(name.len(), |end| at + end);
@@ -81,7 +80,7 @@ fn numbered(path: &Path) -> Option<(String, u32)> {
 }
 
 fn rank(path: &Path) -> Option<u32> {
-    numbered(path).map(|(_, rank)| rank)
+    rank_in_name(path).map(|(_, rank)| rank)
 }
 
 fn facts(path: &Path) -> Result<Facts, TraceError> {
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn ranks_are_in_names() {
-        let of = |name: &str| numbered(Path::new(name));
+        let of = |name: &str| rank_in_name(Path::new(name));
         assert_eq!(of("rank0013.dumpi2ascii.txt"), Some(("rank".into(), 13)));
         assert_eq!(of("lulesh-8.rank0003.dumpi2ascii.txt"), Some(("lulesh-8.rank".into(), 3)));
         assert_eq!(of("dumpi-2026.11.21.08.28.41-0007.txt"), Some(("dumpi-2026.11.21.08.28.41-".into(), 7)));

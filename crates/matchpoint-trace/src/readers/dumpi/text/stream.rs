@@ -1,4 +1,4 @@
-//! The stream of one rank, from text.
+//! Stream of one rank in the text form.
 
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
@@ -8,18 +8,17 @@ use super::super::clock::Clock;
 use super::super::layout::{Field, Kind, Layout};
 use super::super::record::Record;
 use super::super::sizes::Sizes;
-use super::line::{Argument, Edge, Entering, Returning, Time, is_table, list, statuses};
+use super::line::{Argument, CallLine, EntryLine, ReturnLine, Time, is_table, list, statuses};
 use super::names::layout;
 use crate::call::Call;
 use crate::error::TraceError;
 use crate::trace::RankReader;
 
-/// A line with the requests of a million messages is shorter; memory is bounded by this.
+/// Limits memory. A line with a million requests is shorter.
 const LONGEST_LINE: u64 = 64 << 20;
 
 const DAMAGED: &str = "print the text again with dumpi2ascii, or leave this rank out";
 
-/// Reads calls line by line.
 pub(super) struct Stream<R> {
     lines: Lines<R>,
     sizes: Sizes,
@@ -39,7 +38,6 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line; false at the end.
     fn next(&mut self) -> Result<bool, TraceError> {
         self.line.clear();
         let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
@@ -64,8 +62,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What is known of a call once its first line has been read.
-struct Begun {
+struct StartedCall {
     layout: Option<&'static Layout>,
     name: Vec<u8>,
     wall: Time,
@@ -73,7 +70,6 @@ struct Begun {
 }
 
 impl<R: BufRead> Stream<R> {
-    /// Begins to read.
     pub fn new(path: PathBuf, input: R, sizes: Sizes) -> Self {
         Stream {
             lines: Lines { path, input, line: Vec::new(), number: 0, start: 0, end: 0 },
@@ -85,17 +81,16 @@ impl<R: BufRead> Stream<R> {
         }
     }
 
-    /// Finds the first line of a call; `None` if there are no more.
-    fn begin(&mut self, call: &mut Call) -> Result<Option<Begun>, TraceError> {
+    fn begin(&mut self, call: &mut Call) -> Result<Option<StartedCall>, TraceError> {
         while self.lines.next()? {
-            if let Some(Edge { name, wall, cpu, thread }) = Entering::parse(&self.lines.line) {
+            if let Some(CallLine { name, wall, cpu, thread }) = EntryLine::parse(&self.lines.line) {
                 (call.thread, call.offset) = (thread, self.lines.start);
                 let layout = layout(name);
                 if layout.is_none() && !name.starts_with(b"Function_") {
                     let name = String::from_utf8_lossy(name);
                     return Err(self.lines.wrong(format!("{name} is no function that DUMPI knows")));
                 }
-                return Ok(Some(Begun { layout, name: name.to_owned(), wall, cpu }));
+                return Ok(Some(StartedCall { layout, name: name.to_owned(), wall, cpu }));
             }
             if !is_table(&self.lines.line) {
                 let problem = format!("“{}” is no line that dumpi2ascii prints here", self.lines.shown());
@@ -105,36 +100,34 @@ impl<R: BufRead> Stream<R> {
         Ok(None)
     }
 
-    /// Reads the arguments of a call, and its last line.
-    fn arguments(&mut self, begun: &Begun, call: &mut Call) -> Result<(), TraceError> {
+    fn arguments(&mut self, started: &StartedCall, call: &mut Call) -> Result<(), TraceError> {
         self.record.clear();
         call.requests.clear();
         call.completions.clear();
         call.integers.clear();
         let mut open = None;
         while self.lines.next()? {
-            match Returning::parse(&self.lines.line) {
-                Some(Edge { name, wall, cpu, .. }) if name == begun.name => {
-                    (call.enter_ns, call.leave_ns) = self.times(begun, wall, cpu);
+            match ReturnLine::parse(&self.lines.line) {
+                Some(CallLine { name, wall, cpu, .. }) if name == started.name => {
+                    (call.enter_ns, call.leave_ns) = self.times(started, wall, cpu);
                     return Ok(());
                 }
-                _ => open = self.argument(begun.layout, open, call)?,
+                _ => open = self.argument(started.layout, open, call)?,
             }
         }
-        let name = String::from_utf8_lossy(&begun.name);
+        let name = String::from_utf8_lossy(&started.name);
         Err(self.lines.wrong(format!("the text ends within a call of {name}")))
     }
 
-    /// Processor times stand in for wall clock times that were not recorded, which are printed as 0.
-    fn times(&mut self, begun: &Begun, wall: Time, cpu: Time) -> (i64, i64) {
-        if (begun.wall, wall) == ((0, 0), (0, 0)) {
-            return self.cpu.nanoseconds(begun.cpu, cpu);
+    /// Uses processor times if wall clock times are 0, which means not recorded.
+    fn times(&mut self, started: &StartedCall, wall: Time, cpu: Time) -> (i64, i64) {
+        if (started.wall, wall) == ((0, 0), (0, 0)) {
+            return self.cpu.nanoseconds(started.cpu, cpu);
         }
-        self.wall.nanoseconds(begun.wall, wall)
+        self.wall.nanoseconds(started.wall, wall)
     }
 
-    /// Takes the argument of a line, if the function has a use for it. Lists of lists are printed over several
-    /// lines, of which the last also holds the next argument: gives the field of which there may be more.
+    /// Returns the field of an incomplete list of lists, whose last line also contains the next argument.
     fn argument(
         &mut self,
         layout: Option<&'static Layout>,
@@ -162,7 +155,7 @@ impl<R: BufRead> Stream<R> {
     }
 
     fn scalar(&mut self, Field { kind, name }: Field, value: i32) {
-        // Two bytes are read as unsigned, but printed as signed.
+        // The value is unsigned, but printed as signed.
         let value = if kind == Kind::Half { i32::from(value as u16) } else { value };
         self.record.set(name, value);
         self.numbers.clear();
@@ -179,9 +172,9 @@ impl<R: BufRead> Stream<R> {
     }
 
     fn advance(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        while let Some(begun) = self.begin(call)? {
-            self.arguments(&begun, call)?;
-            if let Some(layout) = begun.layout {
+        while let Some(started) = self.begin(call)? {
+            self.arguments(&started, call)?;
+            if let Some(layout) = started.layout {
                 call.function = layout.function;
                 interpret(&self.record, &self.sizes, call);
                 return Ok(true);

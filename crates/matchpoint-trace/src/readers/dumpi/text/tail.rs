@@ -1,4 +1,4 @@
-//! The tables that follow the calls: sizes of datatypes, and how often each function was called.
+//! Tables after the calls: sizes of datatypes, and counts of calls.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -11,24 +11,19 @@ use super::line::{number, split};
 use super::names;
 use crate::error::TraceError;
 
-/// All tables are shorter: of datatypes there are 32767 at most, and a line has some 50 bytes.
+/// Upper bound: at most 32,767 datatypes, and about 50 bytes per line.
 const LONGEST: u64 = 4 << 20;
 const MOST_TYPES: usize = 1 << 15;
 
-/// What the tables tell.
 #[derive(Default)]
-pub(super) struct Tail {
-    /// Sizes of datatypes.
+pub(super) struct Tables {
     pub sizes: Sizes,
-    /// Counts of calls.
     pub counts: Option<Counts>,
 }
 
-/// Reads the tables at the end of a file.
-///
 /// # Errors
-/// It cannot be read.
-pub(super) fn read(path: &Path) -> Result<Tail, TraceError> {
+/// The file cannot be read.
+pub(super) fn read(path: &Path) -> Result<Tables, TraceError> {
     let bytes = last(path).map_err(|error| TraceError::io(path, &error))?;
     let mut sizes = Vec::new();
     let mut counts = Counts { called: vec![0; LAYOUTS.len()], ignored: vec![0; LAYOUTS.len()] };
@@ -42,7 +37,7 @@ pub(super) fn read(path: &Path) -> Result<Tail, TraceError> {
             counted = true;
         }
     }
-    Ok(Tail { sizes: Sizes::new(sizes), counts: counted.then_some(counts) })
+    Ok(Tables { sizes: Sizes::new(sizes), counts: counted.then_some(counts) })
 }
 
 fn last(path: &Path) -> std::io::Result<Vec<u8>> {

@@ -1,37 +1,34 @@
-//! The arguments of a call, by the names that the format gives them: what [`action`](super::super::action) reads.
+//! Arguments of a call by their names in the format. The reader is [`action`](super::super::action).
 
 use super::super::layout::Name;
-use super::lengths::Lengths;
+use super::deviations::Deviations;
+use super::lengths::Datatypes;
 use super::members::Members;
-use super::numbers::{Numbers, Requests, TooMany, UNDEFINED, peer, tag};
+use super::numbers::{Numbers, NumbersExhausted, Requests, UNDEFINED, peer, tag};
 use super::record::{RawStatus, Values};
-use super::told::Told;
 use crate::call::{
     Action, Await, Call, CommId, GroupId, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs, Status,
     TagArg,
 };
 use crate::function::Function;
 
-/// Rank of the process in a communicator: not known, and so written that it is never the root's.
+/// Never equal to the root's rank.
 const NOT_KNOWN: i32 = -2;
 
-/// What is needed to say what a call names.
-pub(super) struct Fill<'w> {
+pub(super) struct ArgumentWriter<'w> {
     pub values: &'w mut Values,
     pub comms: &'w mut Numbers,
     pub groups: &'w mut Numbers,
     pub requests: &'w mut Requests,
-    pub lengths: &'w mut Lengths,
+    pub lengths: &'w mut Datatypes,
     pub members: &'w mut Members,
-    pub told: &'w mut Told,
+    pub deviations: &'w mut Deviations,
 }
 
-impl Fill<'_> {
-    /// All arguments of a call that becomes a record of that function.
-    ///
+impl ArgumentWriter<'_> {
     /// # Errors
-    /// It names more objects than there are numbers for.
-    pub fn call(&mut self, function: Function, call: &Call) -> Result<(), TooMany> {
+    /// There are more objects than numbers.
+    pub fn call(&mut self, function: Function, call: &Call) -> Result<(), NumbersExhausted> {
         match call.action {
             Action::Send { args, request } => {
                 self.send(&args)?;
@@ -63,14 +60,14 @@ impl Fill<'_> {
             Action::Start | Action::Cancel => self.name(call),
             Action::RequestFree => {
                 self.name(call);
-                call.requests.iter().for_each(|&request| self.requests.lose(request));
+                call.requests.iter().for_each(|&request| self.requests.omit(request));
             }
             Action::Collective { comm, root, bytes, .. } => self.collective(comm, root, bytes)?,
             Action::CommCreate { parent, how, comm, .. } => {
                 self.create(function, call, (parent, how, comm))?
             }
             Action::CommFree { comm } => {
-                let raw = self.comms.freed(comm.0)?;
+                let raw = self.comms.free(comm.0)?;
                 self.values.set(Name::comm, raw);
                 self.members.freed(comm);
             }
@@ -84,7 +81,7 @@ impl Fill<'_> {
             }
             Action::GroupCreate { how, group } => self.group(call, how, group)?,
             Action::GroupFree { group } => {
-                let raw = self.groups.freed(group.0)?;
+                let raw = self.groups.free(group.0)?;
                 self.values.set(Name::group, raw);
             }
             Action::MatchedReceive { .. }
@@ -97,8 +94,8 @@ impl Fill<'_> {
         Ok(())
     }
 
-    fn comm(&mut self, name: Name, comm: CommId) -> Result<(), TooMany> {
-        let raw = self.comms.named(comm.0)?;
+    fn comm(&mut self, name: Name, comm: CommId) -> Result<(), NumbersExhausted> {
+        let raw = self.comms.number_of(comm.0)?;
         self.values.set(name, raw);
         Ok(())
     }
@@ -112,21 +109,21 @@ impl Fill<'_> {
 
     fn length(&mut self, bytes: Option<u64>, count_is: Name, datatype_is: Name) {
         let (number, of) = self.lengths.of(bytes).unwrap_or_else(|unknown| {
-            self.told.lengths += 1;
+            self.deviations.lengths += 1;
             unknown
         });
         self.values.set(count_is, number);
         self.values.set(datatype_is, of);
     }
 
-    pub fn send(&mut self, args: &SendArgs) -> Result<(), TooMany> {
+    pub fn send(&mut self, args: &SendArgs) -> Result<(), NumbersExhausted> {
         self.values.set(Name::dest, peer(args.dest));
         self.values.set(Name::tag, args.tag);
         self.length(args.bytes, Name::count, Name::datatype);
         self.comm(Name::comm, args.comm)
     }
 
-    pub fn receive(&mut self, args: &ReceiveArgs) -> Result<(), TooMany> {
+    pub fn receive(&mut self, args: &ReceiveArgs) -> Result<(), NumbersExhausted> {
         self.values.set(Name::source, peer(args.source));
         self.values.set(Name::tag, tag(args.tag));
         self.length(args.bytes, Name::count, Name::datatype);
@@ -138,11 +135,11 @@ impl Fill<'_> {
         send: &SendArgs,
         receive: &ReceiveArgs,
         status: Option<Status>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), NumbersExhausted> {
         self.values.set(Name::dest, peer(send.dest));
         self.comm(Name::comm, send.comm)?;
         self.length(send.bytes, Name::sendcount, Name::sendtype);
-        // Of those that replace what they send.
+        // Calls that replace the sent data.
         self.values.copy(Name::sendcount, Name::count);
         self.values.copy(Name::sendtype, Name::datatype);
         self.values.set(Name::sendtag, send.tag);
@@ -153,19 +150,18 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// The status of a receive or probe: one that names no sender would make a receive from any process look like one
-    /// from none.
+    /// Without a source, a receive from any source would look like one from `MPI_PROC_NULL`.
     fn reported(&mut self, source: Peer, status: Option<Status>) {
         let Some(status) = status else { return };
         if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
-            self.told.statuses += 1;
+            self.deviations.statuses += 1;
             return;
         }
         self.values.statuses = Some(vec![raw_status(Some(status))]);
     }
 
     fn name(&mut self, call: &Call) {
-        self.values.requests.extend(call.requests.iter().map(|&request| self.requests.named(request)));
+        self.values.requests.extend(call.requests.iter().map(|&request| self.requests.number_of(request)));
         self.values.set(Name::request, self.values.requests.first().copied().unwrap_or(1));
     }
 
@@ -177,7 +173,7 @@ impl Fill<'_> {
         self.values.indices.extend(found.iter().map(|found| found.index as i32));
         let known = found.iter().filter(|found| found.status.is_some()).count();
         if known > 0 {
-            self.told.statuses += (found.len() - known) as u64;
+            self.deviations.statuses += (found.len() - known) as u64;
             let mut statuses: Vec<RawStatus> = Vec::new();
             match awaits {
                 Await::All => {
@@ -190,18 +186,23 @@ impl Fill<'_> {
         }
         let live = call.requests.iter().filter(|&&request| request != RequestId::NULL).count();
         if awaits == Await::All && found.len() != live && !found.is_empty() {
-            self.told.partial += 1;
+            self.deviations.partial += 1;
         }
         if matches!(call.action, Action::Complete { .. }) {
             found.iter().for_each(|found| self.requests.complete(call.requests[found.index as usize]));
         }
     }
 
-    fn collective(&mut self, comm: CommId, root: Option<u32>, bytes: Option<u64>) -> Result<(), TooMany> {
+    fn collective(
+        &mut self,
+        comm: CommId,
+        root: Option<u32>,
+        bytes: Option<u64>,
+    ) -> Result<(), NumbersExhausted> {
         self.values.set(Name::commrank, NOT_KNOWN);
         self.values.set(Name::root, root.map_or(-1, |root| root as i32));
         let (number, of) = self.lengths.of(bytes).unwrap_or_else(|unknown| {
-            self.told.lengths += 1;
+            self.deviations.lengths += 1;
             unknown
         });
         for name in [Name::count, Name::sendcount, Name::recvcount] {
@@ -210,7 +211,7 @@ impl Fill<'_> {
         for name in [Name::datatype, Name::sendtype, Name::recvtype] {
             self.values.set(name, of);
         }
-        // What each process gets is not known, only how much all do.
+        // Only the sum over all processes is known.
         self.values.counts.push(number);
         self.comm(Name::comm, comm)
     }
@@ -220,7 +221,7 @@ impl Fill<'_> {
         function: Function,
         call: &Call,
         (parent, how, new): (CommId, NewComm, CommId),
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), NumbersExhausted> {
         self.values.set(Name::commrank, NOT_KNOWN);
         for name in [Name::oldcomm, Name::localcomm, Name::comm] {
             self.comm(name, parent)?;
@@ -238,7 +239,7 @@ impl Fill<'_> {
                 self.values.set(Name::nodes, own as i32);
             }
             NewComm::Group(group) => {
-                let raw = self.groups.named(group.0)?;
+                let raw = self.groups.number_of(group.0)?;
                 self.values.set(Name::group, raw);
             }
             NewComm::Cart { reorder } => self.values.set(Name::reorder, i32::from(reorder)),
@@ -260,9 +261,9 @@ impl Fill<'_> {
             NewComm::Listed { .. } => Members::listed(function),
             _ => true,
         };
-        self.told.members += u64::from(!is_known && new != CommId::NULL);
+        self.deviations.members += u64::from(!is_known && new != CommId::NULL);
         self.members.made(parent, how, new, &call.integers);
-        let raw = if new == CommId::NULL { 1 } else { self.comms.made(new.0)? };
+        let raw = if new == CommId::NULL { 1 } else { self.comms.create(new.0)? };
         self.values.set(Name::newcomm, raw);
         self.values.set(Name::parent, raw);
         if function == Function::Comm_join {
@@ -271,7 +272,7 @@ impl Fill<'_> {
         Ok(())
     }
 
-    /// Dimensions: of a grid that the trace gives the members of, one with all of them.
+    /// A grid with listed members has one dimension of all members.
     fn integers(&mut self, call: &Call, how: NewComm) {
         match how {
             NewComm::Listed { own, .. } => self.values.integers.push(own as i32),
@@ -279,7 +280,7 @@ impl Fill<'_> {
         }
     }
 
-    fn group(&mut self, call: &Call, how: NewGroup, new: GroupId) -> Result<(), TooMany> {
+    fn group(&mut self, call: &Call, how: NewGroup, new: GroupId) -> Result<(), NumbersExhausted> {
         let first = match how {
             NewGroup::OfComm(comm) | NewGroup::OfRemote(comm) => {
                 self.comm(Name::comm, comm)?;
@@ -290,18 +291,18 @@ impl Fill<'_> {
             NewGroup::Union(first, second)
             | NewGroup::Intersection(first, second)
             | NewGroup::Difference(first, second) => {
-                let raw = self.groups.named(second.0)?;
+                let raw = self.groups.number_of(second.0)?;
                 self.values.set(Name::group2, raw);
                 Some(first)
             }
         };
         if let Some(first) = first {
-            let raw = self.groups.named(first.0)?;
+            let raw = self.groups.number_of(first.0)?;
             self.values.set(Name::group, raw);
             self.values.set(Name::group1, raw);
         }
         self.values.integers.extend(&call.integers);
-        let raw = self.groups.made(new.0)?;
+        let raw = self.groups.create(new.0)?;
         self.values.set(Name::newgroup, raw);
         if first.is_none() {
             self.values.set(Name::group, raw);
@@ -310,7 +311,7 @@ impl Fill<'_> {
     }
 }
 
-/// As the file has it; what is not known, or has more than 31 bits, is negative.
+/// Unknown values, and those of more than 31 bits, are negative.
 fn raw_status(status: Option<Status>) -> RawStatus {
     let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
     let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);

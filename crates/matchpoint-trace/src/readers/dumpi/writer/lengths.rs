@@ -1,27 +1,26 @@
-//! Lengths, as a count of elements of some datatype: the file's table gives the sizes of datatypes.
+//! Message lengths, as counts of elements. A table in the file has the sizes of datatypes.
 
-/// `MPI_DATATYPE_NULL`, whose size is 0: a reader cannot tell what is a count of these.
+/// `MPI_DATATYPE_NULL`, whose size is 0: a length of unknown size.
 const NONE: u16 = 1;
 /// `MPI_BYTE`.
 const BYTE: u16 = 5;
-/// The application's own datatypes are numbered from here.
+/// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
-/// How many sizes are tried for a length that powers of two do not divide.
-const TRIED: u64 = 4096;
+/// Sizes tried for a length that no power of two divides.
+const SIZES_TRIED: u64 = 4096;
 
-/// The datatypes of a file.
-pub(super) struct Lengths(Vec<i32>);
+pub(super) struct Datatypes(Vec<i32>);
 
-impl Default for Lengths {
+impl Default for Datatypes {
     fn default() -> Self {
         let mut sizes = vec![0; FIRST_OWN];
         sizes[usize::from(BYTE)] = 1;
-        Lengths(sizes)
+        Datatypes(sizes)
     }
 }
 
-impl Lengths {
-    /// Count and datatype of so many bytes. `Err` with those of a length that is not known, if there are none.
+impl Datatypes {
+    /// `Err` if the length is no product of a count and a size.
     pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
         let Some(bytes) = bytes else { return Ok((1, NONE)) };
         match i32::try_from(bytes) {
@@ -30,7 +29,6 @@ impl Lengths {
         }
     }
 
-    /// The sizes of datatypes.
     pub fn table(&self) -> &[i32] {
         &self.0
     }
@@ -41,7 +39,7 @@ impl Lengths {
         let size = if power >= least {
             least.next_power_of_two()
         } else {
-            (least..least + TRIED).find(|size| bytes % size == 0)?
+            (least..least + SIZES_TRIED).find(|size| bytes % size == 0)?
         };
         let count = i32::try_from(bytes / size).ok()?;
         Some((count, self.datatype(i32::try_from(size).ok()?)?))
@@ -65,8 +63,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
-        let mut lengths = Lengths::default();
+    fn lengths_survive_round_trip() {
+        let mut lengths = Datatypes::default();
         let large = [1 << 31, 3 << 40, 48 * 3_000_000_000, (1 << 50) + (1 << 40), i32::MAX as u64 * 1000];
         let all = [0, 1, 17, i32::MAX as u64].into_iter().chain(large);
         let written: Vec<_> = all.map(|bytes| (bytes, lengths.of(Some(bytes)).unwrap())).collect();
@@ -79,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn a_large_prime_has_no_form() {
-        let (count, datatype) = Lengths::default().of(Some((1 << 61) - 1)).unwrap_err();
-        assert_eq!(Sizes::new(Lengths::default().0).bytes(count, datatype.into()), None);
+    fn large_prime_length_is_unknown() {
+        let (count, datatype) = Datatypes::default().of(Some((1 << 61) - 1)).unwrap_err();
+        assert_eq!(Sizes::new(Datatypes::default().0).bytes(count, datatype.into()), None);
     }
 }

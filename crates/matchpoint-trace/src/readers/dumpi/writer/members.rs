@@ -1,4 +1,4 @@
-//! Communicators whose members a trace lists, in a format that has no lists: made by a split with the same outcome.
+//! Communicators with listed members, written as splits with an equal result.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::numbers::UNDEFINED;
 use crate::call::{Call, CommId, NewComm};
 use crate::function::Function;
 
-/// What is known of who is in this process's communicators, by rank in `MPI_COMM_WORLD`.
+/// By rank in `MPI_COMM_WORLD`.
 pub(super) struct Members {
     rank: u32,
     known: HashMap<CommId, Vec<i32>>,
@@ -18,7 +18,6 @@ impl Members {
         Members { rank, known: HashMap::from([(CommId::WORLD, world), (CommId::SELF, vec![rank as i32])]) }
     }
 
-    /// A communicator is made.
     pub fn made(&mut self, parent: CommId, how: NewComm, new: CommId, integers: &[i32]) {
         let members = match how {
             NewComm::Dup => self.known.get(&parent).cloned(),
@@ -37,7 +36,7 @@ impl Members {
         }
     }
 
-    /// Colour and key of a split that has these members: the lowest of them, and this process's place.
+    /// The lowest member, and the own position.
     pub fn color(&self, own: &[i32], new: CommId) -> (i32, i32) {
         if new == CommId::NULL {
             return (UNDEFINED, 0);
@@ -47,8 +46,7 @@ impl Members {
         (color, key.map_or(0, |key| key as i32))
     }
 
-    /// The function whose record makes a communicator with these members, or else the call's own. All processes that
-    /// make it together find the same: a grid or graph of all of the parent is one, since no process is left out of it.
+    /// All members of the parent find the same function. A grid or graph over the whole parent remains.
     pub fn function(&self, call: &Call, parent: CommId, how: NewComm) -> Function {
         let NewComm::Listed { own, .. } = how else { return call.function };
         let only_own = own as usize == call.integers.len() && parent != CommId::NULL;
@@ -73,7 +71,6 @@ impl Members {
         }
     }
 
-    /// Whether a record of that function tells the members that a list had.
     pub fn listed(function: Function) -> bool {
         matches!(function, Function::Comm_split | Function::Cart_create | Function::Graph_create)
     }

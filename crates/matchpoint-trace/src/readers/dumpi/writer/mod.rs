@@ -1,7 +1,8 @@
-//! Writes the binary form: the file of one rank from its calls, and the `.meta` file of a trace.
+//! Writer of the binary form: the file of one rank, and the `.meta` file of a trace.
 //!
-//! What the format has no record of is left out, or written as other calls that do the same, and [`Told`].
+//! Calls without a record are omitted, or written as equivalent calls, and counted in [`Deviations`].
 
+mod deviations;
 mod fill;
 mod lengths;
 mod members;
@@ -9,32 +10,30 @@ mod numbers;
 mod record;
 mod replaced;
 mod times;
-mod told;
 
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
-use self::fill::Fill;
-use self::lengths::Lengths;
+pub use self::deviations::Deviations;
+use self::fill::ArgumentWriter;
+use self::lengths::Datatypes;
 use self::members::Members;
-use self::numbers::{Numbers, Requests, TooMany};
+use self::numbers::{Numbers, NumbersExhausted, Requests};
 use self::record::{Head, Values, int, ints};
-use self::replaced::Replaced;
+use self::replaced::Replacements;
 use self::times::Times;
-pub use self::told::Told;
 use super::layout::{LAYOUTS, Name, label};
 use super::sections::{FOOTER_MAGIC, MAGIC};
 use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
 use crate::function::{Class, Function};
 
-/// The version that is written: what the tracer wrote last.
+/// The tracer's last version.
 const VERSION: Version = Version(13, 0, 0);
 
-/// Where the stream begins.
+/// Offset of the stream.
 const BODY: u64 = 8;
 
-/// The number of each function in the format, for those that it has.
 static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
     let number = |function: &Function| LAYOUTS.iter().position(|layout| layout.function == *function);
     Function::ALL
@@ -43,20 +42,20 @@ static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whose calls are written.
+/// Properties of a rank's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// In `MPI_COMM_WORLD`.
+    /// Rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// Of `MPI_COMM_WORLD`.
+    /// Size of `MPI_COMM_WORLD`.
     pub size: u32,
-    /// Where the process ran.
+    /// Host name.
     pub host: String,
-    /// Seconds since 1970; 0 if that is not known.
+    /// Seconds since 1970; 0 if unknown.
     pub started_s: u64,
 }
 
-/// The `.meta` file of a trace of so many ranks, whose files are named `PREFIX-0000.bin` and so on.
+/// The `.meta` file of `ranks` files `PREFIX-0000.bin`, ….
 pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     let Version(version, subversion, subsubversion) = VERSION;
     format!(
@@ -65,12 +64,12 @@ pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
     )
 }
 
-/// The name of a rank's file.
+/// Name of a rank's file.
 pub fn file_name(prefix: &str, rank: u32) -> String {
     format!("{prefix}-{rank:04}.bin")
 }
 
-/// Writes the file of one rank.
+/// Writer of one rank's file.
 pub struct Writer<W: Write> {
     out: W,
     settings: Settings,
@@ -81,18 +80,18 @@ pub struct Writer<W: Write> {
     comms: Numbers,
     groups: Numbers,
     requests: Requests,
-    lengths: Lengths,
+    lengths: Datatypes,
     members: Members,
-    replaced: Replaced,
+    replaced: Replacements,
     called: Vec<u32>,
-    told: Told,
+    deviations: Deviations,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
         out.write_all(&MAGIC.to_be_bytes())?;
         Ok(Writer {
@@ -106,25 +105,24 @@ impl<W: Write> Writer<W> {
             comms: Numbers::of_comms(),
             groups: Numbers::of_groups(),
             requests: Requests::default(),
-            lengths: Lengths::default(),
-            replaced: Replaced::default(),
+            lengths: Datatypes::default(),
+            replaced: Replacements::default(),
             called: vec![0; usize::from(label::TOTALS) + 1],
-            told: Told::default(),
+            deviations: Deviations::default(),
         })
     }
 
-    /// Writes a call. Calls of several threads may come in any order that differs from that of their ends by an hour at
-    /// most.
+    /// Writes a call. Calls of several threads may be out of order by up to an hour.
     ///
     /// # Errors
-    /// The file cannot be written, or more communicators live at once than the format can number.
+    /// The file cannot be written, or more communicators are alive at once than the format has numbers.
     pub fn call(&mut self, call: &Call) -> io::Result<()> {
         if self.times.is_none() {
             self.begin(call.enter_ns)?;
         }
         match self.function(call) {
             Some(function) if function == call.function => {
-                self.told.written += 1;
+                self.deviations.written += 1;
                 self.write(function, call)
             }
             Some(function) => self.stand_in(function, call),
@@ -135,18 +133,18 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes what comes after the calls, and tells what could not be held of them.
+    /// Writes the tables, and returns the deviations.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self) -> io::Result<(W, Told)> {
+    pub fn finish(mut self) -> io::Result<(W, Deviations)> {
         if self.times.is_none() {
             self.begin(0)?;
         }
         let end = self.after();
         self.out.write_all(&end)?;
         self.out.flush()?;
-        Ok((self.out, self.told))
+        Ok((self.out, self.deviations))
     }
 
     fn begin(&mut self, first_ns: i64) -> io::Result<()> {
@@ -163,7 +161,6 @@ impl<W: Write> Writer<W> {
         self.out.write_all(bytes)
     }
 
-    /// The function whose record a call becomes; `None` if there is none.
     fn function(&self, call: &Call) -> Option<Function> {
         let function = match call.action {
             Action::CommCreate { parent, how, .. } => {
@@ -179,13 +176,13 @@ impl<W: Write> Writer<W> {
     }
 
     fn stand_in(&mut self, function: Function, call: &Call) -> io::Result<()> {
-        *self.told.stand_ins.entry((call.function, function)).or_default() += 1;
+        *self.deviations.stand_ins.entry((call.function, function)).or_default() += 1;
         if let Action::CommCreate { request: Some(request), .. } = call.action {
-            self.requests.lose(request);
+            self.requests.omit(request);
         }
         for call in self.replaced.calls(function, call) {
             match call.action {
-                // What is freed at once has no id of the application's.
+                // A request freed at once has no id of the application.
                 Action::RequestFree => self.write_freed(&call)?,
                 _ => self.write(call.function, &call)?,
             }
@@ -193,7 +190,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Says `MPI_Request_free` of the request of the send before it.
+    /// Writes `MPI_Request_free` for the previous send's request.
     fn write_freed(&mut self, call: &Call) -> io::Result<()> {
         let raw = self.requests.extra();
         self.values.clear();
@@ -202,32 +199,32 @@ impl<W: Write> Writer<W> {
     }
 
     fn leave_out(&mut self, call: &Call) {
-        *self.told.left_out.entry(call.function).or_default() += 1;
+        *self.deviations.left_out.entry(call.function).or_default() += 1;
         self.replaced.left_out(call);
         if let Action::CommCreate { comm, .. } = call.action {
-            self.told.members += u64::from(comm != CommId::NULL);
+            self.deviations.members += u64::from(comm != CommId::NULL);
         }
-        let begun: Option<RequestId> = match call.action {
+        let started: Option<RequestId> = match call.action {
             Action::Collective { request, .. } | Action::CommCreate { request, .. } => request,
             Action::MatchedReceive { request, .. } | Action::SendReceive { request, .. } => request,
             Action::CollectiveInit { request, .. } => Some(request),
             _ => None,
         };
-        begun.into_iter().for_each(|request| self.requests.lose(request));
+        started.into_iter().for_each(|request| self.requests.omit(request));
     }
 
     fn write(&mut self, function: Function, call: &Call) -> io::Result<()> {
         self.values.clear();
-        let mut fill = Fill {
+        let mut fill = ArgumentWriter {
             values: &mut self.values,
             comms: &mut self.comms,
             groups: &mut self.groups,
             requests: &mut self.requests,
             lengths: &mut self.lengths,
             members: &mut self.members,
-            told: &mut self.told,
+            deviations: &mut self.deviations,
         };
-        fill.call(function, call).map_err(|TooMany| {
+        fill.call(function, call).map_err(|NumbersExhausted| {
             let problem = format!(
                 "{}: more communicators or groups live at once than DUMPI has numbers for (65,531)",
                 call.function.name()
@@ -240,7 +237,7 @@ impl<W: Write> Writer<W> {
     fn put_record(&mut self, function: Function, call: &Call) -> io::Result<()> {
         let (Some(number), Some(times)) = (number(function), &mut self.times) else { return Ok(()) };
         let (enter, leave, right) = times.write(call.enter_ns, call.leave_ns);
-        self.told.times += u64::from(!right);
+        self.deviations.times += u64::from(!right);
         let called = &mut self.called[usize::from(number)];
         *called = called.saturating_add(1);
         let head = Head { number, thread: call.thread, enter, leave };
@@ -252,7 +249,6 @@ impl<W: Write> Writer<W> {
         put
     }
 
-    /// The end of the stream, the tables, and the index of where they are.
     fn after(&self) -> Vec<u8> {
         let mut bytes = label::END.to_be_bytes().to_vec();
         let place = |bytes: &[u8]| self.at + bytes.len() as u64;
@@ -264,7 +260,6 @@ impl<W: Write> Writer<W> {
             bytes.extend((text.len() as u16).to_be_bytes());
             bytes.extend(text);
         }
-        // No dimensions of a mesh of hosts, and no place in it.
         ints(&mut bytes, &[]);
         ints(&mut bytes, &[]);
         let footer = place(&bytes);
@@ -284,7 +279,6 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Whether records of the function make a communicator.
 fn makes(function: Function) -> bool {
     let fields = number(function).map_or(&[][..], |number| LAYOUTS[usize::from(number)].fields);
     fields.iter().any(|field| field.name == Name::newcomm)

@@ -1,21 +1,19 @@
-//! The format's numbers for what a call names: the other direction of [`ids`](super::super::ids).
+//! Numbers of objects, the inverse of [`ids`](super::super::ids).
 
 use std::collections::HashMap;
 
 use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 
-/// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 const ANY: i32 = -1;
-/// `MPI_PROC_NULL`, as Open MPI has it: MPICH's cannot be told from any source.
+/// Of Open MPI. MPICH's is equal to any source.
 const NO_PROCESS: i32 = -2;
-/// `MPI_UNDEFINED`, as Open MPI has it.
 pub(super) const UNDEFINED: i32 = -32_766;
 
-/// Communicators or groups begin here.
+/// First number of communicators and groups.
 const FIRST_OWN: u16 = 4;
-/// Requests are numbered by their ids and so much more: 0 is none, 1 is null.
+/// Offset of request numbers from ids: 0 is none, 1 is null.
 const REQUESTS_FROM: u32 = 4;
-/// Ids above are not followed: they are taken to be in the file.
+/// Higher ids are assumed to be in the file.
 const FOLLOWED: u32 = 1 << 24;
 
 pub(super) fn peer(peer: Peer) -> i32 {
@@ -33,17 +31,16 @@ pub(super) fn tag(tag: TagArg) -> i32 {
     }
 }
 
-/// The numbers of communicators, or of groups: 16 bits, given again when they are free.
+/// 16-bit numbers of communicators or groups, reused when free.
 pub(super) struct Numbers {
-    /// And how often each was made and not freed since.
+    /// Number, and count of creations without a free.
     known: HashMap<u32, (u16, u32)>,
     free: Vec<u16>,
     next: u16,
 }
 
-/// There are more objects at once than the format can number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct TooMany;
+pub(super) struct NumbersExhausted;
 
 impl Numbers {
     pub fn of_comms() -> Self {
@@ -57,16 +54,15 @@ impl Numbers {
         Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
     }
 
-    /// Of one that lives, or whose beginning is not in the trace.
-    pub fn named(&mut self, id: u32) -> Result<u16, TooMany> {
+    /// The creation may be missing in the trace.
+    pub fn number_of(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         match self.known.get(&id) {
             Some((raw, _)) => Ok(*raw),
-            None => self.made(id),
+            None => self.create(id),
         }
     }
 
-    /// Of one that is made.
-    pub fn made(&mut self, id: u32) -> Result<u16, TooMany> {
+    pub fn create(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
         if let Some((raw, made)) = self.known.get_mut(&id) {
             *made += 1;
             return Ok(*raw);
@@ -74,7 +70,7 @@ impl Numbers {
         let raw = match self.free.pop() {
             Some(raw) => raw,
             None => {
-                self.next = self.next.checked_add(1).ok_or(TooMany)?;
+                self.next = self.next.checked_add(1).ok_or(NumbersExhausted)?;
                 self.next - 1
             }
         };
@@ -82,9 +78,8 @@ impl Numbers {
         Ok(raw)
     }
 
-    /// Of one that is freed.
-    pub fn freed(&mut self, id: u32) -> Result<u16, TooMany> {
-        let raw = self.named(id)?;
+    pub fn free(&mut self, id: u32) -> Result<u16, NumbersExhausted> {
+        let raw = self.number_of(id)?;
         if raw >= FIRST_OWN {
             if let Some((_, made)) = self.known.get_mut(&id) {
                 *made -= 1;
@@ -98,67 +93,65 @@ impl Numbers {
     }
 }
 
-/// What became of a request's beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Begun {
+enum RequestStart {
     #[default]
     Not,
     Once,
     Persistent,
 }
 
-/// Which requests the file shows the beginning of: others are null in it.
+/// Other requests are written as null.
 #[derive(Default)]
 pub(super) struct Requests {
-    begun: Vec<Begun>,
+    started: Vec<RequestStart>,
     extra: u32,
 }
 
 impl Requests {
-    /// One begins; [`RequestId::UNKNOWN`] if the application did not have it.
+    /// [`RequestId::UNKNOWN`] if the application has none.
     pub fn begin(&mut self, request: RequestId, persistent: bool) -> i32 {
         if request == RequestId::UNKNOWN {
             self.extra += 1;
             return self.extra();
         }
-        self.set(request, if persistent { Begun::Persistent } else { Begun::Once });
+        self.set(request, if persistent { RequestStart::Persistent } else { RequestStart::Once });
         raw(request)
     }
 
-    /// The beginning is one that the file does not show.
-    pub fn lose(&mut self, request: RequestId) {
-        self.set(request, Begun::Not);
+    /// The file does not contain the start of this request.
+    pub fn omit(&mut self, request: RequestId) {
+        self.set(request, RequestStart::Not);
     }
 
-    /// The last that the application did not have.
     pub fn extra(&self) -> i32 {
         i32::MAX - (self.extra % (1 << 20)) as i32
     }
 
-    pub fn named(&self, request: RequestId) -> i32 {
-        match self.begun.get(request.0 as usize) {
+    pub fn number_of(&self, request: RequestId) -> i32 {
+        match self.started.get(request.0 as usize) {
             _ if request == RequestId::UNKNOWN => raw(request),
             None if request.0 >= FOLLOWED => raw(request),
-            Some(Begun::Once | Begun::Persistent) => raw(request),
+            Some(RequestStart::Once | RequestStart::Persistent) => raw(request),
             _ => 1,
         }
     }
 
     pub fn complete(&mut self, request: RequestId) {
-        if self.begun.get(request.0 as usize) == Some(&Begun::Once) {
-            self.set(request, Begun::Not);
+        if self.started.get(request.0 as usize) == Some(&RequestStart::Once) {
+            self.set(request, RequestStart::Not);
         }
     }
 
-    fn set(&mut self, request: RequestId, to: Begun) {
+    fn set(&mut self, request: RequestId, to: RequestStart) {
         let at = request.0 as usize;
         if request == RequestId::NULL || request.0 >= FOLLOWED {
             return;
         }
-        if at >= self.begun.len() {
-            self.begun.resize(at + 1, Begun::Not);
+        if at >= self.started.len() {
+            self.started.resize(at + 1, RequestStart::Not);
         }
-        self.begun[at] = to;
+        self.started[at] = to;
     }
 }
 

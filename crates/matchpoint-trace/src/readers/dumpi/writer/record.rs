@@ -1,37 +1,30 @@
-//! One record, written as its function's layout tells: what [`decode`](super::super::decode) reads.
+//! One record, as its layout requires. The reader is [`decode`](super::super::decode).
 
 use super::super::layout::{Field, Kind, Layout, Name};
 
-/// Bits of a record's mask.
-mod has {
+mod mask_bits {
     pub const STATUSES: u8 = 0b11;
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
 }
 
-/// A status: bytes, source, tag, and whether it is of what was cancelled.
+/// Bytes, source, tag, and whether the message was cancelled.
 pub(super) type RawStatus = (i32, i32, i32, bool);
 
-/// What stands before the fields.
 pub(super) struct Head {
     pub number: u16,
     pub thread: u16,
-    /// Seconds less the bias, in 16 bits, and nanoseconds.
     pub enter: (u16, i32),
-    /// The same.
     pub leave: (u16, i32),
 }
 
-/// The arguments of one call, as the format names them.
 pub(super) struct Values {
     scalars: [i32; Name::COUNT],
     pub requests: Vec<i32>,
     pub indices: Vec<i32>,
-    /// Ranks, ranges, or dimensions.
     pub integers: Vec<i32>,
-    /// Counts for each process, as far as known.
     pub counts: Vec<i32>,
-    /// `None`: ignored.
+    /// `None` if ignored.
     pub statuses: Option<Vec<RawStatus>>,
 }
 
@@ -66,7 +59,6 @@ impl Values {
         self.scalars[to as usize] = self.scalars[from as usize];
     }
 
-    /// The elements of an argument that is an array.
     fn list(&self, name: Name) -> &[i32] {
         match name {
             Name::requests => &self.requests,
@@ -77,23 +69,22 @@ impl Values {
         }
     }
 
-    /// Appends the record.
     pub fn write(&self, out: &mut Vec<u8>, head: &Head, layout: &Layout) {
-        let statuses = if self.statuses.is_some() { has::STATUSES } else { 0 };
+        let statuses = if self.statuses.is_some() { mask_bits::STATUSES } else { 0 };
         out.extend(head.number.to_be_bytes());
-        out.push(has::THREAD | has::WALL_TIMES | statuses);
+        out.push(mask_bits::THREAD | mask_bits::WALL_TIMES | statuses);
         out.extend(head.thread.to_be_bytes());
         for (seconds, nanoseconds) in [head.enter, head.leave] {
             out.extend(seconds.to_be_bytes());
             int(out, nanoseconds);
         }
-        // What only the root has is left out: its own rank is never the root's in what is written here.
+        // Without the root's fields: the written rank never equals the root's.
         let parts = [layout.fields, layout.last];
         parts.into_iter().for_each(|fields| self.fields(out, fields));
     }
 
     fn fields(&self, out: &mut Vec<u8>, fields: &[Field]) {
-        // Arrays that nothing is known of are as long as the one before: some readers take one count for all of a call.
+        // Some readers take one count for all arrays of a call.
         let mut length = 0;
         for (at, Field { kind, name }) in fields.iter().enumerate() {
             match kind {
@@ -122,7 +113,7 @@ impl Values {
         }
     }
 
-    /// What no name says is how many elements come next, or nothing that is known here.
+    /// An unnamed field is the number of elements in the next one, or unknown.
     fn int(&self, name: Name, next: Option<&Field>) -> i32 {
         match (name, next) {
             (Name::unused, Some(Field { kind: Kind::Ints, name })) => self.list(*name).len() as i32,
@@ -138,7 +129,7 @@ impl Values {
         for &(bytes, source, tag, cancelled) in statuses {
             int(out, bytes);
             int(out, source);
-            // The second byte is the error, of which there is none that a trace would know.
+            // The second byte is the error, which traces do not have.
             out.extend([cancelled.into(), 0]);
             int(out, tag);
         }
@@ -175,7 +166,6 @@ mod tests {
         ints(&mut expected, &[0, 0]);
         ints(&mut expected, &[0, 0]);
         expected.extend([0; 4]);
-        // After the head, and how many processes there are.
         assert_eq!(record[17..21], [0, 0, 0, 2]);
         assert_eq!(record[21..], expected);
     }

@@ -1,17 +1,17 @@
-//! Calls that the format has no record of, and others that it has which do the same.
+//! Replacement of calls without a record by equivalent calls.
 
 use std::collections::HashMap;
 
 use crate::call::{Action, Call, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
 use crate::function::Function;
 
-/// The messages that matched probes have taken, by who sent them.
+/// By matched probe.
 #[derive(Default)]
-pub(super) struct Replaced {
+pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
 }
 
-/// The function that makes the same communicator.
+/// The function that creates an equal communicator.
 pub(super) fn creation(function: Function) -> Function {
     match function {
         Function::Comm_dup_with_info | Function::Comm_idup | Function::Comm_idup_with_info => {
@@ -21,8 +21,7 @@ pub(super) fn creation(function: Function) -> Function {
     }
 }
 
-impl Replaced {
-    /// The function that a call is written as: its own, if there is no other.
+impl Replacements {
     pub fn by(&self, call: &Call) -> Function {
         match (call.function, call.action) {
             (Function::Mprobe, _) => Function::Probe,
@@ -39,7 +38,6 @@ impl Replaced {
         }
     }
 
-    /// The calls that stand for one that is written as one of that function.
     pub fn calls(&mut self, function: Function, call: &Call) -> Vec<Call> {
         let with = |function, action| Call { function, action, ..call.clone() };
         match call.action {
@@ -52,7 +50,7 @@ impl Replaced {
                 self.taken.remove(&handle);
                 vec![with(function, Action::Receive { args, request, status })]
             }
-            // The send's request is freed at once, as an application may do that asks no more after it.
+            // Frees the send's request at once, as an application may do that does not wait for it.
             Action::SendReceive { send, receive, request, .. } => {
                 let sent = Action::Send { args: send, request: Some(RequestId::UNKNOWN) };
                 let received = Action::Receive { args: receive, request, status: None };
@@ -66,7 +64,6 @@ impl Replaced {
         }
     }
 
-    /// A call is left out.
     pub fn left_out(&mut self, call: &Call) {
         if let Action::MatchedReceive { handle, .. } = call.action {
             self.taken.remove(&handle);
@@ -81,7 +78,7 @@ impl Replaced {
         self.taken.insert(handle, ReceiveArgs { source, tag, bytes, ..*args });
     }
 
-    /// What a receive must ask for to get the message that a probe took: no wildcard.
+    /// For exactly the message that a probe took.
     fn envelope(&self, handle: HandleId, status: Option<Status>) -> Option<ReceiveArgs> {
         let mut args = *self.taken.get(&handle)?;
         if let Some(status) = status.filter(|status| !status.cancelled) {

@@ -1,32 +1,30 @@
-//! Times, as seconds of 16 bits from a bias, and nanoseconds.
+//! Times as biased seconds in 16 bits, and nanoseconds.
 
 use super::super::clock::Clock;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// What a reader will make of times.
+/// Models the reader's unwrapping.
 pub(super) struct Times {
     bias: i64,
     clock: Clock,
 }
 
-/// Seconds less the bias, in 16 bits, and nanoseconds.
+/// Biased seconds in 16 bits, and nanoseconds.
 pub(super) type Written = (u16, i32);
 
 impl Times {
-    /// Those of a file whose first call is entered then.
     pub fn from(first_ns: i64) -> Self {
         let second = first_ns.div_euclid(SECOND);
         let bias = second.clamp(i32::MIN.into(), i32::MAX.into());
         Times { bias, clock: Clock::at(bias) }
     }
 
-    /// What is to be added to the seconds.
     pub fn bias(&self) -> i32 {
         self.bias as i32
     }
 
-    /// Entry and end of a call, and whether a reader will find the same.
+    /// Also returns whether a reader restores the times.
     pub fn write(&mut self, enter_ns: i64, leave_ns: i64) -> (Written, Written, bool) {
         let written = |ns: i64| {
             let seconds = ns.div_euclid(SECOND).wrapping_sub(self.bias);

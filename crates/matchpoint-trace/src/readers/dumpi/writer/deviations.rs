@@ -1,37 +1,37 @@
-//! What the format could not hold of a stream, counted.
+//! Deviations of a written DUMPI file from its source.
 
 use std::collections::BTreeMap;
 
 use crate::function::Function;
 
-/// How many functions a sentence names at most.
+/// Maximum of functions in a sentence.
 const NAMED: usize = 8;
 
-/// What was left out, or written otherwise than it was.
+/// Counts of omitted and changed calls.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Told {
-    /// Calls written as they were.
+pub struct Deviations {
+    /// Calls written unchanged.
     pub written: u64,
     /// Calls of functions that the format does not have.
     pub left_out: BTreeMap<Function, u64>,
-    /// Calls of the first function, written as calls of the second.
+    /// Calls of the first function, written as the second.
     pub stand_ins: BTreeMap<(Function, Function), u64>,
-    /// Lengths that are no product of two numbers of 31 bits: written as not known.
+    /// Lengths that are no product of two 31-bit numbers, written as unknown.
     pub lengths: u64,
-    /// Statuses that could not be told from those of other meaning, or were not known beside others that were.
+    /// Ambiguous or unknown statuses.
     pub statuses: u64,
-    /// Calls of which some requests only are complete where the format can say all or none.
+    /// Calls that completed some requests, where the format has all or none.
     pub partial: u64,
-    /// Times that a reader will take for others, since seconds have 16 bits.
+    /// Times that the reader restores differently, because seconds have 16 bits.
     pub times: u64,
-    /// Communicators of which nobody can tell from the file who is in them.
+    /// Communicators without members in the file.
     pub members: u64,
 }
 
-impl Told {
-    /// With what was told of another rank.
-    pub fn add(&mut self, other: &Told) {
-        let Told { written, left_out, stand_ins, lengths, statuses, partial, times, members } = other;
+impl Deviations {
+    /// Adds the counts of another rank.
+    pub fn add(&mut self, other: &Deviations) {
+        let Deviations { written, left_out, stand_ins, lengths, statuses, partial, times, members } = other;
         left_out.iter().for_each(|(function, count)| *self.left_out.entry(*function).or_default() += count);
         stand_ins.iter().for_each(|(pair, count)| *self.stand_ins.entry(*pair).or_default() += count);
         self.written += written;
@@ -42,7 +42,7 @@ impl Told {
         self.members += members;
     }
 
-    /// In full sentences; none if all was written as it was.
+    /// Full sentences; none without deviations.
     pub fn notes(&self) -> Vec<String> {
         let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
         let notes = [
@@ -85,7 +85,7 @@ impl Told {
     }
 }
 
-/// The most frequent first.
+/// Most frequent first.
 fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
     let mut counted: Vec<(u64, String)> = counted.collect();
     counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
