@@ -1,8 +1,11 @@
 //! Contract of a matching engine.
 //!
-//! 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a wildcard in the receive.
-//! 2. An arriving message takes the oldest posted receive that it matches. If there is none, the message joins the unexpected queue.
-//! 3. A posted receive takes the oldest unexpected message that it matches. If there is none, the receive joins the posted queue.
+//! 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a
+//!    wildcard in the receive.
+//! 2. An arriving message takes the oldest posted receive that it matches. If there is none, the message
+//!    joins the unexpected queue.
+//! 3. A posted receive takes the oldest unexpected message that it matches. If there is none, the receive
+//!    joins the posted queue.
 //!
 //! Other rules:
 //!
@@ -216,8 +219,8 @@ pub trait Engine: Send {
         self.arrive(id, pair, tag)
     }
 
-    /// Same as [`post_selector`](Engine::post_selector), after [`matched_probe`](Engine::matched_probe) found no
-    /// message. The engine may omit the search if no message arrived since.
+    /// Same as [`post_selector`](Engine::post_selector), after [`matched_probe`](Engine::matched_probe) found
+    /// no message. The engine may omit the search if no message arrived since.
     ///
     /// # Errors
     /// As [`post_selector`](Engine::post_selector).

@@ -19,7 +19,8 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or search.
+    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or
+    /// search.
     #[inline]
     pub(crate) fn remove(&mut self, place: Place) {
         if place == NEWEST {

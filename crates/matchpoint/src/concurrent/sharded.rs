@@ -11,8 +11,9 @@
 //!
 //! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
 //! unknown source arrives. Then the call takes all locks and moves the entries of the context, in order, to a
-//! new engine at its home shard. The engine exists until the context is closed. Timestamps keep the order of queued messages;
-//! receives of different sources have no order. After a failed allocation nothing has changed.
+//! new engine at its home shard. The engine exists until the context is closed. Timestamps keep the order of
+//! queued messages; receives of different sources have no order. After a failed allocation nothing has
+//! changed.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
 //! epoch again. The table and the epoch change only under all locks. So threads write no shared cache line.

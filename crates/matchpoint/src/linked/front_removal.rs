@@ -2,8 +2,8 @@
 
 use super::{LinkedQueue, NIL, Place, Slab};
 
-/// Entries removed from the slab but still linked at the front of a queue. [Unlink](LinkedQueue::unlink_front) the queue before
-/// any other operation.
+/// Entries removed from the slab but still linked at the front of a queue.
+/// [Unlink](LinkedQueue::unlink_front) the queue before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
     /// Tail of the queue; [`NIL`] if no entry was removed.

@@ -4,9 +4,10 @@
 //! With many equal messages, a message costs one step in its bin. Receives removed from the front of a bin
 //! are unlinked when the stream leaves the bin.
 //!
-//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only source
-//!    and tag are compared.
-//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels ([`WildcardStream`]).
+//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only
+//!    source and tag are compared.
+//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels
+//!    ([`WildcardStream`]).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
