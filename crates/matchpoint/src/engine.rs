@@ -21,7 +21,7 @@
 //!   may be used again.
 //! * A [`Refused`] call leaves the engine unchanged; of a batch, the messages before the refused one have
 //!   arrived. A failed allocation does not abort, except in the cases that [`Engine::statistics`] lists, and
-//!   in [`Engine::close`] and [`Engine::fail_source`] if the caller has not [reserved room](Drained).
+//!   in [`Engine::close`] and [`Engine::fail_source`] if the caller has not [reserved capacity](Drained).
 //!   [Concurrent engines](crate::concurrent) have more cases.
 //! * A persistent receive (MPI-4.1 §3.9) is posted at each `MPI_Start`. A partitioned receive (§4) matches
 //!   once, in a separate context, and probes of the communicator do not find it.
@@ -35,8 +35,9 @@
 //!
 //! * The caller passes the entry with the selector or the envelope with which it is queued.
 //! * After [`Readdressed::SourceSet`] the envelope of a message has the new source.
-//! * An engine returns true only if an entry with this id and this selector or envelope is queued. The caller
-//!   never passes a queued id with another selector or envelope: the result of such a call is undefined.
+//! * An engine returns true only if an entry with this id and this selector or envelope is queued. It may
+//!   compare the id only. A queued id with another selector or envelope is an error of the caller: the engine
+//!   may withdraw the entry or not.
 //! * An id that is not queued may have any selector or envelope. The engine then returns false, or
 //!   [`Readdressed::Unchanged`].
 
@@ -55,8 +56,8 @@ pub enum Readdressed {
     SourceSet,
     /// The message took this receive, the oldest that matches. Both are removed.
     Matched(RecvId),
-    /// Nothing changed. Either no such message with an unknown source is queued, or the new source is
-    /// [`Rank::UNKNOWN`].
+    /// Nothing changed. No message with this id and an unknown source is queued; or the envelope has a source;
+    /// or the new source is [`Rank::UNKNOWN`].
     Unchanged,
 }
 

@@ -202,7 +202,7 @@ pub(super) fn run(
     let (written, unmatched) = table
         .done(threads)
         .fold((0, 0), |(written, unmatched), done| (written + done.written, unmatched + done.unmatched));
-    assert_eq!(written, messages.len(), "a message is in one share");
+    assert_eq!(written, messages.len(), "a message is in one partition");
     // SAFETY: each message is in one partition, so all outcomes are written once; the assertion checks their
     // number.
     unsafe { out.set_len(out.len() + messages.len()) };
