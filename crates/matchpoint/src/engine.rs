@@ -56,8 +56,8 @@ pub enum Readdressed {
     SourceSet,
     /// The message took this receive, the oldest that matches. Both are removed.
     Matched(RecvId),
-    /// Nothing changed. No message with this id and an unknown source is queued; or the envelope has a source;
-    /// or the new source is [`Rank::UNKNOWN`].
+    /// Nothing changed. No message with this id and an unknown source is queued; or the envelope has a
+    /// source; or the new source is [`Rank::UNKNOWN`].
     Unchanged,
 }
 

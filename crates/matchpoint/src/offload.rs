@@ -340,8 +340,8 @@ impl Offload {
     fn match_in_caller(&mut self) {
         // At most the slots of both rings: concurrent senders do not keep this thread here.
         let mut matcher = self.shared.lock_matcher();
-        let places = matcher.commands.places() + matcher.messages.places();
-        let (done, _) = matcher.process_batch(places);
+        let slots = matcher.commands.slots() + matcher.messages.slots();
+        let (done, _) = matcher.process_batch(slots);
         drop(matcher);
         self.shared.done.fetch_add(done, Ordering::Release);
     }
@@ -412,7 +412,7 @@ pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
         let number = part.split_once('=').and_then(|(key, value)| Some((key, value.parse::<u64>().ok()?)));
         match number {
             Some(("budget_kib", kib)) if kib <= u64::MAX >> 10 => settings.budget_bytes = kib << 10,
-            Some(("ring", places @ 2..=0x10_0000)) => settings.ring = places as usize,
+            Some(("ring", slots @ 2..=0x10_0000)) => settings.ring = slots as usize,
             _ => return Err(wrong(format!("engine `offload` does not take `{part}`"))),
         }
     }

@@ -19,7 +19,7 @@ use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
-use crate::linked::Place;
+use crate::linked::SlotIndex;
 
 pub(super) const SPEC: Spec = Spec {
     name: "four_d",
@@ -71,8 +71,8 @@ impl Sources<2> for Tree<Peer> {
         arrivals: Arrivals,
         _: Dimension,
         examined: &mut u64,
-        matches: impl Fn(Place, &Message) -> bool + Copy,
-    ) -> Option<Place> {
+        matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
+    ) -> Option<SlotIndex> {
         arrivals.search(messages, u64::MAX, examined, matches)
     }
 

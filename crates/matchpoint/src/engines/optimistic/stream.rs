@@ -17,7 +17,7 @@ use super::{Optimistic, Tally};
 use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
-use crate::linked::{FrontRemoval, NIL, Place};
+use crate::linked::{FrontRemoval, NIL, SlotIndex};
 
 /// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
@@ -29,7 +29,7 @@ pub(in crate::engines) enum Stream<'a, 'm> {
 struct BinCursor {
     bin: usize,
     /// Receives before `at` are removed or do not match.
-    at: Place,
+    at: SlotIndex,
     /// Receives removed but still linked: all before `at`, or none.
     front: FrontRemoval,
     /// A receive before `at` remains.
