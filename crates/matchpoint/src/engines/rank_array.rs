@@ -43,11 +43,11 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let order = arguments.word("order", &[("total", Order::Total), ("per_source", Order::PerSource)])?;
     let dense: u64 = arguments.within("dense", 0..=1 << 24)?;
     let shape = Shape { order, dense };
-    Ok(if counting {
+    Ok(if is_counting {
         Box::new(RankArray::<Attempts>::new(shape))
     } else {
         Box::new(RankArray::<()>::new(shape))

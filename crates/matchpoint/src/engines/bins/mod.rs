@@ -36,9 +36,9 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let n = arguments.within("n", 1..=1 << 24)?;
-    Ok(if counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
+    Ok(if is_counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
 /// Hash function and order of comparison, which differ in [`ucx`](super::ucx).

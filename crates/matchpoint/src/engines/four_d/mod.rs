@@ -34,10 +34,10 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ranks: u64 = arguments.within("ranks", 1..=1 << 24)?;
     let dimension = Dimension::for_ranks(ranks);
-    Ok(if counting {
+    Ok(if is_counting {
         Box::new(FourD::<Attempts>::new(dimension))
     } else {
         Box::new(FourD::<()>::new(dimension))

@@ -77,14 +77,14 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let bins: u32 = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
     let capacity = capacity as usize;
-    if counting {
-        software::build(Optimistic::<Counts>::new(bins, capacity), arguments, counting)
+    if is_counting {
+        software::build(Optimistic::<Counts>::new(bins, capacity), arguments, is_counting)
     } else {
-        software::build(Optimistic::<()>::new(bins, capacity), arguments, counting)
+        software::build(Optimistic::<()>::new(bins, capacity), arguments, is_counting)
     }
 }
 
