@@ -16,10 +16,10 @@ const PROFILED: &str = concat!(
 
 fuzz_target!(|bytes: &[u8]| {
     let events = generate::decode(bytes);
-    let profiled = Variant { name: PROFILED.to_owned(), tight: false };
-    for Variant { name, tight } in engines::variants().chain([profiled]) {
+    let profiled = Variant { name: PROFILED.to_owned(), is_tight: false };
+    for Variant { name, is_tight } in engines::variants().chain([profiled]) {
         let mut engine = engines::create(&name).expect("the registry makes what it lists");
-        let run = run(&mut *engine, &events, tight);
+        let run = run(&mut *engine, &events, is_tight);
         if let Some(broken) = run.broken {
             panic!("{name}: {broken}\n{}", script::print(&run.played));
         }

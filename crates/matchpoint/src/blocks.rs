@@ -28,9 +28,9 @@ use crate::scan::LANES;
 pub(crate) use self::search::{Found, Pattern};
 
 /// Position of an entry: 64 × block number + slot.
-pub(crate) type Place = u32;
+pub(crate) type SlotIndex = u32;
 
-const NEWEST: Place = u32::MAX;
+const NEWEST: SlotIndex = u32::MAX;
 
 const NONE: u32 = u32::MAX;
 
@@ -78,11 +78,11 @@ impl<T, K> Default for Blocks<T, K> {
     }
 }
 
-fn place(block: u32, lane: u32) -> Place {
+fn place(block: u32, lane: u32) -> SlotIndex {
     block * LANES as u32 + lane
 }
 
-fn bit(place: Place) -> u64 {
+fn bit(place: SlotIndex) -> u64 {
     1 << (place % LANES as u32)
 }
 
@@ -105,7 +105,7 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, place: Place) -> &T {
+    pub(crate) fn get(&self, place: SlotIndex) -> &T {
         match &self.newest {
             Some(newest) if place == NEWEST => newest,
             _ => &self.entries[place as usize],
@@ -113,7 +113,7 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 
     /// Ages (positions in the queue, free slots counted) and positions, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
             set_bits(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
@@ -214,7 +214,7 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 
     /// Replaces an entry; the new entry keeps the age.
-    pub(crate) fn replace<S>(&mut self, scheme: &S, place: Place, entry: T)
+    pub(crate) fn replace<S>(&mut self, scheme: &S, place: SlotIndex, entry: T)
     where
         K: Keys<T, S>,
     {

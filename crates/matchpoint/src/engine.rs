@@ -1,8 +1,11 @@
 //! Contract of a matching engine.
 //!
-//! 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a wildcard in the receive.
-//! 2. An arriving message takes the oldest posted receive that it matches. If there is none, the message joins the unexpected queue.
-//! 3. A posted receive takes the oldest unexpected message that it matches. If there is none, the receive joins the posted queue.
+//! 1. A message matches a receive if their contexts are equal, and if source and tag are each equal or a
+//!    wildcard in the receive.
+//! 2. An arriving message takes the oldest posted receive that it matches. If there is none, the message
+//!    joins the unexpected queue.
+//! 3. A posted receive takes the oldest unexpected message that it matches. If there is none, the receive
+//!    joins the posted queue.
 //!
 //! Other rules:
 //!
@@ -18,7 +21,7 @@
 //!   may be used again.
 //! * A [`Refused`] call leaves the engine unchanged; of a batch, the messages before the refused one have
 //!   arrived. A failed allocation does not abort, except in the cases that [`Engine::statistics`] lists, and
-//!   in [`Engine::close`] and [`Engine::fail_source`] if the caller has not [reserved room](Drained).
+//!   in [`Engine::close`] and [`Engine::fail_source`] if the caller has not [reserved capacity](Drained).
 //!   [Concurrent engines](crate::concurrent) have more cases.
 //! * A persistent receive (MPI-4.1 §3.9) is posted at each `MPI_Start`. A partitioned receive (§4) matches
 //!   once, in a separate context, and probes of the communicator do not find it.
@@ -32,8 +35,9 @@
 //!
 //! * The caller passes the entry with the selector or the envelope with which it is queued.
 //! * After [`Readdressed::SourceSet`] the envelope of a message has the new source.
-//! * An engine returns true only if an entry with this id and this selector or envelope is queued. The caller
-//!   never passes a queued id with another selector or envelope: the result of such a call is undefined.
+//! * An engine returns true only if an entry with this id and this selector or envelope is queued. It may
+//!   compare the id only. A queued id with another selector or envelope is an error of the caller: the engine
+//!   may withdraw the entry or not.
 //! * An id that is not queued may have any selector or envelope. The engine then returns false, or
 //!   [`Readdressed::Unchanged`].
 
@@ -52,8 +56,8 @@ pub enum Readdressed {
     SourceSet,
     /// The message took this receive, the oldest that matches. Both are removed.
     Matched(RecvId),
-    /// Nothing changed. Either no such message with an unknown source is queued, or the new source is
-    /// [`Rank::UNKNOWN`].
+    /// Nothing changed. No message with this id and an unknown source is queued; or the envelope has a
+    /// source; or the new source is [`Rank::UNKNOWN`].
     Unchanged,
 }
 
@@ -216,8 +220,8 @@ pub trait Engine: Send {
         self.arrive(id, pair, tag)
     }
 
-    /// Same as [`post_selector`](Engine::post_selector), after [`matched_probe`](Engine::matched_probe) found no
-    /// message. The engine may omit the search if no message arrived since.
+    /// Same as [`post_selector`](Engine::post_selector), after [`matched_probe`](Engine::matched_probe) found
+    /// no message. The engine may omit the search if no message arrived since.
     ///
     /// # Errors
     /// As [`post_selector`](Engine::post_selector).

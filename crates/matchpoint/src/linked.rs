@@ -16,13 +16,13 @@ pub(crate) use self::front_removal::FrontRemoval;
 pub(crate) use self::shared::{RemovedEntries, SharedSlab};
 use crate::engine::Refused;
 
-pub(crate) type Place = u32;
+pub(crate) type SlotIndex = u32;
 
 /// No entry: the end of a queue.
-pub(crate) const NIL: Place = u32::MAX;
+pub(crate) const NIL: SlotIndex = u32::MAX;
 
 /// In `prev` of the first pair of links: the slot is free.
-const VACANT: Place = u32::MAX - 1;
+const VACANT: SlotIndex = u32::MAX - 1;
 
 /// A receive or a message, and its number in the order of posts or arrivals.
 #[derive(Clone, Copy)]
@@ -33,8 +33,8 @@ pub(crate) struct Aged<T> {
 
 #[derive(Clone, Copy)]
 struct Links {
-    prev: Place,
-    next: Place,
+    prev: SlotIndex,
+    next: SlotIndex,
 }
 
 /// One entry, one cache line. Unaligned, a receive takes 56 bytes and crosses lines: 4 ns more per post and
@@ -48,7 +48,7 @@ struct Slot<T, const L: usize> {
 /// The entries of all queues. Free slots keep their last value and are linked through `next`.
 pub(crate) struct Slab<T, const L: usize> {
     slots: Vec<Slot<T, L>>,
-    vacant: Place,
+    vacant: SlotIndex,
     len: u32,
 }
 
@@ -83,7 +83,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, value: T) -> Result<Place, Refused> {
+    pub(crate) fn insert(&mut self, value: T) -> Result<SlotIndex, Refused> {
         let links = [Links { prev: NIL, next: NIL }; L];
         let at = self.vacant;
         if at == NIL {
@@ -97,8 +97,8 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 
     #[cold]
-    fn grow(&mut self, slot: Slot<T, L>) -> Result<Place, Refused> {
-        let at = self.slots.len() as Place;
+    fn grow(&mut self, slot: Slot<T, L>) -> Result<SlotIndex, Refused> {
+        let at = self.slots.len() as SlotIndex;
         if at >= VACANT {
             return Err(Refused::Full);
         }
@@ -109,7 +109,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 
     #[inline]
-    pub(crate) fn remove(&mut self, at: Place) -> T {
+    pub(crate) fn remove(&mut self, at: SlotIndex) -> T {
         let slot = &mut self.slots[at as usize];
         slot.links[0] = Links { prev: VACANT, next: self.vacant };
         self.vacant = at;
@@ -125,28 +125,28 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     }
 
     #[inline]
-    pub(crate) fn next(&self, at: Place, which: usize) -> Place {
+    pub(crate) fn next(&self, at: SlotIndex, which: usize) -> SlotIndex {
         self.slots[at as usize].links[which].next
     }
 
     #[inline]
-    pub(crate) fn get_and_next(&self, at: Place) -> (&T, Place) {
+    pub(crate) fn get_and_next(&self, at: SlotIndex) -> (&T, SlotIndex) {
         let slot = &self.slots[at as usize];
         (&slot.value, slot.links[0].next)
     }
 
     #[inline]
-    pub(crate) fn get(&self, at: Place) -> &T {
+    pub(crate) fn get(&self, at: SlotIndex) -> &T {
         &self.slots[at as usize].value
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, at: Place) -> &mut T {
+    pub(crate) fn get_mut(&mut self, at: SlotIndex) -> &mut T {
         &mut self.slots[at as usize].value
     }
 
     /// All entries in memory order. O(capacity used so far); not for the critical path.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SlotIndex, &T)> {
         let kept = |slot: &&Slot<T, L>| slot.links[0].prev != VACANT;
         (0..).zip(&self.slots).filter(move |(_, slot)| kept(slot)).map(|(at, slot)| (at, &slot.value))
     }
@@ -155,7 +155,7 @@ impl<T: Copy, const L: usize> Slab<T, L> {
 /// A queue of entries linked through links `W`, oldest first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LinkedQueue<const W: usize = 0> {
-    head: Place,
+    head: SlotIndex,
 }
 
 impl<const W: usize> Default for LinkedQueue<W> {
@@ -167,13 +167,13 @@ impl<const W: usize> Default for LinkedQueue<W> {
 impl<const W: usize> LinkedQueue<W> {
     /// The oldest entry, or [`NIL`].
     #[inline]
-    pub(crate) fn head(self) -> Place {
+    pub(crate) fn head(self) -> SlotIndex {
         self.head
     }
 
     /// Appends an entry that is in no queue of these links.
     #[inline]
-    pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
+    pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         if self.head == NIL {
             slab.slots[at as usize].links[W] = Links { prev: at, next: NIL };
             self.head = at;
@@ -186,7 +186,7 @@ impl<const W: usize> LinkedQueue<W> {
     }
 
     /// Inserts an entry before `after`, or at the end if `after` is [`NIL`].
-    fn insert_before<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place, after: Place) {
+    fn insert_before<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex, after: SlotIndex) {
         if after == NIL {
             return self.push(slab, at);
         }
@@ -202,7 +202,7 @@ impl<const W: usize> LinkedQueue<W> {
 
     /// Removes an entry from the queue; the slab keeps it.
     #[inline]
-    pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
+    pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         let Links { prev, next } = slab.slots[at as usize].links[W];
         if self.head == at {
             self.head = next;
@@ -223,8 +223,8 @@ impl<const W: usize> LinkedQueue<W> {
         slab: &Slab<Aged<T>, L>,
         age: u64,
         examined: &mut u64,
-        matches: impl Fn(Place, &T) -> bool,
-    ) -> Option<Place> {
+        matches: impl Fn(SlotIndex, &T) -> bool,
+    ) -> Option<SlotIndex> {
         let mut at = self.head;
         while at != NIL && slab.get(at).age < age {
             *examined += 1;
@@ -245,7 +245,7 @@ impl<const W: usize> LinkedQueue<W> {
         slab: &Slab<Aged<T>, L>,
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
-    ) -> Option<(Place, bool)> {
+    ) -> Option<(SlotIndex, bool)> {
         let own = self.search(slab, u64::MAX, examined, |_, value| matches(value));
         let age = own.map_or(u64::MAX, |at| slab.get(at).age);
         let older = other.search(slab, age, examined, |_, value| matches(value));
@@ -261,7 +261,7 @@ impl<const W: usize> LinkedQueue<W> {
         slab: &Slab<Aged<T>, L>,
         examined: &mut u64,
         matches: impl Fn(&T) -> bool,
-    ) -> Option<(Place, bool)> {
+    ) -> Option<(SlotIndex, bool)> {
         for (queue, is_empty, is_other) in [(self, other.head == NIL, false), (other, self.head == NIL, true)]
         {
             if is_empty {
@@ -270,7 +270,7 @@ impl<const W: usize> LinkedQueue<W> {
             }
         }
         let (mut at, mut at_other) = (self.head, other.head);
-        let age = |at: Place| if at == NIL { u64::MAX } else { slab.get(at).age };
+        let age = |at: SlotIndex| if at == NIL { u64::MAX } else { slab.get(at).age };
         loop {
             let is_other = age(at_other) < age(at);
             let next = if is_other { &mut at_other } else { &mut at };
@@ -285,7 +285,7 @@ impl<const W: usize> LinkedQueue<W> {
         }
     }
 
-    pub(crate) fn insert<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place) {
+    pub(crate) fn insert<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: SlotIndex) {
         let age = slab.get(at).age;
         let younger = self.iter(slab).find(|(_, entry)| entry.age > age).map_or(NIL, |(place, _)| place);
         self.insert_before(slab, at, younger);
@@ -294,7 +294,7 @@ impl<const W: usize> LinkedQueue<W> {
     pub(crate) fn iter<T: Copy, const L: usize>(
         self,
         slab: &Slab<T, L>,
-    ) -> impl Iterator<Item = (Place, &T)> {
+    ) -> impl Iterator<Item = (SlotIndex, &T)> {
         let mut at = self.head;
         std::iter::from_fn(move || {
             let place = (at != NIL).then_some(at)?;

@@ -91,9 +91,9 @@ struct Shared {
     /// The application waits for the engine; the matcher releases it between batches.
     is_wanted: AtomicBool,
     /// The budget is exhausted; the application runs the matcher.
-    fell_back: AtomicBool,
-    panicked: AtomicBool,
-    ended: AtomicBool,
+    has_fallen_back: AtomicBool,
+    has_panicked: AtomicBool,
+    has_ended: AtomicBool,
 }
 
 impl Shared {
@@ -109,7 +109,7 @@ impl Shared {
         self.is_wanted.store(true, Ordering::Relaxed);
         let matcher = self.matcher();
         self.is_wanted.store(false, Ordering::Relaxed);
-        assert!(!self.panicked.load(Ordering::Relaxed), "the engine panicked in the matcher's thread");
+        assert!(!self.has_panicked.load(Ordering::Relaxed), "the engine panicked in the matcher's thread");
         matcher
     }
 }
@@ -239,9 +239,9 @@ impl Offload {
             matcher: Mutex::new(matcher),
             done: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),
-            fell_back: AtomicBool::new(false),
-            panicked: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
+            has_fallen_back: AtomicBool::new(false),
+            has_panicked: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
         });
         let poll_limit = PollLimit::of(2, POLLS);
         let own = Arc::clone(&shared);
@@ -268,7 +268,7 @@ impl Offload {
     /// [`Busy`]: the command ring is full.
     #[inline]
     pub fn post(&mut self, receive: Receive) -> Result<(), Busy> {
-        if self.shared.fell_back.load(Ordering::Relaxed) {
+        if self.shared.has_fallen_back.load(Ordering::Relaxed) {
             self.match_in_caller();
         }
         self.commands.put(receive).map_err(|_| Busy)?;
@@ -283,7 +283,7 @@ impl Offload {
             return self.taken.pop_front();
         }
         self.completions.take().or_else(|| {
-            if !self.shared.fell_back.load(Ordering::Relaxed) {
+            if !self.shared.has_fallen_back.load(Ordering::Relaxed) {
                 return None;
             }
             self.match_in_caller();
@@ -293,7 +293,7 @@ impl Offload {
 
     /// True after the fallback: the calling thread does the matching.
     pub fn fell_back(&self) -> bool {
-        self.shared.fell_back.load(Ordering::Acquire)
+        self.shared.has_fallen_back.load(Ordering::Acquire)
     }
 
     /// Waits until all posted receives and `messages` messages are processed. The completion ring needs free
@@ -304,7 +304,7 @@ impl Offload {
             let shared = &self.shared;
             wait_until(self.poll_limit, || {
                 // Pairs with the release after each batch.
-                shared.done.load(Ordering::Acquire) >= all || shared.fell_back.load(Ordering::Acquire)
+                shared.done.load(Ordering::Acquire) >= all || shared.has_fallen_back.load(Ordering::Acquire)
             });
             if self.shared.done.load(Ordering::Acquire) >= all {
                 return;
@@ -340,8 +340,8 @@ impl Offload {
     fn match_in_caller(&mut self) {
         // At most the slots of both rings: concurrent senders do not keep this thread here.
         let mut matcher = self.shared.lock_matcher();
-        let places = matcher.commands.places() + matcher.messages.places();
-        let (done, _) = matcher.process_batch(places);
+        let slots = matcher.commands.slots() + matcher.messages.slots();
+        let (done, _) = matcher.process_batch(slots);
         drop(matcher);
         self.shared.done.fetch_add(done, Ordering::Release);
     }
@@ -349,7 +349,7 @@ impl Offload {
 
 impl Drop for Offload {
     fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::Release);
+        self.shared.has_ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
             // The thread has ended or panicked; neither needs handling.
             let _ = thread.join();
@@ -363,9 +363,9 @@ struct PanicGuard<'a>(&'a Shared);
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.panicked.store(true, Ordering::Relaxed);
-            // Threads that read `fell_back` then find the panic.
-            self.0.fell_back.store(true, Ordering::Release);
+            self.0.has_panicked.store(true, Ordering::Relaxed);
+            // Threads that read `has_fallen_back` then find the panic.
+            self.0.has_fallen_back.store(true, Ordering::Release);
         }
     }
 }
@@ -373,7 +373,7 @@ impl Drop for PanicGuard<'_> {
 fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
     let _guard = PanicGuard(shared);
     let mut polls = 0;
-    while !shared.ended.load(Ordering::Acquire) {
+    while !shared.has_ended.load(Ordering::Acquire) {
         if shared.is_wanted.load(Ordering::Relaxed) {
             thread::yield_now();
         }
@@ -385,7 +385,7 @@ fn run_matcher(shared: &Shared, poll_limit: PollLimit) {
         }
         if !is_within {
             // The last access of this thread: the application then has exclusive use of the matcher.
-            shared.fell_back.store(true, Ordering::Release);
+            shared.has_fallen_back.store(true, Ordering::Release);
             return;
         }
         if done == 0 {
@@ -412,7 +412,7 @@ pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
         let number = part.split_once('=').and_then(|(key, value)| Some((key, value.parse::<u64>().ok()?)));
         match number {
             Some(("budget_kib", kib)) if kib <= u64::MAX >> 10 => settings.budget_bytes = kib << 10,
-            Some(("ring", places @ 2..=0x10_0000)) => settings.ring = places as usize,
+            Some(("ring", slots @ 2..=0x10_0000)) => settings.ring = slots as usize,
             _ => return Err(wrong(format!("engine `offload` does not take `{part}`"))),
         }
     }

@@ -29,15 +29,15 @@ impl<P: Default> Sparse<P> {
     /// The slot of `source`: the upper bits of a product (multiply-shift), then linear probing. The table is
     /// not empty.
     #[inline]
-    fn place(&self, source: Rank) -> usize {
+    fn slot(&self, source: Rank) -> usize {
         let mask = self.table.len() - 1;
         // At least 4 slots, so that not all bits are shifted out.
         let shift = u64::BITS - self.table.len().trailing_zeros();
-        let mut place = (u64::from(source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
-        while self.table[place] != EMPTY && self.entries[self.table[place] as usize].0 != source {
-            place = (place + 1) & mask;
+        let mut slot = (u64::from(source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
+        while self.table[slot] != EMPTY && self.entries[self.table[slot] as usize].0 != source {
+            slot = (slot + 1) & mask;
         }
-        place
+        slot
     }
 
     #[inline]
@@ -45,7 +45,7 @@ impl<P: Default> Sparse<P> {
         if self.table.is_empty() {
             return None;
         }
-        let number = self.table[self.place(source)];
+        let number = self.table[self.slot(source)];
         (number != EMPTY).then_some(number as usize)
     }
 
@@ -57,24 +57,24 @@ impl<P: Default> Sparse<P> {
         if self.table.len() < 2 * (self.entries.len() + 1) {
             self.grow()?;
         }
-        let (at, place) = (self.entries.len(), self.place(source));
-        self.table[place] = at as u32;
+        let (at, slot) = (self.entries.len(), self.slot(source));
+        self.table[slot] = at as u32;
         self.entries.push((source, P::default()));
         Ok(at)
     }
 
     #[cold]
     fn grow(&mut self) -> Result<(), Refused> {
-        let places = (2 * self.table.len()).max(4);
-        if places > EMPTY as usize {
+        let slots = (2 * self.table.len()).max(4);
+        if slots > EMPTY as usize {
             return Err(Refused::Full);
         }
-        self.table.try_reserve_exact(places - self.table.len()).map_err(|_| Refused::Memory)?;
+        self.table.try_reserve_exact(slots - self.table.len()).map_err(|_| Refused::Memory)?;
         self.table.clear();
-        self.table.resize(places, EMPTY);
+        self.table.resize(slots, EMPTY);
         for at in 0..self.entries.len() {
-            let place = self.place(self.entries[at].0);
-            self.table[place] = at as u32;
+            let slot = self.slot(self.entries[at].0);
+            self.table[slot] = at as u32;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ struct CacheAligned<T>(T);
 
 /// `RELEASES` is false in models that must detect a missing release.
 struct Ring<T, const RELEASES: bool> {
-    places: Box<[UnsafeCell<Option<T>>]>,
+    slots: Box<[UnsafeCell<Option<T>>]>,
     put: CacheAligned<AtomicUsize>,
     taken: CacheAligned<AtomicUsize>,
 }
@@ -45,23 +45,23 @@ pub(crate) struct Receiver<T, const RELEASES: bool = true> {
     seen: usize,
 }
 
-/// Allocates a ring with at least `places` slots.
+/// Allocates a ring with at least `slots` slots.
 ///
 /// # Errors
 /// [`Refused::Memory`].
-pub(crate) fn ring<T: Send>(places: usize) -> Result<(Sender<T>, Receiver<T>), Refused> {
-    create_ends(places)
+pub(crate) fn ring<T: Send>(slots: usize) -> Result<(Sender<T>, Receiver<T>), Refused> {
+    create_ends(slots)
 }
 
 type Ends<T, const RELEASES: bool> = (Sender<T, RELEASES>, Receiver<T, RELEASES>);
 
-fn create_ends<T: Send, const RELEASES: bool>(places: usize) -> Result<Ends<T, RELEASES>, Refused> {
-    let count = places.max(1).next_power_of_two();
-    let mut places = Vec::new();
-    places.try_reserve_exact(count).map_err(|_| Refused::Memory)?;
-    places.extend((0..count).map(|_| UnsafeCell::new(None)));
+fn create_ends<T: Send, const RELEASES: bool>(slots: usize) -> Result<Ends<T, RELEASES>, Refused> {
+    let count = slots.max(1).next_power_of_two();
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(count).map_err(|_| Refused::Memory)?;
+    slots.extend((0..count).map(|_| UnsafeCell::new(None)));
     let ring = Arc::new(Ring {
-        places: places.into_boxed_slice(),
+        slots: slots.into_boxed_slice(),
         put: CacheAligned(AtomicUsize::new(0)),
         taken: CacheAligned(AtomicUsize::new(0)),
     });
@@ -70,23 +70,23 @@ fn create_ends<T: Send, const RELEASES: bool>(places: usize) -> Result<Ends<T, R
 }
 
 impl<T, const RELEASES: bool> Ring<T, RELEASES> {
-    fn place(&self, number: usize) -> &UnsafeCell<Option<T>> {
-        &self.places[number & (self.places.len() - 1)]
+    fn slot(&self, number: usize) -> &UnsafeCell<Option<T>> {
+        &self.slots[number & (self.slots.len() - 1)]
     }
 }
 
 impl<T, const RELEASES: bool> Sender<T, RELEASES> {
     #[inline]
     pub(crate) fn put(&mut self, value: T) -> Result<(), T> {
-        if self.put.wrapping_sub(self.seen) == self.ring.places.len() {
+        if self.put.wrapping_sub(self.seen) == self.ring.slots.len() {
             // Pairs with the release in `take`.
             self.seen = self.ring.taken.0.load(Ordering::Acquire);
-            if self.put.wrapping_sub(self.seen) == self.ring.places.len() {
+            if self.put.wrapping_sub(self.seen) == self.ring.slots.len() {
                 return Err(value);
             }
         }
         // SAFETY: `taken` shows the slot as empty; the consumer reads it after the store of `put`.
-        self.ring.place(self.put).with_mut(|at| unsafe { *at = Some(value) });
+        self.ring.slot(self.put).with_mut(|at| unsafe { *at = Some(value) });
         self.put = self.put.wrapping_add(1);
         // Pairs with the acquire in `take`.
         self.ring.put.0.store(self.put, release(RELEASES));
@@ -94,7 +94,7 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
     }
 
     pub(crate) fn has_room(&mut self, more: usize) -> bool {
-        let room = |sender: &Self| sender.ring.places.len() - sender.put.wrapping_sub(sender.seen);
+        let room = |sender: &Self| sender.ring.slots.len() - sender.put.wrapping_sub(sender.seen);
         if room(self) < more {
             // Pairs with the release in `take`.
             self.seen = self.ring.taken.0.load(Ordering::Acquire);
@@ -103,13 +103,13 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        (size_of::<Ring<T, RELEASES>>() + self.ring.places.len() * size_of::<UnsafeCell<Option<T>>>()) as u64
+        (size_of::<Ring<T, RELEASES>>() + self.ring.slots.len() * size_of::<UnsafeCell<Option<T>>>()) as u64
     }
 }
 
 impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
-    pub(crate) fn places(&self) -> usize {
-        self.ring.places.len()
+    pub(crate) fn slots(&self) -> usize {
+        self.ring.slots.len()
     }
 
     #[inline]
@@ -122,7 +122,7 @@ impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
             }
         }
         // SAFETY: `put` shows the slot as full; the producer writes it after the store of `taken`.
-        let value = self.ring.place(self.taken).with_mut(|at| unsafe { (*at).take() });
+        let value = self.ring.slot(self.taken).with_mut(|at| unsafe { (*at).take() });
         self.taken = self.taken.wrapping_add(1);
         // Pairs with the acquire in `put`.
         self.ring.taken.0.store(self.taken, release(RELEASES));

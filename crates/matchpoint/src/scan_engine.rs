@@ -1,6 +1,6 @@
 //! Engine with vector comparison of keys: common part of `vector` and `fuzzy`.
 
-use crate::blocks::{Blocks, Found, Keys, Pattern, Place};
+use crate::blocks::{Blocks, Found, Keys, Pattern, SlotIndex};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
@@ -136,34 +136,34 @@ impl<S: Scheme, E: Effort> ScanEngine<S, E> {
 }
 
 impl<S: Scheme, E: Effort> Queues for ScanEngine<S, E> {
-    type Posted = Place;
-    type Unexpected = Place;
+    type Posted = SlotIndex;
+    type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.unexpected.iter()
     }
 
-    fn receive(&self, at: Place) -> Receive {
+    fn receive(&self, at: SlotIndex) -> Receive {
         *self.posted.get(at)
     }
 
-    fn message(&self, at: Place) -> Message {
+    fn message(&self, at: SlotIndex) -> Message {
         *self.unexpected.get(at)
     }
 
-    fn take_posted(&mut self, at: Place) {
+    fn take_posted(&mut self, at: SlotIndex) {
         self.posted.remove(at);
     }
 
-    fn take_unexpected(&mut self, at: Place) {
+    fn take_unexpected(&mut self, at: SlotIndex) {
         self.unexpected.remove(at);
     }
 
-    fn set_envelope(&mut self, at: Place, addressed: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: SlotIndex, addressed: Envelope) -> Result<(), Refused> {
         let message = Message { envelope: addressed, ..*self.unexpected.get(at) };
         self.unexpected.replace(&self.scheme, at, message);
         Ok(())

@@ -1,6 +1,6 @@
 //! Removals from a queue in blocks, and its compaction.
 
-use super::{Blocks, Found, Keys, LANES, NEWEST, Place, SPARSE, before, bit, place, set_bits};
+use super::{Blocks, Found, Keys, LANES, NEWEST, SPARSE, SlotIndex, before, bit, place, set_bits};
 
 impl<T: Copy, K> Blocks<T, K> {
     /// Removes the entry found and compacts around it. Does not return the entry: callers need 8 of its 40
@@ -19,9 +19,10 @@ impl<T: Copy, K> Blocks<T, K> {
         }
     }
 
-    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or search.
+    /// Removes an entry without moving others. Call [`compact`](Self::compact) before the next push or
+    /// search.
     #[inline]
-    pub(crate) fn remove(&mut self, place: Place) {
+    pub(crate) fn remove(&mut self, place: SlotIndex) {
         if place == NEWEST {
             self.newest = None;
             return;

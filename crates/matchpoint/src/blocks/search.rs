@@ -1,6 +1,6 @@
 //! Search of a queue in blocks.
 
-use super::{Block, Blocks, NEWEST, Place, before, place};
+use super::{Block, Blocks, NEWEST, SlotIndex, before, place};
 use crate::effort::Effort;
 use crate::engine::Queue;
 use crate::scan::{Kernel, Lanes, Search};
@@ -16,7 +16,7 @@ pub(crate) trait Pattern<T, K> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    pub(crate) place: Place,
+    pub(crate) place: SlotIndex,
     /// Position of its block in the order, from the front.
     pub(super) at: u32,
 }

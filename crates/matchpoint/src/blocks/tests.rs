@@ -216,7 +216,7 @@ fn emptied_queue_is_reusable() {
         numbers.clone().for_each(|number| queue.push(&(), Number(number)).unwrap());
         // Searches empty the oldest block, `remove` the others.
         numbers.clone().take(70).for_each(|number| take(&mut queue, number));
-        let places: Vec<Place> = queue.iter().map(|(_, place)| place).collect();
+        let places: Vec<SlotIndex> = queue.iter().map(|(_, place)| place).collect();
         places.into_iter().for_each(|place| queue.remove(place));
         queue.compact(&());
         assert_invariants(&queue);

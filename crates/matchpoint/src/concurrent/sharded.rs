@@ -11,8 +11,9 @@
 //!
 //! *End of spreading.* A context stops being spread when the assertion is withdrawn, or when a message with
 //! unknown source arrives. Then the call takes all locks and moves the entries of the context, in order, to a
-//! new engine at its home shard. The engine exists until the context is closed. Timestamps keep the order of queued messages;
-//! receives of different sources have no order. After a failed allocation nothing has changed.
+//! new engine at its home shard. The engine exists until the context is closed. Timestamps keep the order of
+//! queued messages; receives of different sources have no order. After a failed allocation nothing has
+//! changed.
 //!
 //! *Shard of a call.* A call reads the table of spread contexts and an epoch, takes the lock, and reads the
 //! epoch again. The table and the epoch change only under all locks. So threads write no shared cache line.
@@ -229,10 +230,10 @@ impl Sharded {
 
 /// Maps a number to a slot. Numbers with a constant stride spread evenly; MPI libraries number contexts in
 /// steps of 1 or 16.
-fn hash_to_slot(number: u64, places: usize) -> usize {
+fn hash_to_slot(number: u64, slots: usize) -> usize {
     // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio are far apart.
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((u128::from(mixed) * places as u128) >> 64) as usize
+    ((u128::from(mixed) * slots as u128) >> 64) as usize
 }
 
 fn remove_stamps(all: &mut AllLocks<'_>, messages: impl Iterator<Item = MsgId>) {
@@ -434,15 +435,11 @@ mod tests {
     #[test]
     fn contexts_are_spread_over_all_shards() {
         for distance in [1, 2, 3, 4, 16, 17, 64, 1024] {
-            for places in [2, 3, 16, 64, 256] {
-                let mut load = vec![0; places];
-                (0..4 * places as u64).for_each(|number| load[hash_to_slot(number * distance, places)] += 1);
+            for slots in [2, 3, 16, 64, 256] {
+                let mut load = vec![0; slots];
+                (0..4 * slots as u64).for_each(|number| load[hash_to_slot(number * distance, slots)] += 1);
                 let most = load.iter().max().copied().unwrap_or_default();
-                assert!(
-                    most <= 8,
-                    "{most} of {} at a distance of {distance} have one of {places}",
-                    4 * places
-                );
+                assert!(most <= 8, "{most} of {} at a distance of {distance} have one of {slots}", 4 * slots);
             }
         }
     }

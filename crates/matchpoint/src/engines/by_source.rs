@@ -10,7 +10,7 @@ use crate::engine::{Drained, Engine, Message, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Order};
-use crate::linked::{Aged, LinkedQueue, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 use crate::maintenance::{self, Queues};
 
 /// Queues of a source. Messages use links 0.
@@ -50,8 +50,8 @@ pub(super) trait Sources<const L: usize>: Send + 'static {
         arrivals: Arrivals,
         shape: Self::Shape,
         examined: &mut u64,
-        matches: impl Fn(Place, &Message) -> bool + Copy,
-    ) -> Option<Place>;
+        matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
+    ) -> Option<SlotIndex>;
 
     fn bytes(&self) -> u64;
 }
@@ -116,7 +116,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
         }
     }
 
-    fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<SlotIndex> {
         // Avoids a second table lookup for receives posted before their messages.
         if self.unexpected.len() == 0 {
             return None;
@@ -184,26 +184,26 @@ impl<S: Sources<L>, E: Effort, const L: usize> BySource<S, E, L> {
 }
 
 impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
-    type Posted = Place;
-    type Unexpected = Place;
+    type Posted = SlotIndex;
+    type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
     }
 
-    fn receive(&self, at: Place) -> Receive {
+    fn receive(&self, at: SlotIndex) -> Receive {
         self.posted.get(at).value
     }
 
-    fn message(&self, at: Place) -> Message {
+    fn message(&self, at: SlotIndex) -> Message {
         self.unexpected.get(at).value
     }
 
-    fn take_posted(&mut self, at: Place) {
+    fn take_posted(&mut self, at: SlotIndex) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
         // The queue exists, so this inserts no source.
@@ -214,7 +214,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
     }
 
     #[inline]
-    fn take_unexpected(&mut self, at: Place) {
+    fn take_unexpected(&mut self, at: SlotIndex) {
         let envelope = self.unexpected.get(at).value.envelope;
         if let Some(Communicator { sources, arrivals, .. }) = self.communicators.find(envelope.context) {
             if L > 1 {
@@ -227,7 +227,7 @@ impl<S: Sources<L>, E: Effort, const L: usize> Queues for BySource<S, E, L> {
         self.unexpected.remove(at);
     }
 
-    fn set_envelope(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: SlotIndex, named: Envelope) -> Result<(), Refused> {
         let old = self.unexpected.get(at).value.envelope;
         let Some(Communicator { sources, .. }) = self.communicators.find(named.context) else {
             return Ok(());

@@ -17,8 +17,8 @@ pub(super) const SPEC: Spec = Spec {
     parameters: &[],
     variants: &[],
     tight: &[],
-    build: |_, counting| {
-        Ok(if counting { Box::new(List::<Attempts>::default()) } else { Box::new(List::<()>::default()) })
+    build: |_, is_counting| {
+        Ok(if is_counting { Box::new(List::<Attempts>::default()) } else { Box::new(List::<()>::default()) })
     },
 };
 

@@ -213,7 +213,7 @@ impl Display for NameError {
 
 impl std::error::Error for NameError {}
 
-fn build(name: &str, counting: bool) -> Built {
+fn build(name: &str, is_counting: bool) -> Built {
     let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
     let Some(spec) = known_specs().find(|spec| spec.name == bare) else {
         let names: Vec<_> = known_specs().map(|spec| spec.name).collect();
@@ -227,7 +227,7 @@ fn build(name: &str, counting: bool) -> Built {
             format!("{one}there are {}; `matchpoint engines` says what each is", names.join(", ")),
         ));
     };
-    (spec.build)(&Arguments::parse(spec, arguments)?, counting)
+    (spec.build)(&Arguments::parse(spec, arguments)?, is_counting)
 }
 
 /// Adds `process` and `processes` to an engine name if the engine has these parameters and the name does not.

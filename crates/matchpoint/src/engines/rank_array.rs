@@ -20,7 +20,7 @@ use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
 use crate::hints::Order;
-use crate::linked::Place;
+use crate::linked::SlotIndex;
 use crate::peers::Peers;
 
 pub(super) const SPEC: Spec = Spec {
@@ -43,11 +43,11 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let order = arguments.word("order", &[("total", Order::Total), ("per_source", Order::PerSource)])?;
     let dense: u64 = arguments.within("dense", 0..=1 << 24)?;
     let shape = Shape { order, dense };
-    Ok(if counting {
+    Ok(if is_counting {
         Box::new(RankArray::<Attempts>::new(shape))
     } else {
         Box::new(RankArray::<()>::new(shape))
@@ -95,8 +95,8 @@ impl Sources<1> for Peers<Peer> {
         _: Arrivals,
         shape: Shape,
         examined: &mut u64,
-        matches: impl Fn(Place, &Message) -> bool + Copy,
-    ) -> Option<Place> {
+        matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
+    ) -> Option<SlotIndex> {
         let mut earliest = |peer: &Peer, age| peer.unexpected.search(messages, age, examined, matches);
         if shape.order == Order::PerSource {
             if let Some(found) = self.dense().find_map(|peer| earliest(peer, u64::MAX)) {
@@ -105,7 +105,7 @@ impl Sources<1> for Peers<Peer> {
             let beyond = self.sparse().filter_map(|(source, peer)| Some((source, earliest(peer, u64::MAX)?)));
             return beyond.min_by_key(|&(source, _)| source).map(|(_, found)| found);
         }
-        let age = |at: Option<Place>| at.map_or(u64::MAX, |at| messages.get(at).age);
+        let age = |at: Option<SlotIndex>| at.map_or(u64::MAX, |at| messages.get(at).age);
         self.iter().fold(None, |best, peer| earliest(peer, age(best)).or(best))
     }
 

@@ -33,11 +33,11 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let modulus: u32 = arguments.within("n", 1..=1 << 24)?;
     let tags = arguments.word("tags", &[("open_mpi", Tags::OpenMpi), ("mpich", Tags::Mpich)])?;
     let (scheme, buckets) = (Buckets { modulus, tags }, modulus.next_power_of_two());
-    Ok(if counting {
+    Ok(if is_counting {
         Box::new(Bins::<Attempts, _>::with_scheme(scheme, buckets))
     } else {
         Box::new(Bins::<(), _>::with_scheme(scheme, buckets))

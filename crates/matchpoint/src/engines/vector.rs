@@ -37,9 +37,9 @@ pub(super) fn kernel(arguments: &Arguments<'_>) -> Result<Kernel, NameError> {
         .map_err(|error| NameError::new("the instruction set cannot be had", error.to_string()))
 }
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let kernel = kernel(arguments)?;
-    Ok(if counting {
+    Ok(if is_counting {
         Box::new(ScanEngine::<PairScheme, Attempts>::new(PairScheme, kernel))
     } else {
         Box::new(ScanEngine::<PairScheme, ()>::new(PairScheme, kernel))

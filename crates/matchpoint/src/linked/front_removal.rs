@@ -1,13 +1,13 @@
 //! Removal of several entries from the front of a queue, with one update of its links.
 
-use super::{LinkedQueue, NIL, Place, Slab};
+use super::{LinkedQueue, NIL, Slab, SlotIndex};
 
-/// Entries removed from the slab but still linked at the front of a queue. [Unlink](LinkedQueue::unlink_front) the queue before
-/// any other operation.
+/// Entries removed from the slab but still linked at the front of a queue.
+/// [Unlink](LinkedQueue::unlink_front) the queue before any other operation.
 #[derive(Clone, Copy)]
 pub(crate) struct FrontRemoval {
     /// Tail of the queue; [`NIL`] if no entry was removed.
-    tail: Place,
+    tail: SlotIndex,
 }
 
 impl Default for FrontRemoval {
@@ -25,7 +25,7 @@ impl FrontRemoval {
     }
 
     #[inline]
-    pub(crate) fn take<T: Copy, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
+    pub(crate) fn take<T: Copy, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: SlotIndex) {
         if self.is_empty() {
             self.tail = slab.slots[at as usize].links[0].prev;
         }
@@ -39,7 +39,7 @@ impl LinkedQueue<0> {
         &mut self,
         slab: &mut Slab<T, L>,
         front: FrontRemoval,
-        head: Place,
+        head: SlotIndex,
     ) {
         self.head = head;
         if head != NIL {

@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Aged, LinkedQueue, Links, NIL, Place, Slab, Slot, VACANT};
+use super::{Aged, LinkedQueue, Links, NIL, Slab, Slot, SlotIndex, VACANT};
 
 pub(crate) struct SharedSlab<'a, T> {
     slots: *mut [Slot<Aged<T>, 1>],
@@ -22,8 +22,8 @@ unsafe impl<T: Send> Sync for SharedSlab<'_, T> {}
 /// Entries that one thread removed, linked as free slots.
 #[derive(Clone, Copy)]
 pub(crate) struct RemovedEntries {
-    first: Place,
-    last: Place,
+    first: SlotIndex,
+    last: SlotIndex,
     count: u32,
     pub(crate) emptied: u32,
     pub(crate) examined: u64,
@@ -50,7 +50,7 @@ impl<T: Copy> Slab<Aged<T>, 1> {
 }
 
 impl<T: Copy> SharedSlab<'_, T> {
-    fn slot(&self, at: Place) -> *mut Slot<Aged<T>, 1> {
+    fn slot(&self, at: SlotIndex) -> *mut Slot<Aged<T>, 1> {
         assert!((at as usize) < self.slots.len(), "links lead to entries");
         // The assertion keeps the pointer inside the slab.
         self.slots.cast::<Slot<Aged<T>, 1>>().wrapping_add(at as usize)
@@ -99,7 +99,7 @@ impl<T: Copy> SharedSlab<'_, T> {
     /// # Safety
     /// Only this thread uses the queue.
     #[inline]
-    unsafe fn close_gap(&self, queue: &mut LinkedQueue, at: Place, prev: Place, next: Place) {
+    unsafe fn close_gap(&self, queue: &mut LinkedQueue, at: SlotIndex, prev: SlotIndex, next: SlotIndex) {
         if queue.head == at {
             queue.head = next;
         } else {

@@ -82,11 +82,11 @@ impl QueueCounts {
     }
 
     #[inline]
-    fn count(&mut self, length: usize, hit: bool, examined: u64) {
+    fn count(&mut self, length: usize, is_hit: bool, examined: u64) {
         self.searches += 1;
         self.length_max = self.length_max.max(length as u64);
         self.length_sum += length as u64;
-        let (attempts, depths) = if hit {
+        let (attempts, depths) = if is_hit {
             self.hits += 1;
             (&mut self.attempts_hit, &mut self.depth_hit)
         } else {

@@ -9,7 +9,7 @@
 
 use crate::engine::{Message, MsgId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag};
-use crate::linked::{NIL, Place};
+use crate::linked::{NIL, SlotIndex};
 
 /// Compared fields, and the next message of the bin. The last message links to the first, a free slot to the
 /// next free one.
@@ -23,34 +23,34 @@ struct Slot {
     source: Rank,
     tag: Tag,
     context: ContextId,
-    next: Place,
+    next: SlotIndex,
 }
 
 #[derive(Clone, Copy)]
 struct Neighbours {
-    older: Place,
-    newer: Place,
+    older: SlotIndex,
+    newer: SlotIndex,
 }
 
 /// In `older`: the slot is free.
-const VACANT: Place = u32::MAX - 1;
+const VACANT: SlotIndex = u32::MAX - 1;
 
 /// A message found, and the previous message of its bin, if known. A single message is its own predecessor.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    pub(super) at: Place,
-    before: Place,
+    pub(super) at: SlotIndex,
+    before: SlotIndex,
 }
 
 pub(super) struct Messages {
     slots: Vec<Slot>,
     order: Vec<Neighbours>,
     /// Last message of each bin; empty before the first message.
-    bins: Box<[Place]>,
+    bins: Box<[SlotIndex]>,
     count: u32,
-    oldest: Place,
-    newest: Place,
-    vacant: Place,
+    oldest: SlotIndex,
+    newest: SlotIndex,
+    vacant: SlotIndex,
     len: u32,
 }
 
@@ -89,13 +89,13 @@ impl Messages {
     }
 
     #[inline]
-    pub fn get(&self, at: Place) -> Message {
+    pub fn get(&self, at: SlotIndex) -> Message {
         let slot = &self.slots[at as usize];
         Message::new(slot.id, slot.envelope())
     }
 
     #[inline]
-    pub fn envelope(&self, at: Place) -> Envelope {
+    pub fn envelope(&self, at: SlotIndex) -> Envelope {
         self.slots[at as usize].envelope()
     }
 
@@ -125,8 +125,8 @@ impl Messages {
     }
 
     #[cold]
-    fn grow(&mut self) -> Result<Place, Refused> {
-        let at = self.slots.len() as Place;
+    fn grow(&mut self) -> Result<SlotIndex, Refused> {
+        let at = self.slots.len() as SlotIndex;
         if at >= VACANT {
             return Err(Refused::Full);
         }
@@ -177,9 +177,9 @@ impl Messages {
     }
 
     /// All messages, newest first.
-    pub fn iter(&self) -> impl Iterator<Item = Place> {
-        let is_one = |at: &Place| *at != NIL;
-        let older = move |&at: &Place| Some(self.order[at as usize].older).filter(is_one);
+    pub fn iter(&self) -> impl Iterator<Item = SlotIndex> {
+        let is_one = |at: &SlotIndex| *at != NIL;
+        let older = move |&at: &SlotIndex| Some(self.order[at as usize].older).filter(is_one);
         std::iter::successors(Some(self.newest).filter(is_one), older)
     }
 
@@ -191,7 +191,7 @@ impl Messages {
     }
 
     /// A message with an unknown predecessor.
-    pub fn at_place(at: Place) -> Found {
+    pub fn at_place(at: SlotIndex) -> Found {
         Found { at, before: NIL }
     }
 
@@ -235,7 +235,7 @@ impl Messages {
 
     /// Replaces the envelope of a message, which may change its bin. The message keeps its age. O(older
     /// messages).
-    pub fn set_envelope(&mut self, at: Place, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
+    pub fn set_envelope(&mut self, at: SlotIndex, named: Envelope, bin: impl Fn(&Envelope) -> usize) {
         self.unlink_from_bin(Messages::at_place(at), bin(&self.envelope(at)));
         let slot = &mut self.slots[at as usize];
         (slot.context, slot.source, slot.tag) = (named.context, named.source, named.tag);

@@ -23,7 +23,7 @@ use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
-use crate::linked::{Aged, LinkedQueue, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 use crate::maintenance::{self, Queues};
 use messages::{Found, Messages, allocate_bins};
 
@@ -36,9 +36,9 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let n = arguments.within("n", 1..=1 << 24)?;
-    Ok(if counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
+    Ok(if is_counting { Box::new(Bins::<Attempts>::new(n)) } else { Box::new(Bins::<()>::new(n)) })
 }
 
 /// Hash function and order of comparison, which differ in [`ucx`](super::ucx).
@@ -132,7 +132,7 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
     }
 
     #[inline]
-    fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(Place, bool)> {
+    fn find_posted(&mut self, bin: usize, envelope: &Envelope) -> Option<(SlotIndex, bool)> {
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let exact = self.posted_in(bin);
@@ -170,10 +170,10 @@ impl<E: Effort, S: Scheme> Bins<E, S> {
 }
 
 impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
-    type Posted = Place;
+    type Posted = SlotIndex;
     type Unexpected = Found;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
@@ -182,7 +182,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
         (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::at_place))
     }
 
-    fn receive(&self, at: Place) -> Receive {
+    fn receive(&self, at: SlotIndex) -> Receive {
         self.posted.get(at).value
     }
 
@@ -191,7 +191,7 @@ impl<E: Effort, S: Scheme> Queues for Bins<E, S> {
         self.unexpected.get(found.at)
     }
 
-    fn take_posted(&mut self, at: Place) {
+    fn take_posted(&mut self, at: SlotIndex) {
         match self.posted.get(at).value.selector.exact() {
             Some(envelope) => {
                 let bin = self.bin(&envelope);

@@ -19,7 +19,7 @@ use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::engine::{Message, Refused};
 use crate::envelope::Rank;
-use crate::linked::Place;
+use crate::linked::SlotIndex;
 
 pub(super) const SPEC: Spec = Spec {
     name: "four_d",
@@ -34,10 +34,10 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ranks: u64 = arguments.within("ranks", 1..=1 << 24)?;
     let dimension = Dimension::for_ranks(ranks);
-    Ok(if counting {
+    Ok(if is_counting {
         Box::new(FourD::<Attempts>::new(dimension))
     } else {
         Box::new(FourD::<()>::new(dimension))
@@ -71,8 +71,8 @@ impl Sources<2> for Tree<Peer> {
         arrivals: Arrivals,
         _: Dimension,
         examined: &mut u64,
-        matches: impl Fn(Place, &Message) -> bool + Copy,
-    ) -> Option<Place> {
+        matches: impl Fn(SlotIndex, &Message) -> bool + Copy,
+    ) -> Option<SlotIndex> {
         arrivals.search(messages, u64::MAX, examined, matches)
     }
 

@@ -65,8 +65,8 @@ pub(crate) struct Sum;
 impl Fold for Sum {
     /// 2⁶⁴/φ for the tag: its multiples are far apart. The constant of the source is the best of 1500 random
     /// odd numbers. They were compared on 25 patterns of ranks and tags (rows, strides, grids, multiples),
-    /// with 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and never more
-    /// often. The constant of the context is arbitrary.
+    /// with 64 to 256 entries. Keys of 8 bits then collide on average 0.15 times as often as random keys, and
+    /// never more often. The constant of the context is arbitrary.
     #[inline(always)]
     fn terms(context: ContextId, source: u64, tag: u64) -> KeyTerms {
         KeyTerms {

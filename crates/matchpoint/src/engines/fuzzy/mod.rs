@@ -53,7 +53,7 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let kernel = kernel(arguments)?;
     let bits: u32 = arguments.get("bits")?;
     let (rank, tag): (u32, u32) = (arguments.get("rank")?, arguments.get("tag")?);
@@ -74,22 +74,22 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         ));
     }
     Ok(match bits {
-        32 => build_engine(Windows::new(rank, tag), kernel, counting),
-        16 => build_folded::<u16>(is_xor, kernel, counting),
-        8 => build_folded::<u8>(is_xor, kernel, counting),
+        32 => build_engine(Windows::new(rank, tag), kernel, is_counting),
+        16 => build_folded::<u16>(is_xor, kernel, is_counting),
+        8 => build_folded::<u8>(is_xor, kernel, is_counting),
         _ => return Err(arguments.invalid("bits", &bits.to_string())),
     })
 }
 
-fn build_folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
-    fn of<K: Width, F: Fold>(kernel: Kernel, counting: bool) -> Box<dyn Engine> {
-        build_engine(Folds::<K, F>::new(), kernel, counting)
+fn build_folded<K: Width>(is_xor: bool, kernel: Kernel, is_counting: bool) -> Box<dyn Engine> {
+    fn of<K: Width, F: Fold>(kernel: Kernel, is_counting: bool) -> Box<dyn Engine> {
+        build_engine(Folds::<K, F>::new(), kernel, is_counting)
     }
-    if is_xor { of::<K, Xor>(kernel, counting) } else { of::<K, Sum>(kernel, counting) }
+    if is_xor { of::<K, Xor>(kernel, is_counting) } else { of::<K, Sum>(kernel, is_counting) }
 }
 
-fn build_engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
-    if counting {
+fn build_engine<S: Scheme>(scheme: S, kernel: Kernel, is_counting: bool) -> Box<dyn Engine> {
+    if is_counting {
         Box::new(ScanEngine::<S, Attempts>::new(scheme, kernel))
     } else {
         Box::new(ScanEngine::<S, ()>::new(scheme, kernel))

@@ -50,7 +50,7 @@
 //! | `table.rs`, `growth.rs`, `row.rs`, `duplicates.rs` | the hash table |
 //! | `log.rs`, `search.rs`, `index.rs` | unexpected messages for wildcard searches |
 //! | `wildcards.rs` | posted receives with wildcards |
-//! | `maintenance.rs` | cancel, retract, readdress, and what `maintenance` needs |
+//! | `maintenance.rs` | cancel, retract, readdress, and what `crate::maintenance` needs |
 
 mod duplicates;
 mod exact;

@@ -5,7 +5,7 @@ use super::{Optimistic, Tally};
 use crate::engine::{Message, Queue, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
-use crate::linked::{NIL, Place};
+use crate::linked::{NIL, SlotIndex};
 use crate::maintenance::Queues;
 
 impl<T: Tally> Optimistic<T> {
@@ -15,8 +15,8 @@ impl<T: Tally> Optimistic<T> {
         &self,
         envelope: &Envelope,
         examined: &mut u64,
-        is_free: impl Fn(Place) -> bool,
-    ) -> Option<Place> {
+        is_free: impl Fn(SlotIndex) -> bool,
+    ) -> Option<SlotIndex> {
         let communicator = self.communicators.get(envelope.context)?;
         let (receives, hashes) = (&self.receives, Hashes::of(envelope));
         let found = communicator.posted.find(receives, envelope, hashes, examined, is_free);
@@ -26,14 +26,14 @@ impl<T: Tally> Optimistic<T> {
     /// The next receive of the same run. It is also next in the bin: a bin has receives of one communicator,
     /// in posted order.
     #[inline]
-    pub(in crate::engines) fn follower(&self, at: Place) -> Option<Place> {
+    pub(in crate::engines) fn follower(&self, at: SlotIndex) -> Option<SlotIndex> {
         let receives = &self.receives;
         let next = receives.next(at, 0);
         (next != NIL && receives.get(next).value.run == receives.get(at).value.run).then_some(next)
     }
 
     #[inline]
-    pub(in crate::engines) fn selector(&self, at: Place) -> &Selector {
+    pub(in crate::engines) fn selector(&self, at: SlotIndex) -> &Selector {
         &self.receives.get(at).value.receive.selector
     }
 
@@ -41,7 +41,7 @@ impl<T: Tally> Optimistic<T> {
         self.receives.places()
     }
 
-    pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: Place) -> RecvId {
+    pub(in crate::engines) fn take_at(&mut self, envelope: &Envelope, at: SlotIndex) -> RecvId {
         self.count_arrival(envelope);
         self.tally.count_match(&self.receives, at);
         let id = self.receive(at).id;

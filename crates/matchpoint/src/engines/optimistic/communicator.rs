@@ -9,7 +9,7 @@ use crate::engine::{Message, Refused};
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 use crate::hints::Hints;
-use crate::linked::{Aged, Place, Slab};
+use crate::linked::{Aged, Slab, SlotIndex};
 
 #[derive(Clone, Copy)]
 pub(super) struct UnexpectedEntry {
@@ -70,8 +70,8 @@ impl PostedIndexes {
         envelope: &Envelope,
         hashes: Hashes,
         examined: &mut u64,
-        is_free: impl Fn(Place) -> bool,
-    ) -> Option<(Class, Place)> {
+        is_free: impl Fn(SlotIndex) -> bool,
+    ) -> Option<(Class, SlotIndex)> {
         let mut found = None;
         let mut label = u64::MAX;
         for class in CLASSES {
@@ -123,7 +123,7 @@ impl UnexpectedIndexes {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, messages: &mut Messages, at: Place, hashes: Hashes) {
+    pub(super) fn push(&mut self, messages: &mut Messages, at: SlotIndex, hashes: Hashes) {
         self.no_wildcard.push(messages, at, Class::NoWildcard.key(hashes));
         self.any_source.push(messages, at, Class::AnySource.key(hashes));
         self.any_tag.push(messages, at, Class::AnyTag.key(hashes));
@@ -132,7 +132,7 @@ impl UnexpectedIndexes {
 
     /// Removes a message from all indexes; the slab keeps it.
     #[inline]
-    pub(super) fn unlink(&mut self, messages: &mut Messages, at: Place) {
+    pub(super) fn unlink(&mut self, messages: &mut Messages, at: SlotIndex) {
         let hashes = messages.get(at).value.hashes;
         self.no_wildcard.unlink(messages, at, Class::NoWildcard.key(hashes));
         self.any_source.unlink(messages, at, Class::AnySource.key(hashes));
@@ -140,7 +140,7 @@ impl UnexpectedIndexes {
         self.all.unlink(messages, at, Class::AnySourceAnyTag.key(hashes));
     }
 
-    pub(super) fn set_envelope(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
+    pub(super) fn set_envelope(&mut self, messages: &mut Messages, at: SlotIndex, named: Envelope) {
         self.unlink(messages, at);
         let hashes = Hashes::of(&named);
         let waiting = &mut messages.get_mut(at).value;
@@ -152,7 +152,12 @@ impl UnexpectedIndexes {
     }
 
     #[inline]
-    pub(super) fn find(&self, messages: &Messages, selector: &Selector, examined: &mut u64) -> Option<Place> {
+    pub(super) fn find(
+        &self,
+        messages: &Messages,
+        selector: &Selector,
+        examined: &mut u64,
+    ) -> Option<SlotIndex> {
         let class = Class::of(selector);
         let key = class.key_of(selector);
         let matches = |_, waiting: &UnexpectedEntry| selector.matches(&waiting.message.envelope);

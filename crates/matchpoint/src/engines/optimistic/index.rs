@@ -3,7 +3,7 @@
 
 use crate::engine::Refused;
 use crate::hashes;
-use crate::linked::{Aged, FrontRemoval, LinkedQueue, Place, Slab};
+use crate::linked::{Aged, FrontRemoval, LinkedQueue, Slab, SlotIndex};
 
 /// Entries linked through links `W`, by the hash of their key.
 pub(super) struct Index<const W: usize = 0> {
@@ -61,13 +61,18 @@ impl<const W: usize> Index<W> {
     }
 
     #[inline]
-    pub(super) fn head(&self, number: usize) -> Place {
+    pub(super) fn head(&self, number: usize) -> SlotIndex {
         self.bins.get(number).copied().unwrap_or_default().head()
     }
 
     /// Appends an entry. No effect before [`Index::prepare`].
     #[inline]
-    pub(super) fn push<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place, key: u32) {
+    pub(super) fn push<T: Copy, const L: usize>(
+        &mut self,
+        slab: &mut Slab<Aged<T>, L>,
+        at: SlotIndex,
+        key: u32,
+    ) {
         let number = self.number(key);
         if let Some(bin) = self.bins.get_mut(number) {
             self.occupied += u32::from(*bin == LinkedQueue::default());
@@ -78,7 +83,7 @@ impl<const W: usize> Index<W> {
     pub(super) fn insert<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,
-        at: Place,
+        at: SlotIndex,
         key: u32,
     ) {
         let number = self.number(key);
@@ -93,7 +98,7 @@ impl<const W: usize> Index<W> {
     pub(super) fn unlink<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,
-        at: Place,
+        at: SlotIndex,
         key: u32,
     ) {
         let number = self.number(key);
@@ -107,7 +112,7 @@ impl<const W: usize> Index<W> {
     pub(super) fn take<T: Copy, const L: usize>(
         &mut self,
         slab: &mut Slab<Aged<T>, L>,
-        at: Place,
+        at: SlotIndex,
         number: usize,
     ) -> T {
         if let Some(bin) = self.bins.get_mut(number) {
@@ -150,7 +155,7 @@ impl Index {
         slab: &mut Slab<Aged<T>, L>,
         number: usize,
         front: FrontRemoval,
-        head: Place,
+        head: SlotIndex,
     ) {
         if let Some(bin) = self.bins.get_mut(number) {
             bin.unlink_front(slab, front, head);

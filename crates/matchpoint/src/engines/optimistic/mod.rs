@@ -47,7 +47,7 @@ use crate::envelope::{ContextId, Envelope, Pair, Selector, Tag};
 use crate::footprint::Footprint;
 use crate::hashes::{self, Hashes};
 use crate::hints::{HintTable, Hints};
-use crate::linked::{Aged, Place};
+use crate::linked::{Aged, SlotIndex};
 use crate::maintenance::{self, EntriesByAge, Queues};
 
 pub(super) const SPEC: Spec = Spec {
@@ -77,14 +77,14 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let bins: u32 = arguments.within("bins", 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
     let capacity = capacity as usize;
-    if counting {
-        software::build(Optimistic::<Counts>::new(bins, capacity), arguments, counting)
+    if is_counting {
+        software::build(Optimistic::<Counts>::new(bins, capacity), arguments, is_counting)
     } else {
-        software::build(Optimistic::<()>::new(bins, capacity), arguments, counting)
+        software::build(Optimistic::<()>::new(bins, capacity), arguments, is_counting)
     }
 }
 
@@ -119,7 +119,7 @@ impl<T: Tally> Optimistic<T> {
     }
 
     #[inline]
-    fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<SlotIndex> {
         // Avoids a second hash for receives posted before their messages.
         if self.messages.len() == 0 {
             return None;
@@ -158,7 +158,7 @@ impl<T: Tally> Optimistic<T> {
         Ok(())
     }
 
-    fn messages_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
+    fn messages_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, SlotIndex)> {
         let here = move |waiting: &UnexpectedEntry| waiting.message.envelope.context == context;
         messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
     }
@@ -194,26 +194,26 @@ impl<T: Tally> Optimistic<T> {
 }
 
 impl<T: Tally> Queues for Optimistic<T> {
-    type Posted = Place;
-    type Unexpected = Place;
+    type Posted = SlotIndex;
+    type Unexpected = SlotIndex;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn posted(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.receives.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+    fn unexpected(&self) -> impl Iterator<Item = (u64, SlotIndex)> {
         self.messages.iter().map(|(at, waiting)| (waiting.age, at))
     }
 
-    fn receive(&self, at: Place) -> Receive {
+    fn receive(&self, at: SlotIndex) -> Receive {
         self.receives.get(at).value.receive
     }
 
-    fn message(&self, at: Place) -> Message {
+    fn message(&self, at: SlotIndex) -> Message {
         self.messages.get(at).value.message
     }
 
-    fn take_posted(&mut self, at: Place) {
+    fn take_posted(&mut self, at: SlotIndex) {
         let selector = self.receive(at).selector;
         let receives = &mut self.receives;
         if let Some(communicator) = self.communicators.find(selector.context()) {
@@ -224,7 +224,7 @@ impl<T: Tally> Queues for Optimistic<T> {
     }
 
     #[inline]
-    fn take_unexpected(&mut self, at: Place) {
+    fn take_unexpected(&mut self, at: SlotIndex) {
         let context = self.messages.get(at).value.message.envelope.context;
         if let Some(communicator) = self.communicators.find(context) {
             communicator.unexpected.unlink(&mut self.messages, at);
@@ -232,7 +232,7 @@ impl<T: Tally> Queues for Optimistic<T> {
         self.messages.remove(at);
     }
 
-    fn set_envelope(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn set_envelope(&mut self, at: SlotIndex, named: Envelope) -> Result<(), Refused> {
         if let Some(communicator) = self.communicators.find(named.context) {
             communicator.unexpected.set_envelope(&mut self.messages, at, named);
         }

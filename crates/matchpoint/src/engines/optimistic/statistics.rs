@@ -6,7 +6,7 @@ use super::descriptors::Descriptors;
 use crate::effort::{Attempts, Effort};
 use crate::engine::Queue;
 use crate::hashes::Hashes;
-use crate::linked::Place;
+use crate::linked::SlotIndex;
 
 /// Counter of engine events. `()` counts nothing.
 pub(in crate::engines) trait Tally: Effort {
@@ -16,7 +16,7 @@ pub(in crate::engines) trait Tally: Effort {
 
     fn posted(&mut self, _: &PostedIndexes, _: &Descriptors, _: (Class, u32), _length: u32) {}
 
-    fn count_match(&mut self, _: &Descriptors, _: Place) {}
+    fn count_match(&mut self, _: &Descriptors, _: SlotIndex) {}
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
@@ -85,7 +85,7 @@ impl Tally for Counts {
         self.run_max = self.run_max.max(length);
     }
 
-    fn count_match(&mut self, receives: &Descriptors, at: Place) {
+    fn count_match(&mut self, receives: &Descriptors, at: SlotIndex) {
         let run = |at| receives.get(at).value.run;
         let next = receives.next(at, 0);
         self.matches += 1;

@@ -4,9 +4,10 @@
 //! With many equal messages, a message costs one step in its bin. Receives removed from the front of a bin
 //! are unlinked when the stream leaves the bin.
 //!
-//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only source
-//!    and tag are compared.
-//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels ([`WildcardStream`]).
+//! 1. Without wildcard receives, one bin is searched ([`ExactStream`]): no labels, one hash value, and only
+//!    source and tag are compared.
+//! 2. Otherwise the bins of all classes in use are searched together, in the order of labels
+//!    ([`WildcardStream`]).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
@@ -16,7 +17,7 @@ use super::{Optimistic, Tally};
 use crate::engine::RecvId;
 use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
-use crate::linked::{FrontRemoval, NIL, Place};
+use crate::linked::{FrontRemoval, NIL, SlotIndex};
 
 /// See the [module](self). All messages belong to the communicator.
 pub(in crate::engines) enum Stream<'a, 'm> {
@@ -28,7 +29,7 @@ pub(in crate::engines) enum Stream<'a, 'm> {
 struct BinCursor {
     bin: usize,
     /// Receives before `at` are removed or do not match.
-    at: Place,
+    at: SlotIndex,
     /// Receives removed but still linked: all before `at`, or none.
     front: FrontRemoval,
     /// A receive before `at` remains.

@@ -244,7 +244,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         }
         for (&message, _) in messages.iter().zip(outcomes).filter(|(_, found)| found.is_none()) {
             let kept = self.tables.insert_unexpected(message);
-            debug_assert_eq!(kept, Ok(()), "room was made for it");
+            debug_assert_eq!(kept, Ok(()), "memory is reserved");
         }
     }
 

@@ -11,7 +11,7 @@ use super::protocol::{Block, FullProtocol, ProtocolSteps, Receives};
 use super::workers::Job;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::{Optimistic, Tally};
-use crate::linked::Place;
+use crate::linked::SlotIndex;
 use crate::maintenance::Queues;
 use crate::sync::PollLimit;
 
@@ -37,26 +37,26 @@ struct Search<'a, T: Tally> {
 }
 
 impl<T: Tally> Receives for Search<'_, T> {
-    fn oldest(&self, message: usize, is_free: impl Fn(Place) -> bool) -> Option<Place> {
+    fn oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
         let mut examined = self.examined.get();
         let found = self.tables.oldest(&self.messages[message].envelope, &mut examined, is_free);
         self.examined.set(examined);
         found
     }
 
-    fn follower(&self, at: Place) -> Option<Place> {
+    fn follower(&self, at: SlotIndex) -> Option<SlotIndex> {
         self.tables.follower(at)
     }
 
-    fn is_exact(&self, at: Place) -> bool {
+    fn is_exact(&self, at: SlotIndex) -> bool {
         self.tables.selector(at).exact().is_some()
     }
 
-    fn matches(&self, at: Place, message: usize) -> bool {
+    fn matches(&self, at: SlotIndex, message: usize) -> bool {
         self.tables.selector(at).matches(&self.messages[message].envelope)
     }
 
-    fn report_match(&self, message: usize, at: Place) {
+    fn report_match(&self, message: usize, at: SlotIndex) {
         if self.delivery.is_requested() {
             self.delivery.deliver_one(self.first + message, self.tables.receive(at).id);
         }
@@ -145,12 +145,12 @@ impl<T: Tally, R: ProtocolSteps> BlockMatcher<T, R> {
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn receive(&self, at: Place) -> RecvId {
+    pub(super) fn receive(&self, at: SlotIndex) -> RecvId {
         self.tables.receive(at).id
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Resolution) {
+    pub(super) fn outcome(&self, message: usize) -> (Option<SlotIndex>, Resolution) {
         self.block.outcome(message)
     }
 

@@ -91,7 +91,7 @@ pub(super) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let threads = arguments.within("threads", 1..=MESSAGES)?;
     let block = arguments.within("block", 2..=MESSAGES)?;
     let bins = arguments.within("bins", 1..=1 << hashes::BITS)?;
@@ -106,10 +106,10 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         ],
     )?;
     let parameters = Parameters { threads, block, bins, capacity: capacity as usize, strategy };
-    if counting {
-        software::build(OptimisticParallel::<Counts>::new(parameters), arguments, counting)
+    if is_counting {
+        software::build(OptimisticParallel::<Counts>::new(parameters), arguments, is_counting)
     } else {
-        software::build(OptimisticParallel::<()>::new(parameters), arguments, counting)
+        software::build(OptimisticParallel::<()>::new(parameters), arguments, is_counting)
     }
 }
 

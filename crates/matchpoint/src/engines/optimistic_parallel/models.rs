@@ -24,7 +24,7 @@ use crate::engine::{Engine, Entry, Message, MsgId, Queue, RecvId};
 use crate::engines::optimistic::Optimistic;
 use crate::envelope::{ContextId, Envelope, Rank, Tag};
 use crate::event::{Event, script};
-use crate::linked::Place;
+use crate::linked::SlotIndex;
 use crate::sync::Ordering;
 
 struct Scene {
@@ -78,12 +78,12 @@ fn check<R: ProtocolSteps>(scene: &Scene) {
         let workers: Vec<_> = (1..threads).map(worker).collect();
         round.run_all_parts(0, Delivery::new(None, &Panicked::default()));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
-        let settled: Vec<(Option<Place>, Resolution)> =
+        let settled: Vec<(Option<SlotIndex>, Resolution)> =
             (0..messages.len()).map(|at| round.outcome(at)).collect();
 
         let mut round = Arc::into_inner(round).expect("the workers have ended");
         let mut out = Vec::new();
-        let id = |at: Place| round.receive(at);
+        let id = |at: SlotIndex| round.receive(at);
         let taken: Vec<Option<RecvId>> = settled.iter().map(|&(at, _)| at.map(id)).collect();
         assert_eq!(taken, expected, "not the result of serial matching");
         if !resolutions.is_empty() {

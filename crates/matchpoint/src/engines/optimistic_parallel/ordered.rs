@@ -133,7 +133,11 @@ mod tests {
         // Delivery takes no time.
         assert_eq!(ends(60, 3, 0.0).collect::<Vec<_>>(), [60, 60, 60]);
         for (messages, threads, ratio) in [(1, 3, 1.0), (7, 64, 0.9), (1024, 64, 1.0), (1000, 16, 0.37)] {
-            assert_eq!(ends(messages, threads, ratio).last(), Some(messages), "all are in a share");
+            assert_eq!(
+                ends(messages, threads, ratio).last(),
+                Some(messages),
+                "the last end is the number of messages"
+            );
         }
     }
 }

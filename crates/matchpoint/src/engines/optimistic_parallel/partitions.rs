@@ -35,6 +35,7 @@ const SLICES: usize = 1 << u8::BITS;
 /// Slices of small batches; as many messages per slice as in a full batch.
 const FEW_SLICES: usize = SLICES / 4;
 
+/// Maximum size of a small batch.
 const FEW: usize = BATCH / 4;
 
 /// Maximum size of the largest partition, in quarters of the mean, plus two messages.
@@ -155,7 +156,7 @@ impl PartitionTable {
 
     fn done(&mut self, threads: usize) -> impl Iterator<Item = PartitionResult> {
         // SAFETY: `self` is borrowed mutably, so no other thread has a partition.
-        self.results[..threads].iter().map(|report| report.0.with(|at| unsafe { *at }))
+        self.results[..threads].iter().map(|result| result.0.with(|at| unsafe { *at }))
     }
 
     pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = RemovedEntries> {
@@ -201,7 +202,7 @@ pub(super) fn run(
     let (written, unmatched) = table
         .done(threads)
         .fold((0, 0), |(written, unmatched), done| (written + done.written, unmatched + done.unmatched));
-    assert_eq!(written, messages.len(), "a message is in one share");
+    assert_eq!(written, messages.len(), "a message is in one partition");
     // SAFETY: each message is in one partition, so all outcomes are written once; the assertion checks their
     // number.
     unsafe { out.set_len(out.len() + messages.len()) };

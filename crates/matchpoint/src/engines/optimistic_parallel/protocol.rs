@@ -85,7 +85,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::engine::Refused;
-use crate::linked::{NIL, Place};
+use crate::linked::{NIL, SlotIndex};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, PollLimit, wait_until};
 
 /// Maximum number of messages in a block: the bits of a word.
@@ -93,15 +93,15 @@ pub(super) const MESSAGES: usize = u64::BITS as usize;
 
 /// Receives of a block, unchanged until its end.
 pub(super) trait Receives {
-    fn oldest(&self, message: usize, is_free: impl Fn(Place) -> bool) -> Option<Place>;
+    fn oldest(&self, message: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex>;
 
-    fn follower(&self, at: Place) -> Option<Place>;
+    fn follower(&self, at: SlotIndex) -> Option<SlotIndex>;
 
-    fn is_exact(&self, at: Place) -> bool;
+    fn is_exact(&self, at: SlotIndex) -> bool;
 
-    fn matches(&self, at: Place, message: usize) -> bool;
+    fn matches(&self, at: SlotIndex, message: usize) -> bool;
 
-    fn report_match(&self, message: usize, at: Place);
+    fn report_match(&self, message: usize, at: SlotIndex);
 }
 
 /// Steps of the protocol; models omit some to show that each is needed.
@@ -211,9 +211,9 @@ const POLLS: u32 = 200;
 /// receive.
 #[derive(Clone, Copy)]
 struct LastShift {
-    candidate: Place,
+    candidate: SlotIndex,
     steps: u32,
-    at: Place,
+    at: SlotIndex,
 }
 
 impl<R: ProtocolSteps> Block<R> {
@@ -273,10 +273,10 @@ impl<R: ProtocolSteps> Block<R> {
 
     /// The receive and resolution of a settled message. Called after the block, or by the thread that settled
     /// the message.
-    pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Resolution) {
+    pub(super) fn outcome(&self, message: usize) -> (Option<SlotIndex>, Resolution) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
-        let at = outcome as Place;
-        ((at != NIL).then_some(at), RESOLUTIONS[(outcome >> Place::BITS) as usize])
+        let at = outcome as SlotIndex;
+        ((at != NIL).then_some(at), RESOLUTIONS[(outcome >> SlotIndex::BITS) as usize])
     }
 
     pub(super) fn end(&mut self) {
@@ -300,12 +300,12 @@ impl<R: ProtocolSteps> Block<R> {
         (begin < self.messages).then(|| begin..(begin + self.part).min(self.messages))
     }
 
-    fn candidate(&self, message: usize) -> Option<Place> {
+    fn candidate(&self, message: usize) -> Option<SlotIndex> {
         let at = self.slots[message].candidate.load(Ordering::Relaxed);
         (at != NIL).then_some(at)
     }
 
-    fn is_free(&self, at: Place) -> bool {
+    fn is_free(&self, at: SlotIndex) -> bool {
         !self.marks[at as usize].taken.load(Ordering::Relaxed)
     }
 
@@ -336,7 +336,7 @@ impl<R: ProtocolSteps> Block<R> {
         if let Some(at) = at {
             self.marks[at as usize].taken.store(true, Ordering::Relaxed);
         }
-        let outcome = (resolution as u64) << Place::BITS | u64::from(at.unwrap_or(NIL));
+        let outcome = (resolution as u64) << SlotIndex::BITS | u64::from(at.unwrap_or(NIL));
         self.slots[message].outcome.store(outcome, Ordering::Relaxed);
         // Pairs with the acquire in `await_bits`.
         self.settled.fetch_or(bit(message), R::RELEASE);
@@ -345,10 +345,10 @@ impl<R: ProtocolSteps> Block<R> {
     fn resolve(
         &self,
         message: usize,
-        candidate: Place,
+        candidate: SlotIndex,
         receives: &impl Receives,
         last: &mut Option<LastShift>,
-    ) -> (Option<Place>, Resolution) {
+    ) -> (Option<SlotIndex>, Resolution) {
         let rivals = self.marks[candidate as usize].bookings.load(Ordering::Relaxed) & below(message);
         let others = self.others(message, candidate, rivals, receives);
         if others == 0 {
@@ -368,7 +368,7 @@ impl<R: ProtocolSteps> Block<R> {
         (receives.oldest(message, |at| self.is_free(at)), Resolution::SlowPath)
     }
 
-    fn others(&self, message: usize, candidate: Place, rivals: u64, receives: &impl Receives) -> u64 {
+    fn others(&self, message: usize, candidate: SlotIndex, rivals: u64, receives: &impl Receives) -> u64 {
         if !R::CHECKS_OTHERS || receives.is_exact(candidate) {
             return 0;
         }
@@ -377,11 +377,11 @@ impl<R: ProtocolSteps> Block<R> {
     }
 
     fn receive_after(
-        candidate: Place,
+        candidate: SlotIndex,
         steps: u32,
         receives: &impl Receives,
         last: &mut Option<LastShift>,
-    ) -> Option<Place> {
+    ) -> Option<SlotIndex> {
         let begun = last.filter(|last| last.candidate == candidate && last.steps <= steps);
         let (mut at, done) = begun.map_or((candidate, 0), |last| (last.at, last.steps));
         for _ in done..steps {
@@ -405,23 +405,23 @@ mod tests {
     }
 
     impl Receives for Wanted<'_> {
-        fn oldest(&self, _: usize, is_free: impl Fn(Place) -> bool) -> Option<Place> {
+        fn oldest(&self, _: usize, is_free: impl Fn(SlotIndex) -> bool) -> Option<SlotIndex> {
             (0..8).find(|&at| is_free(at))
         }
 
-        fn follower(&self, _: Place) -> Option<Place> {
+        fn follower(&self, _: SlotIndex) -> Option<SlotIndex> {
             None
         }
 
-        fn is_exact(&self, _: Place) -> bool {
+        fn is_exact(&self, _: SlotIndex) -> bool {
             false
         }
 
-        fn matches(&self, _: Place, _: usize) -> bool {
+        fn matches(&self, _: SlotIndex, _: usize) -> bool {
             true
         }
 
-        fn report_match(&self, message: usize, _: Place) {
+        fn report_match(&self, message: usize, _: SlotIndex) {
             self.taken.borrow_mut().push((message, self.block.settled.load(Ordering::Relaxed)));
         }
     }

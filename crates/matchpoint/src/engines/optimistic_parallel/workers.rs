@@ -41,12 +41,14 @@ const LINGER: Duration = Duration::from_micros(50);
 /// A worker that slept for less than this doubles its polling time, up to this limit.
 const NAP: Duration = Duration::from_millis(1);
 
+/// Polls between two reads of the clock.
 const POLLS: u32 = 32;
 
 /// Polls of the caller before it reads the mailboxes: workers usually end together, and a read takes the
 /// cache line from the worker. (Models need no polls.)
 const FINISH_POLLS: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
 
+/// Polls of the caller for a worker before it yields.
 const CALLER_POLLS: u32 = 1000;
 
 const PART_BITS: u32 = 11;
@@ -105,7 +107,7 @@ struct Mailbox {
 struct WorkerStatus {
     /// Last job of which this worker has finished parts.
     done: AtomicU64,
-    asleep: AtomicBool,
+    is_asleep: AtomicBool,
 }
 
 /// State shared by caller and workers. `RELEASES` is false in models that must detect a missing release.
@@ -114,7 +116,7 @@ pub(super) struct PoolState<const RELEASES: bool = true> {
     statuses: Box<[WorkerStatus]>,
     asleep: AtomicUsize,
     started: AtomicUsize,
-    ended: AtomicBool,
+    has_ended: AtomicBool,
     /// Worker threads by mailbox; set after all have started.
     threads: OnceLock<Vec<Thread>>,
     poll_limit: PollLimit,
@@ -131,13 +133,13 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
 
     pub(super) fn new(workers: usize) -> Self {
         let mailbox = |_| Mailbox { left: AtomicU64::new(0), job: UnsafeCell::new(None) };
-        let status = |_| WorkerStatus { done: AtomicU64::new(0), asleep: AtomicBool::new(false) };
+        let status = |_| WorkerStatus { done: AtomicU64::new(0), is_asleep: AtomicBool::new(false) };
         PoolState {
             mailboxes: (0..workers).map(mailbox).collect(),
             statuses: (0..workers).map(status).collect(),
             asleep: AtomicUsize::new(0),
             started: AtomicUsize::new(0),
-            ended: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             threads: OnceLock::new(),
             poll_limit: PollLimit::of(workers + 1, POLLS),
         }
@@ -146,8 +148,8 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
     /// Assigns parts of a job to a worker.
     ///
     /// # Safety
-    /// The last job of the worker is [finished](PoolState::finish) and has another number. This job is finished
-    /// before `job` ends.
+    /// The last job of the worker is [finished](PoolState::finish) and has another number. This job is
+    /// finished before `job` ends.
     pub(super) unsafe fn assign(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
         // SAFETY: only the lifetime differs, which the contract of this function covers.
         let job = unsafe { mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
@@ -213,7 +215,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
     }
 
     fn is_asleep(&self, at: usize) -> bool {
-        self.statuses.get(at).is_some_and(|status| status.asleep.load(Ordering::Relaxed))
+        self.statuses.get(at).is_some_and(|status| status.is_asleep.load(Ordering::Relaxed))
     }
 
     fn wake(&self, at: usize) {
@@ -226,7 +228,7 @@ impl<const RELEASES: bool> PoolState<RELEASES> {
 
     /// Wakes two more workers for the next job, each of which wakes two others.
     fn wake_next(&self, at: usize) {
-        if self.asleep.load(Ordering::Relaxed) > 0 && !self.ended.load(Ordering::Relaxed) {
+        if self.asleep.load(Ordering::Relaxed) > 0 && !self.has_ended.load(Ordering::Relaxed) {
             self.wake(2 * at + 1);
             self.wake(2 * at + 2);
         }
@@ -261,6 +263,7 @@ pub(super) struct WorkerPool {
     workers: Vec<JoinHandle<()>>,
     /// Process of the workers; a child of `fork` has none.
     process: u32,
+    /// Workers in the order of assignment.
     assigned: Vec<usize>,
     pub(super) jobs: u64,
 }
@@ -325,7 +328,8 @@ impl WorkerPool {
         self.pool.asleep.load(Ordering::Relaxed) == self.workers.len()
     }
 
-    /// Runs a job. `distribute` assigns parts to workers and runs its own. Call [`wake_workers`](WorkerPool::wake_workers) before.
+    /// Runs a job. `distribute` assigns parts to workers and runs its own. Call
+    /// [`wake_workers`](WorkerPool::wake_workers) before.
     pub(super) fn run<A>(&mut self, job: &dyn Job, distribute: impl FnOnce(&mut Assignments<'_>) -> A) -> A {
         self.jobs += 1;
         let number = self.jobs & NUMBERS;
@@ -384,7 +388,7 @@ impl Drop for WorkerPool {
             self.workers.drain(..).for_each(mem::forget);
         }
         // Pairs with the acquire in `run_parts`.
-        self.pool.ended.store(true, Ordering::Release);
+        self.pool.has_ended.store(true, Ordering::Release);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
             // Workers do not panic: panics of deliveries are caught.
@@ -407,7 +411,7 @@ fn run_worker(pool: &PoolState, at: usize) {
         } else if polls < pool.poll_limit.polls {
             polls += 1;
             std::hint::spin_loop();
-        } else if pool.ended.load(Ordering::Acquire) {
+        } else if pool.has_ended.load(Ordering::Acquire) {
             return;
         } else if pool.poll_limit.polls > 0 && idle_since.elapsed() < linger {
             polls = 0;
@@ -422,7 +426,7 @@ fn run_worker(pool: &PoolState, at: usize) {
 
 /// Sleeps until woken. The caller runs parts assigned meanwhile.
 fn sleep(pool: &PoolState, at: usize) {
-    let asleep = &pool.statuses[at].asleep;
+    let asleep = &pool.statuses[at].is_asleep;
     pool.asleep.fetch_add(1, Ordering::Relaxed);
     asleep.store(true, Ordering::Release);
     // The end of the pool unparks all workers, awake or not; an earlier unpark makes this return at once.

@@ -55,8 +55,8 @@ impl Buffers {
             as u64
     }
 
-    /// Makes partners of the sources with most entries in the last level of `queue` (Algorithm 1). Adds
-    /// them in the order of keys, up to the capacity of the table. If any, starts a new level with entries of age
+    /// Makes partners of the sources with most entries in the last level of `queue` (Algorithm 1). Adds them
+    /// in the order of keys, up to the capacity of the table. If any, starts a new level with entries of age
     /// `since`. Returns the number of partners, 0 without memory. O(entries of the level × log).
     pub fn extract<T: QueueEntry>(
         &mut self,

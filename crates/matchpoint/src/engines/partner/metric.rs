@@ -21,8 +21,8 @@ pub(super) enum MetricScope {
 }
 
 impl Metric {
-    /// Edge point of sorted `counts` and of `zeros` zeros. Quartiles interpolate linearly, the default of R and
-    /// NumPy. O(1), or O(counts) for the average.
+    /// Edge point of sorted `counts` and of `zeros` zeros. Quartiles interpolate linearly, the default of R
+    /// and NumPy. O(1), or O(counts) for the average.
     pub fn edge_point(self, counts: &[u64], zeros: u64) -> f64 {
         let of = Population { counts, zeros };
         match self {

@@ -5,8 +5,8 @@
 //!
 //! * `mode=dynamic` (§4.3): all sources start in the shared queue. When its last level exceeds `threshold`
 //!   entries, a new level starts. Every source with more entries than the *edge point* (`metric`, §4.1)
-//!   becomes a partner (Algorithms 1 and 3). Later entries of a partner are in a separate queue. A hash table finds
-//!   it: ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
+//!   becomes a partner (Algorithms 1 and 3). Later entries of a partner are in a separate queue. A hash table
+//!   finds it: ⌈√processes⌉ entries with at most `c` partners each (§5.2.3, §6.3).
 //! * `mode=static` (§4.2): a profile of an earlier run has the number of elements of each source in each
 //!   queue. Sources above the edge point of the run are partners from the start, found through a perfect hash
 //!   (Algorithm 2).

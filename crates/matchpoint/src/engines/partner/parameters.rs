@@ -72,8 +72,8 @@ pub(in crate::engines) const SPEC: Spec = Spec {
     build,
 };
 
-fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
-    Ok(if counting { build_engine::<Attempts>(arguments)? } else { build_engine::<()>(arguments)? })
+fn build(arguments: &Arguments<'_>, is_counting: bool) -> Built {
+    Ok(if is_counting { build_engine::<Attempts>(arguments)? } else { build_engine::<()>(arguments)? })
 }
 
 fn build_engine<E: HasLog>(arguments: &Arguments<'_>) -> Built {

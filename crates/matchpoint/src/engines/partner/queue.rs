@@ -30,7 +30,7 @@ use std::collections::VecDeque;
 use super::partners::{Partner, Partners};
 use crate::engine::{Message, Receive, Refused};
 use crate::envelope::{ContextId, Rank, Wild};
-use crate::linked::{Aged, LinkedQueue, Place, Slab};
+use crate::linked::{Aged, LinkedQueue, Slab, SlotIndex};
 
 pub(super) trait QueueEntry: Copy {
     fn context(&self) -> ContextId;
@@ -63,8 +63,8 @@ impl QueueEntry for Message {
 #[derive(Clone, Copy)]
 pub(super) enum SearchPosition {
     Shared(usize),
-    Partner(u32, Place),
-    FromAny(Place),
+    Partner(u32, SlotIndex),
+    FromAny(SlotIndex),
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ pub(crate) enum EntryPosition {
         age: u64,
         before: usize,
     },
-    Slab(Place),
+    Slab(SlotIndex),
 }
 
 pub(super) struct SplitQueue<T> {
