@@ -39,8 +39,6 @@ impl Last {
     }
 }
 
-/// # Errors
-/// The function cannot have this action.
 pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Result<(), &'static str> {
     match (Shape::of(call.function), call.action) {
         (Shape::Send(mode), Action::Send { args, request: None }) if args.mode == mode => {

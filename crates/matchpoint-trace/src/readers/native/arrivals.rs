@@ -21,8 +21,6 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// # Errors
-    /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let (path, map) = (path.to_owned(), Map::open(path)?);
         Ok(Arrivals { path, map, at: 0, read: 0, has_ended: false, block: Vec::new().into_iter() })

@@ -217,8 +217,6 @@ impl Lane {
         (self.buffer, self.is_released) = (Vec::new(), true);
     }
 
-    /// # Errors
-    /// The block is damaged.
     #[inline]
     pub fn restore_block(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
         if !self.is_released {

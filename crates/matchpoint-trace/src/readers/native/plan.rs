@@ -43,8 +43,6 @@ pub(super) enum Remark {
 }
 
 impl Plan {
-    /// # Errors
-    /// A letter is unknown, or a known function lacks fields.
     pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
         let remark = match name {
             layout::MEMBERS => Some(Remark::Members),

@@ -41,8 +41,6 @@ impl From<TraceError> for StopReason {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// # Errors
-    /// A first block is damaged.
     pub fn new(path: PathBuf, bytes: B, facts: Arc<Facts>) -> Result<Self, TraceError> {
         Stream::after(path, bytes, facts, Ids::default())
     }

@@ -45,8 +45,6 @@ pub(super) enum SurveyError {
 }
 
 impl Facts {
-    /// # Errors
-    /// The file has no head.
     pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
         let (head, plans, after) = head(path, bytes)?;
         let mut facts = Facts {

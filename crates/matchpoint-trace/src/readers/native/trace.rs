@@ -84,8 +84,6 @@ impl Ranks {
     }
 }
 
-/// # Errors
-/// No file can be read, or they belong to different runs.
 pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let mut opened = OpenedFiles::default();
     for (rank, file) in &files.by_rank {

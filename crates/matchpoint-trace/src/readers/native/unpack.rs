@@ -36,8 +36,6 @@ pub(super) fn next(bytes: &[u8], at: usize) -> NextBlock {
     }
 }
 
-/// # Errors
-/// The checksum does not match.
 pub(super) fn packed<'b>(
     path: &Path,
     bytes: &'b [u8],
@@ -54,8 +52,6 @@ pub(super) fn packed<'b>(
     Err(TraceError::new(path, problem, ADVICE).at_offset(at as u64))
 }
 
-/// # Errors
-/// The frame is invalid, or has another length than in the header.
 pub(super) fn into(
     buffer: &mut Vec<u8>,
     path: &Path,
@@ -87,8 +83,6 @@ pub(super) fn into(
     }
 }
 
-/// # Errors
-/// The block is damaged.
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
     let NextBlock::Block(header) = next(bytes, at) else {
         return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));
