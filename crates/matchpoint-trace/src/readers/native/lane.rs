@@ -1,3 +1,5 @@
+//! One thread's calls.
+
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
