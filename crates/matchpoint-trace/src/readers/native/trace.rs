@@ -53,7 +53,6 @@ impl Trace for Ranks {
         let RankFile { path, map, facts } = self.file(rank);
         let facts = match facts {
             Ok(facts) => facts.clone(),
-            // Reproduces the error.
             Err(problem) => match Facts::of(path, map) {
                 Err(SurveyError::Damaged(error)) => return Err(error),
                 _ => return Err(TraceError::new(path, problem, "leave this rank out")),
