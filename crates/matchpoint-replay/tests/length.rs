@@ -20,7 +20,6 @@ static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Calls of one turn.
 struct Turn {
     rank: u32,
     turn: u32,
@@ -31,7 +30,6 @@ const RANKS: u32 = 4;
 
 type Body = fn(&mut Turn);
 
-/// A trace in which all ranks execute the loop.
 struct Loop {
     description: Description,
     body: Body,
@@ -154,7 +152,6 @@ impl Turn {
         call.completions.push(Completion { index: 0, status: cancelled.then_some(status) });
     }
 
-    /// A message from each rank to the next.
     fn ring(&mut self, comm: CommId, rank: u32, ranks: u32) {
         self.ring_tagged(comm, rank, ranks, 0);
     }
@@ -176,7 +173,6 @@ impl Turn {
     }
 }
 
-/// Uses and frees a communicator.
 fn use_and_free(turn: &mut Turn, ranks: u32) {
     let (comm, rank) = (turn.comm(0), turn.rank % ranks);
     turn.ring(comm, rank, ranks);
@@ -407,7 +403,7 @@ fn unfreed_communicators_use_little_memory() {
     assert!(each <= 700.0, "{each}");
 }
 
-/// With observers and engines. Up to ten chunks of 230 kB are in flight.
+/// Up to ten chunks of 230 kB are in flight.
 #[test]
 #[ignore = "takes minutes: .ci/deep"]
 fn measurement_memory_does_not_grow() {

@@ -1,3 +1,5 @@
+//! State of the resolver.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

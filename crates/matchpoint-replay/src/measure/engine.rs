@@ -58,7 +58,7 @@ pub(crate) struct MeasuredEngine {
     pub costs: Option<CallCosts>,
 }
 
-/// Each contains all queued entries. A counting instance without measured ones is measured itself.
+/// Instances at each rank: a counting one and [`timed`](Self::timed) others. `One` times the counting instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum InstanceCount {
     Repeated,

@@ -13,7 +13,7 @@ fn within(comm: CommId, args: ReceiveArgs) -> ReceiveArgs {
     ReceiveArgs { comm, ..args }
 }
 
-/// All messages match, and no call is released, under every arrival order.
+/// Under every arrival order.
 fn matches_all(program: &Program, messages: u64) -> Measurements {
     for mode in Arrivals::ASSUMED {
         let run = program.replay(mode);
@@ -39,7 +39,6 @@ fn split_orders_by_key_then_by_rank() {
     let run = matches_all(&program((0..4).map(member).collect()), 2);
     assert_eq!(run.communicators.len(), 2);
     assert!(run.communicators.iter().all(|used| used.size == 2 && used.messages == 1 && used.resolved));
-    // From world rank 2 to 0.
     assert_eq!(run.matrix.messages[2 * 4], 1);
 }
 
@@ -92,7 +91,6 @@ fn reused_id_has_new_communicator() {
 
 #[test]
 fn create_uses_group_order() {
-    // World ranks 2, 0.
     let grouped = |rank: Rank, new: CommId| {
         let whole = Action::GroupCreate { how: NewGroup::OfComm(CommId::WORLD), group: GroupId(10) };
         let some = Action::GroupCreate { how: NewGroup::Include(GroupId(10)), group: GroupId(11) };
@@ -195,7 +193,6 @@ fn receive_without_recorded_send_is_dropped() {
     assert_eq!(run.arrivals.released.get("collectives that not all members reach"), Some(&2));
 }
 
-/// Creates a communicator with listed members.
 fn listed(
     rank: Rank,
     function: Function,
@@ -250,7 +247,7 @@ fn equal_members_have_separate_communicators() {
 
 #[test]
 fn tag_and_members_identify_group_communicator() {
-    // Rank 1 creates its two in another order than ranks 0 and 2.
+    // In another order than ranks 0 and 2.
     let group = |rank, made, own: &[i32], tag| {
         listed(rank, Function::Comm_create_group, CommId::WORLD, made, own, Some(tag))
     };
@@ -260,7 +257,7 @@ fn tag_and_members_identify_group_communicator() {
             .recv(within(comm(1), from(0, 5)), None)
             .recv(within(comm(2), from(1, 5)), None),
         group(Rank::new(), comm(1), &[1, 2], 7).send(on(comm(1), to(0, 5))),
-        // Not a member, and creates one over the world afterwards.
+        // Creates one over the world only.
         Rank::new(),
     ];
     let ranks = ranks.into_iter().enumerate().map(|(rank, calls)| {

@@ -51,7 +51,6 @@ fn wildcards_are_counted_by_class() {
     let run = program(vec![sender, receiver]).simulated();
     let wildcards = run.totals.wildcards;
     assert_eq!((wildcards.none, wildcards.any_source, wildcards.any_tag, wildcards.both), (1, 1, 1, 1));
-    // The last status (tag 4) differs from the message, so it cannot be reproduced.
     assert_eq!((run.totals.recorded_wildcards, run.totals.reproduced_wildcards), (3, 2));
     assert_eq!((run.totals.tags_unique, run.totals.tag_max), (4, Some(4)));
 }
@@ -124,7 +123,7 @@ fn collectives_align_clocks() {
     assert!(run.trace.notes.iter().any(|note| note.contains("clocks of 1 rank")), "{:?}", run.trace.notes);
 }
 
-/// Receives from both neighbors. The outer ones are from `MPI_PROC_NULL`, shown as any source.
+/// The outer receives are from `MPI_PROC_NULL`, shown as any source.
 fn chain(statuses: impl Fn(Option<u32>) -> Option<Status>) -> Program {
     let member = |rank: u32| {
         let neighbours = [rank.checked_sub(1), (rank < 2).then_some(rank + 1)];
@@ -214,8 +213,7 @@ fn probes_alone_cost_library_time() {
     assert!((time.low_ns..=time.high_ns).contains(&time.likely_ns), "{time:?}");
 }
 
-/// `MPI_Sendrecv`, then blocking and persistent receives. Rank 0 receives from `MPI_PROC_NULL`, shown as any
-/// source, and every status is ignored.
+/// Rank 0 receives from `MPI_PROC_NULL`, shown as any source, and every status is ignored.
 #[test]
 fn ignored_status_of_proc_null_is_inferred() {
     let member = |rank: u32| {
@@ -234,7 +232,6 @@ fn ignored_status_of_proc_null_is_inferred() {
     for mode in Arrivals::ASSUMED {
         let run = program((0..3).map(member).collect()).replay(mode);
         assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (8, 0), "{mode}");
-        // With four sends to `MPI_PROC_NULL`.
         assert_eq!((run.totals.proc_null, run.engines[0].matched), (8, 8), "{mode}");
         assert!(run.arrivals.released.is_empty(), "{mode}");
     }

@@ -67,8 +67,7 @@ fn match_belongs_to_posting_call() {
     let root = root.full(matchpoint_trace::Function::Waitall, action, &[1, 2], &both, &[]);
     let other = Rank::new().send(to(0, 1)).barrier().send(to(0, 2));
     let run = program(vec![root, other]).on_one_clock();
-    // The receives in the barrier and in the wait belong to no call. The second message arrived before its
-    // receive.
+    // The receives in the barrier and in the wait belong to no call.
     let arrivals = arrivals_of_rank_0(&run, &[(50, 180), (120, 130), (250, 230), (350, 360)]);
     let expected = [Arrival { at_ns: 180, from: 1, tag: 1 }, Arrival { at_ns: 200, from: 1, tag: 2 }];
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..], 0));
@@ -77,7 +76,7 @@ fn match_belongs_to_posting_call() {
     assert_eq!((&arrivals.arrivals[..], arrivals.unknown), (&expected[..1], 1));
 }
 
-/// A rank at the edge of a grid: one neighbor is `MPI_PROC_NULL`, another is the rank itself.
+/// One neighbor is `MPI_PROC_NULL`, another is the rank itself.
 #[test]
 fn receives_started_together_have_own_arrivals() {
     let init = |args, request| Action::ReceiveInit { args, request: RequestId(request) };

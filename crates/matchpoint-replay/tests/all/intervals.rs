@@ -5,7 +5,6 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements};
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{Action, ReceiveArgs};
 
-/// A far slower network than that of the traced run.
 fn slow(program: &Program) -> Measurements {
     let loggp = LogGp { latency_ns: 1e6, overhead_ns: 0.0, gap_ns: 0.0, ..LogGp::default() };
     let run = program.replay_on(Arrivals::Timestamps, loggp);
@@ -61,7 +60,7 @@ fn requests_and_probes_limit_arrivals() {
         .call(Function::Probe, probe(from(0, 2)))
         .recv(from(0, 2), None);
     let run = slow(&program(vec![sends, receives]).on_one_clock());
-    // The last message cannot overtake the second, so it becomes unexpected then.
+    // The last message cannot overtake the second.
     assert_eq!((run.arrivals.arrivals_moved, run.arrivals.arrivals_outside), (3, 0));
     assert_eq!(run.engines[0].unexpected.hits, 1);
     assert_eq!(run.engines[0].matched, 3);

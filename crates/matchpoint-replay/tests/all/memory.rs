@@ -15,14 +15,14 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profil
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 
-/// In bytes.
+/// Bytes.
 fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux tells it");
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// A trace whose calls are computed from their number, up to `None`.
+/// The calls are computed from their number.
 struct GeneratedTrace<F> {
     description: Description,
     present: Vec<u32>,
@@ -40,7 +40,6 @@ struct GeneratedRank<'a, F> {
     simulated: bool,
 }
 
-/// Calls of all ranks between two measurements.
 const CALLS_PER_MEASUREMENT: u64 = 4096;
 
 impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> GeneratedTrace<F> {
@@ -109,7 +108,6 @@ fn receive(call: &mut Call, args: ReceiveArgs, request: Option<u32>) {
     call.action = Action::Receive { args, request: request.map(RequestId), status: None };
 }
 
-/// Delays the second call until all messages are sent.
 fn delay(call: &mut Call, messages: u64) {
     call.enter_ns += messages as i64 * 4000;
     call.leave_ns = call.enter_ns + 100;
@@ -118,17 +116,14 @@ fn delay(call: &mut Call, messages: u64) {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum ReceiveOrder {
     None,
-    /// Oldest first.
     InOrder,
-    /// By tag, which leaves gaps everywhere.
+    /// Leaves gaps everywhere.
     ByTag,
-    /// Each receive is followed by another message.
     Alternating,
 }
 
 const TAGS: u64 = 1000;
 
-/// All messages are in flight before the first receive.
 fn waiting(
     pairs: u32,
     messages: u64,
@@ -151,7 +146,6 @@ fn waiting(
         let (tag, received) = match order {
             ReceiveOrder::None => (tag(at), 2),
             ReceiveOrder::InOrder => (tag(at), each),
-            // The number of messages is equal for all tags.
             ReceiveOrder::ByTag => (tag(at / (each / TAGS).max(1)), each / TAGS * TAGS),
             ReceiveOrder::Alternating => (tag(at * 7), each),
         };
@@ -160,7 +154,6 @@ fn waiting(
     })
 }
 
-/// All receives are posted before the first send.
 fn posted(messages: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     GeneratedTrace::new(2, move |rank, at, call| {
         let tag = (at % TAGS) as i32;
@@ -176,7 +169,6 @@ fn posted(messages: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool 
     })
 }
 
-/// Two ranks repeatedly create, use and free a communicator.
 fn communicators(times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     GeneratedTrace::new(2, move |rank, at, call| {
         let comm = CommId(10 + at as u32 / 3);
@@ -197,7 +189,6 @@ fn communicators(times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> b
     })
 }
 
-/// Ranks of a cube repeatedly exchange messages with 26 neighbors.
 fn cube(edge: u32, times: u64) -> GeneratedTrace<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     const PEERS: u64 = 26;
     GeneratedTrace::new(edge.pow(3), move |rank, at, call| {
@@ -243,12 +234,11 @@ fn options() -> Options {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Case {
-    /// The simulation without engines.
     Profile,
-    /// Between this many pairs of ranks.
+    /// Pairs of ranks.
     Waiting(u32, ReceiveOrder),
     Posted,
-    /// Number of communicators in a sequence.
+    /// Number of communicators.
     Communicators(u64),
     /// Edge of the cube, and number of exchanges.
     Cube(u32, u64),
@@ -263,7 +253,6 @@ fn cases() -> Vec<Case> {
     [vec![Case::Profile, Case::Posted], communicators.to_vec(), waiting.concat(), cubes.to_vec()].concat()
 }
 
-/// Environment variable with the case of a process.
 const CASE: &str = "MATCHPOINT_TEST_MEMORY_CASE";
 
 #[test]
@@ -350,7 +339,6 @@ fn run(case: Case, messages: u64) {
             assert_eq!(used.iter().map(|communicator| communicator.messages).sum::<u64>(), times);
             assert!(used.len() <= 65, "{}", used.len());
             assert!(used[0].origin.ends_with("one after the other)"), "{}", used[0].origin);
-            // The engine has no more contexts than the simulation.
             let peak = trace.peak.load(Relaxed);
             println!("{times} communicators: {} KiB, 0 bytes each", peak >> 10);
             assert!(peak <= 34 << 20, "{} KiB", peak >> 10);

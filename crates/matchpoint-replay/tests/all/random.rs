@@ -9,28 +9,16 @@ use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// A message, and the form of its receive.
-    Message {
-        from: u32,
-        to: u32,
-        tag: i32,
-        bytes: u64,
-        receive: Receive,
-    },
+    Message { from: u32, to: u32, tag: i32, bytes: u64, receive: Receive },
     Barrier,
-    Compute {
-        rank: u32,
-        ns: i64,
-    },
+    Compute { rank: u32, ns: i64 },
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Receive {
     Blocking,
     BlockingAnySource,
-    /// Posted before the send, completed after it.
     Ahead,
-    /// Posted before the send, completed at the end.
     Late,
 }
 

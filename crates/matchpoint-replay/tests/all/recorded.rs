@@ -10,7 +10,6 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use matchpoint_trace::{Call, Trace};
 
-/// Writes a trace in Matchpoint's format, with members of communicators.
 fn convert(trace: &dyn Trace, name: &str, clock_error_ns: Option<u64>) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorded").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -67,8 +66,7 @@ fn results_equal_those_of_original_trace() {
         let native = opened(&convert(&*dumpi, name, None));
         for arrivals in Arrivals::ASSUMED {
             let [theirs, ours] = [&dumpi, &native].map(|trace| replayed(&**trace, arrivals));
-            // DUMPI has the calls of several threads in the order of exit, our format in that of entry. A
-            // request shared by threads may be ambiguous in one.
+            // DUMPI has the calls of several threads in the order of exit, our format in that of entry.
             if name.contains("mt") {
                 assert_eq!(theirs.totals.sends, ours.totals.sends, "{name}, {arrivals}");
                 if arrivals != Arrivals::AtWait {

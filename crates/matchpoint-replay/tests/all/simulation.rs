@@ -36,7 +36,6 @@ fn synchronous_send_waits_for_receive() {
         Rank::new().compute(MILLISECOND).recv(from(0, 0), None).recv(from(0, 1), None),
     ])
     .simulated();
-    // The second message leaves after the first match, so its receive is posted before.
     assert_eq!((run.engines[0].unexpected.hits, run.engines[0].posted.hits), (1, 1));
 }
 
@@ -210,8 +209,7 @@ fn cancelled_send_removes_message() {
 
 #[test]
 fn threads_enter_calls_in_recorded_order() {
-    // Both receives have the same envelope. The second thread reuses the first one's request id after the
-    // library freed it.
+    // The second thread reuses the first one's request id after the library freed it.
     let receiver = Rank::new()
         .thread(0)
         .irecv(from(0, 0), 1)

@@ -8,7 +8,6 @@ use matchpoint_replay::{Arrivals, LogGp, Options, Progress};
 fn substitute_is_reported_with_its_ranks() {
     let sender = Rank::new().send(to(1, 1)).send(to(2, 1));
     let receiver = || Rank::new().recv(from(0, 1), None);
-    // Two receives remain posted at rank 1.
     let trace =
         program(vec![sender, receiver().irecv(from(0, 2), 1).irecv(from(0, 2), 2), receiver(), Rank::new()]);
     let options = Options {

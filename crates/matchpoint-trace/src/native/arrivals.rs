@@ -26,7 +26,6 @@ pub struct Sum {
     pub unknown: u64,
 }
 
-/// Size of a block, in bytes.
 const BLOCK_BYTES: usize = 60 << 10;
 const LEVEL: i32 = 3;
 

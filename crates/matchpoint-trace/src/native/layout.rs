@@ -176,7 +176,6 @@ impl Shape {
         }
     }
 
-    /// Fields of the calls. A trace may append more.
     pub fn fields(self) -> &'static str {
         match self {
             Shape::Send(_) => "cpgb",

@@ -29,7 +29,6 @@ pub fn file_name(rank: u32) -> String {
 }
 
 /// Rank in a file name such as `rank-00012.mpt`.
-/// Rank in a file name such as `rank-00012.mpt`.
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
     rank_of(Path::new(name))
 }

@@ -9,7 +9,6 @@ use matchpoint_trace::Call;
 
 use crate::traces::{calls, opened};
 
-/// Unpacked files with this extension, by name.
 pub fn files(extension: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumpi/data");
     let packed = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());

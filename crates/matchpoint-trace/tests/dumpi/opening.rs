@@ -8,7 +8,6 @@ use matchpoint_trace::{Call, Trace, TraceError, open};
 use crate::traces::{calls, opened};
 use crate::writer::{Bytes, Writer};
 
-/// Creates a folder with these files.
 fn folder(name: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opening").join(name);
     let _ = fs::remove_dir_all(&folder);

@@ -10,13 +10,11 @@ use liblzma::read::XzDecoder;
 use matchpoint_trace::{Call, Trace, open};
 
 pub struct Real {
-    /// Folder of the binary files.
     pub folder: PathBuf,
     /// Output of `dumpi2ascii` for some files.
     pub texts: Vec<PathBuf>,
 }
 
-/// All traces by name.
 pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
     let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     let mut found = BTreeMap::new();
@@ -65,7 +63,6 @@ fn unpack(from: &Path, to: &Path) -> Real {
     Real { folder: innermost(folder), texts }
 }
 
-/// An archive may contain a folder.
 fn innermost(folder: PathBuf) -> PathBuf {
     let entries: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
     match &entries[..] {

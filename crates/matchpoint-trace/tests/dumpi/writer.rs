@@ -3,7 +3,6 @@
 const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 const END: u16 = 293;
 
-/// Bits of a record's mask.
 pub mod mask {
     pub const STATUSES: u8 = 3;
     pub const CPU: u8 = 4;
@@ -63,7 +62,6 @@ impl Bytes {
     }
 }
 
-/// A file of one rank.
 #[derive(Clone)]
 pub struct Writer {
     version: [u8; 3],
@@ -81,7 +79,6 @@ impl Writer {
         Writer { version, body: Bytes::default().int(BIAS.0).int(BIAS.1), sizes, ended: true }
     }
 
-    /// Removes the end mark of the stream.
     pub fn unended(mut self) -> Self {
         self.ended = false;
         self
@@ -109,7 +106,6 @@ impl Writer {
         self
     }
 
-    /// Appends bytes that are no record.
     pub fn raw(mut self, bytes: Bytes) -> Self {
         self.body = self.body.then(&bytes);
         self

@@ -15,7 +15,6 @@ use crate::traces::{REAL, calls, opened};
 
 const RANK: u32 = 3;
 
-/// Writes calls and reads them again, with the writer's deviations.
 pub fn written(calls: &[Call]) -> (Vec<Call>, Deviations) {
     let settings = Settings { rank: RANK, size: 8, host: "host".to_owned(), started_s: 7 };
     let mut writer = Writer::new(Vec::new(), settings).unwrap();
@@ -45,13 +44,12 @@ impl Numbers {
         100 + self.begun
     }
 
-    /// An existing object, or a new one if its creation was not seen.
+    /// A new object if its creation was not seen.
     fn named(&mut self, id: u32, known: u32) -> u32 {
         if id <= known { id } else { self.live.get(&id).copied().unwrap_or_else(|| self.begin(id)) }
     }
 }
 
-/// Renames the objects of calls.
 #[derive(Default)]
 struct Canonical {
     comms: Numbers,
@@ -376,7 +374,6 @@ fn random_calls_survive_round_trip() {
                 possible(&mut random, &mut call);
                 call
             })
-            // No call follows the last one.
             .filter(|call| call.function != Function::Finalize)
             .collect();
         let (found, deviations) = written(&made);

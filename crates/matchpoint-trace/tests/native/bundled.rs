@@ -9,7 +9,6 @@ use matchpoint_trace::{Call, Trace};
 use crate::streams::canonical;
 use crate::traces::{REAL, calls, opened};
 
-/// Converts a trace into a folder.
 fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
     let _ = fs::remove_dir_all(&folder);

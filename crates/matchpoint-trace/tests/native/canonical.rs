@@ -13,7 +13,6 @@ use matchpoint_trace::native::layout::fields;
 struct Numbers {
     live: BTreeMap<u32, VecDeque<(u32, bool, u16)>>,
     begun: u32,
-    /// Thread of the current call.
     thread: u16,
 }
 
@@ -45,7 +44,7 @@ impl Numbers {
     }
 }
 
-/// Renames the objects of a process's calls, and removes data that the format cannot hold.
+/// Removes data that the format cannot hold.
 #[derive(Default)]
 pub struct Canonical {
     requests: Numbers,

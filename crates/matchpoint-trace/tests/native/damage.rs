@@ -12,7 +12,7 @@ use crate::random::{self, Random};
 use crate::streams;
 use crate::traces::opened;
 
-/// Reads until the end or an error. Returns the number of calls and the error.
+/// Returns the number of calls and the error.
 pub fn drain(bytes: &[u8]) -> (usize, Option<TraceError>) {
     let mut stream = match read_bytes(bytes) {
         Ok(stream) => stream,

@@ -14,7 +14,6 @@ use crate::pieces::{call, calls, handle, head, head_block, signed, small, varint
 use crate::random::{self, Random};
 use crate::streams;
 
-/// Reads all new content.
 fn more(follower: &mut Follower) -> Result<(Vec<Call>, Vec<Queues>), FollowError> {
     let (mut calls, mut queues) = (Vec::new(), Vec::new());
     while follower.read(&mut |entry| match entry {
@@ -28,7 +27,6 @@ fn append(path: &Path, bytes: &[u8]) {
     OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-/// Calls of one thread, because those of several are in the order of their blocks.
 fn some_calls() -> Vec<Call> {
     let mut random = Random::new(9);
     (0..200)
@@ -39,7 +37,7 @@ fn some_calls() -> Vec<Call> {
         .collect()
 }
 
-/// Removes offsets, which are relative to the start of reading.
+/// Offsets are relative to the start of reading.
 fn anywhere(calls: Vec<Call>) -> Vec<Call> {
     calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
 }
@@ -53,7 +51,6 @@ fn growing_file_is_read_like_whole() {
         let bytes = streams::file(&settings, &some_calls());
         let path = folder.path().join(name);
         let mut follower = Follower::new(path.clone());
-        // The file does not exist yet.
         assert!(more(&mut follower).unwrap().0.is_empty() && follower.head().is_none());
         let mut read = Vec::new();
         for part in bytes.chunks(step) {
@@ -81,7 +78,6 @@ fn incomplete_block_is_waited_for() {
         let mut follower = Follower::new(path.clone());
         assert!(more(&mut follower).unwrap().0.is_empty(), "cut at {cut}");
         assert_eq!(follower.head().map(|head| head.size), Some(4));
-        // The file has its bytes now.
         let mut file = OpenOptions::new().write(true).open(&path).unwrap();
         file.write_all(&blocks.concat()).unwrap();
         assert_eq!(more(&mut follower).unwrap().0.len(), 6, "cut at {cut}");
@@ -104,7 +100,6 @@ fn calls_before_damage_are_read() {
     };
     assert!(error.problem.contains("checksum"), "{error}");
     assert_eq!(error.offset, Some(blocks[0].len() as u64));
-    // Other bytes replace a block.
     let mut bytes = blocks.concat();
     bytes.truncate(last);
     bytes.extend([7; 100]);
@@ -163,7 +158,6 @@ fn queue_reports_of_library_are_given() {
     assert_eq!(lengths, [(Some(12), None, true), (Some(0), Some(3), false)]);
     assert_eq!(queues[0].at_ns, 1000 + (2008 - 1000) * 2500 / 2000);
     assert_eq!(follower.until_ns(), 3500);
-    // A remark alone, as at the start of a block.
     append(
         &path,
         &block(kind::CALLS, 0, 0, &[3000u64.to_le_bytes().to_vec(), said(0, [1, 1, 0])].concat(), 0).unwrap(),

@@ -9,7 +9,6 @@ use matchpoint_trace::open;
 use crate::pieces::{folder, head, head_block, json_block, small, words};
 use crate::traces::{calls, opened};
 
-/// A file of rank `rank` of 4.
 fn of(rank: u32) -> Vec<u8> {
     let head = matchpoint_trace::native::head::Head { rank, ..head() };
     [head_block(&head), small()[1..].concat()].concat()

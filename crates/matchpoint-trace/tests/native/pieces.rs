@@ -7,7 +7,6 @@ use matchpoint_trace::native::block::{HEADER, block, kind};
 use matchpoint_trace::native::file_name;
 use matchpoint_trace::native::head::{Clock, Head};
 
-/// A variable-length number.
 pub fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
@@ -24,7 +23,6 @@ pub fn handle(before: u64, value: u64) -> Vec<u8> {
     varint(1 + ((difference << 1) ^ (difference >> 63)) as u64)
 }
 
-/// A non-negative rank.
 pub fn signed(value: i64) -> Vec<u8> {
     varint(((value << 1) ^ (value >> 63)) as u64)
 }
@@ -34,7 +32,6 @@ pub fn call(function: u64, after: u64, took: u64, fields: &[Vec<u8>]) -> Vec<u8>
     [varint(function), varint(after), varint(took), fields.concat()].concat()
 }
 
-/// Calls of a thread from a tick on.
 pub fn calls(thread: u16, from: u64, calls: &[Vec<u8>]) -> Vec<u8> {
     let content = [from.to_le_bytes().to_vec(), calls.concat()].concat();
     block(kind::CALLS, thread, calls.len() as u64, &content, 0).unwrap()
@@ -126,7 +123,6 @@ pub fn small() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Creates a folder with these files, and an optional manifest.
 pub fn folder(name: &str, files: &[(u32, Vec<u8>)], manifest: Option<&str>) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native-by-hand").join(name);
     let _ = fs::remove_dir_all(&folder);

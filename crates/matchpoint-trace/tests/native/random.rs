@@ -25,7 +25,7 @@ impl Random {
         (self.next() >> 11) % limit.max(1)
     }
 
-    /// A number of up to `bits` bits: small and large ones are equally frequent.
+    /// Small and large numbers are equally frequent.
     pub fn short(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits);
         self.below(1 << bits)
@@ -158,10 +158,7 @@ fn action(random: &mut Random, function: Function, call: &mut Call) -> Action {
                 _ => Action::Collective { comm, root, bytes, request: Some(random.request()) },
             }
         }
-        ("c", _) => {
-            // `MPI_COMM_WORLD` is never freed.
-            Action::CommFree { comm: CommId(3 + random.below(4) as u32) }
-        }
+        ("c", _) => Action::CommFree { comm: CommId(3 + random.below(4) as u32) },
         _ => create(random, function, call),
     }
 }

@@ -23,7 +23,6 @@ pub fn read(bytes: &[u8]) -> Vec<Call> {
     calls
 }
 
-/// Calls in a form common to all formats.
 pub fn canonical(calls: &[Call]) -> Vec<Call> {
     let mut canonical = Canonical::default();
     calls.iter().map(|call| canonical.call(call)).collect()

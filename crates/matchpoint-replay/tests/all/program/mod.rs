@@ -10,7 +10,6 @@ use matchpoint_trace::{
     TraceError,
 };
 
-/// A trace in memory.
 pub struct Program {
     description: Description,
     present: Vec<u32>,
@@ -45,7 +44,6 @@ pub fn program(ranks: Vec<Rank>) -> Program {
 }
 
 impl Program {
-    /// All ranks have one clock.
     pub fn on_one_clock(mut self) -> Self {
         self.description.clock_error_ns = Some(0);
         self
@@ -58,7 +56,6 @@ impl Program {
         self
     }
 
-    /// Removes the stream of a rank.
     pub fn without(mut self, rank: u32) -> Self {
         self.present.retain(|&present| present != rank);
         self.description.missing.push(Missing { rank, why: "left out".into() });
@@ -156,7 +153,7 @@ impl Rank {
         Self::begun_at(0)
     }
 
-    /// Starts with `MPI_Init` at this time of the process's clock.
+    /// At this time of the process's clock.
     pub fn begun_at(now_ns: i64) -> Self {
         Rank { now_ns, ..Self::default() }.call(Function::Init, Action::Init).taking(0)
     }
@@ -166,7 +163,6 @@ impl Rank {
         self
     }
 
-    /// Assigns later calls to a thread.
     pub fn thread(mut self, thread: u16) -> Self {
         self.thread = thread;
         self
@@ -200,7 +196,7 @@ impl Rank {
         self
     }
 
-    /// Sets the recorded duration of the last call.
+    /// Sets the recorded duration.
     pub fn taking(mut self, ns: i64) -> Self {
         let last = self.calls.last_mut().expect("a call");
         last.leave_ns = last.enter_ns + ns;

@@ -39,8 +39,6 @@ impl Last {
     }
 }
 
-/// # Errors
-/// The function cannot have this action.
 pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Result<(), &'static str> {
     match (Shape::of(call.function), call.action) {
         (Shape::Send(mode), Action::Send { args, request: None }) if args.mode == mode => {
@@ -246,7 +244,6 @@ fn length(bytes: &mut Vec<u8>, length: Option<u64>) {
     put(bytes, length.map_or(0, |length| length.saturating_add(1)));
 }
 
-/// Runs of ranks with equal distances.
 fn processes(bytes: &mut Vec<u8>, ranks: &[i32]) {
     let mut runs: Vec<(i64, i64, u64)> = Vec::new();
     for rank in ranks.iter().map(|&rank| i64::from(rank)) {

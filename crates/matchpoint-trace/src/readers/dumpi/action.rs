@@ -1,4 +1,4 @@
-//! Actions of message and request functions, from their arguments.
+//! Actions of message and request functions.
 
 use super::ids;
 use super::layout::Name;
@@ -14,7 +14,7 @@ pub(super) struct Arguments<'a> {
     pub(super) sizes: &'a Sizes,
 }
 
-/// Sets the action of `call`, which has its function, requests and integers.
+/// `call` has its function, requests and integers.
 #[inline]
 pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
     let arguments = Arguments { record, sizes };

@@ -45,7 +45,6 @@ impl Clock {
         self.recent = (second, nanoseconds(left));
     }
 
-    /// Difference to the last second, modulo the period.
     #[cold]
     fn before(&self, seconds: i64) -> i64 {
         nanoseconds(self.last.unwrap_or(0) - unwrap_difference(seconds))

@@ -1,4 +1,4 @@
-//! Actions of collectives, and of communicator and group functions, from their arguments.
+//! Actions of collective, communicator and group functions.
 
 use super::action::Arguments;
 use super::ids;

@@ -24,7 +24,6 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// `at` may be out of bounds.
     pub fn new(bytes: &'a [u8], at: usize) -> Self {
         Cursor { bytes, at }
     }
@@ -111,7 +110,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Integers of [`Cursor::counted`] with width 4.
 #[inline]
 pub(super) fn integers(bytes: &[u8]) -> impl Iterator<Item = i32> + '_ {
     bytes.chunks_exact(4).map(|word| i32::from_be_bytes([word[0], word[1], word[2], word[3]]))

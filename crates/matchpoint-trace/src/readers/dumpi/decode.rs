@@ -7,7 +7,6 @@ use super::record::Record;
 use super::version::Version;
 use crate::call::{Call, Peer, Status, TagArg};
 
-/// Bits of a record's mask: optional parts.
 mod mask_bits {
     pub const STATUSES: u8 = 0b11;
     pub const CPU_TIMES: u8 = 1 << 2;
@@ -126,7 +125,6 @@ pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
     }
 }
 
-/// Skips the address of an [`Entry::Mark`].
 pub(super) fn skip_mark(cursor: &mut Cursor) -> Result<(), Fault> {
     cursor.bytes(8).map(|_| ())
 }
@@ -255,5 +253,4 @@ fn status(bytes: &[u8]) -> Status {
     }
 }
 
-/// Ignored status.
 const NO_STATUS: Status = Status { bytes: None, source: Peer::Any, tag: TagArg::Any, cancelled: false };

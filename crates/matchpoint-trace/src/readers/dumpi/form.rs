@@ -9,7 +9,6 @@ use crate::error::TraceError;
 use crate::readers::map::Map;
 use crate::trace::RankReader;
 
-/// Facts of a file before its stream is read.
 #[derive(Default)]
 pub(super) struct Facts {
     pub version: Option<Version>,
@@ -22,7 +21,6 @@ pub(super) struct Facts {
 pub(super) type OpenedStream = Result<Box<dyn RankReader>, TraceError>;
 
 pub(super) struct Form {
-    /// Suffix of the version in the description.
     pub suffix: &'static str,
     pub rank: fn(&Path) -> Option<u32>,
     pub facts: fn(&Path) -> Result<Facts, TraceError>,

@@ -174,7 +174,6 @@ fn natural(cursor: &mut Cursor) -> Result<u32, Fault> {
     cursor.i32().map(|raw| u32::try_from(raw).unwrap_or(0))
 }
 
-/// Reads an unused number and a list.
 #[inline]
 fn list<'b>(cursor: &mut Cursor<'b>) -> Result<&'b [u8], Fault> {
     cursor.i32()?;

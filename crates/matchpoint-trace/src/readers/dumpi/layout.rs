@@ -36,7 +36,6 @@ pub(super) enum Kind {
 
 macro_rules! names {
     ($($name:ident)*) => {
-        /// Argument of a field, by its name in the format.
         #[allow(non_camel_case_types)]
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(super) enum Name { unused, $($name,)* }
@@ -98,7 +97,6 @@ macro_rules! fields {
 
 macro_rules! layouts {
     ($($function:ident [$($fields:tt)*] $(@root [$($root:tt)*] then [$($last:tt)*])?)*) => {
-        /// Layouts by function number.
         pub(super) static LAYOUTS: &[Layout] = &[$(
             Layout {
                 function: Function::$function,

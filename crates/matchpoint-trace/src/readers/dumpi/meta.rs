@@ -17,8 +17,6 @@ pub(super) struct Meta {
 }
 
 impl Meta {
-    /// # Errors
-    /// The file cannot be read, or the number of processes is impossible.
     pub fn read(path: &Path) -> Result<Meta, TraceError> {
         let bytes = fs::read(path).map_err(|error| TraceError::io(path, &error))?;
         Meta::parse(path, &String::from_utf8_lossy(&bytes))

@@ -1,9 +1,8 @@
 //! DUMPI, the format of SST's tracing library: a `.meta` file, and a `.bin` file per rank.
 //!
-//! A `.bin` file is a stream of records, one per call, followed by tables (counts of calls, sizes of
-//! datatypes, …) and an index. Integers are big-endian. A record has a function number, a mask, optional
-//! thread, times and counters, and the function's arguments. Each process numbers its communicators, groups
-//! and requests, and reuses request numbers.
+//! A `.bin` file is a stream of records, one per call, followed by tables and an index, in big-endian order.
+//! A record has a function number, a mask, optional thread, times and counters, and the arguments. Each
+//! process numbers its communicators, groups and requests, and reuses request numbers.
 
 mod action;
 mod binary;

@@ -72,8 +72,6 @@ impl Index {
 }
 
 impl Sections {
-    /// # Errors
-    /// The file is not DUMPI, or its index is missing or invalid.
     pub fn find(path: &Path, bytes: &[u8]) -> Result<Sections, TraceError> {
         if Cursor::new(bytes, 0).u64() != Ok(MAGIC) {
             return Err(not_dumpi(path, bytes));

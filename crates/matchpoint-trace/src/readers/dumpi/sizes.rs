@@ -1,3 +1,5 @@
+//! Sizes of datatypes.
+
 /// First number of the application's datatypes.
 const FIRST_OWN: usize = 28;
 

@@ -31,8 +31,6 @@ pub(super) struct Stream<B> {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// # Errors
-    /// The bytes are not those of a binary trace.
     pub fn new(path: PathBuf, bytes: B) -> Result<Self, TraceError> {
         let sections = Sections::find(&path, &bytes)?;
         Ok(Stream {

@@ -38,8 +38,6 @@ impl Trace for Ranks {
     }
 }
 
-/// # Errors
-/// No file can be read.
 pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let counted = files.by_rank.keys().next_back().map_or(0, |last| last.saturating_add(1));
     if counted > MOST_RANKS {
@@ -73,8 +71,6 @@ pub(super) fn open_single(
     single(form, path, file, (rank, ranks), notes)
 }
 
-/// # Errors
-/// The file cannot be read.
 pub(super) fn single(
     form: &'static Form,
     path: &Path,

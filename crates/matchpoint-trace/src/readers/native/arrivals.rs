@@ -1,3 +1,5 @@
+//! Reader of recorded arrivals.
+
 use std::path::{Path, PathBuf};
 
 use super::unpack;
@@ -21,8 +23,6 @@ pub(super) struct Arrivals {
 }
 
 impl Arrivals {
-    /// # Errors
-    /// The file cannot be opened.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let (path, map) = (path.to_owned(), Map::open(path)?);
         Ok(Arrivals { path, map, at: 0, read: 0, has_ended: false, block: Vec::new().into_iter() })

@@ -24,7 +24,7 @@ struct Piece {
 pub(super) struct ClockSamples {
     /// Ticks, and the host's clock.
     pub pairs: Vec<(u64, i64)>,
-    /// Ticks, offset of the host's clock, and its error.
+    /// With the error of the offset.
     pub offsets: Vec<(u64, i64, u64)>,
 }
 
@@ -46,7 +46,6 @@ impl ClockSamples {
         ascends
     }
 
-    /// Interpolated offset.
     fn offset_at(&self, ticks: u64) -> i64 {
         let after = self.offsets.partition_point(|offset| offset.0 <= ticks);
         match (after.checked_sub(1).map(|before| self.offsets[before]), self.offsets.get(after)) {
@@ -92,7 +91,6 @@ impl Timeline {
         Timeline { pieces: shifted(&pieces, samples), at: 0 }
     }
 
-    /// Fast for ascending ticks.
     #[inline]
     pub fn ns(&mut self, ticks: u64) -> i64 {
         let is_on = |at: usize| {

@@ -1,3 +1,5 @@
+//! Ids of communicators.
+
 use std::collections::HashMap;
 
 use crate::call::CommId;

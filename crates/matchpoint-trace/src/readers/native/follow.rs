@@ -1,7 +1,6 @@
 //! Incremental reader of a rank's file that its process still writes.
 //!
-//! A process writes whole blocks, at least each second. Between two reads, the follower keeps its position
-//! and the process's objects. It waits for incomplete blocks.
+//! A process writes whole blocks, at least each second. The follower waits for incomplete ones.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -183,7 +182,6 @@ impl Follower {
         Ok(Some((file, known.len())))
     }
 
-    /// Returns the bytes of whole blocks.
     fn take(&mut self, bytes: &[u8], each: &mut dyn FnMut(Entry<'_>)) -> Result<usize, TraceError> {
         let mut after_head = 0;
         if self.facts.is_none() {

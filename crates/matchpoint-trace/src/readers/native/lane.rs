@@ -1,3 +1,5 @@
+//! One thread's calls.
+
 use std::path::Path;
 
 use super::cursor::{Cursor, Fault};
@@ -217,8 +219,6 @@ impl Lane {
         (self.buffer, self.is_released) = (Vec::new(), true);
     }
 
-    /// # Errors
-    /// The block is damaged.
     #[inline]
     pub fn restore_block(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
         if !self.is_released {

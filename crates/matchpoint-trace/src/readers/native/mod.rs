@@ -1,8 +1,7 @@
 //! Reader of Matchpoint's trace format (`docs/reference/trace-format.md`).
 //!
-//! Opening maps a file and visits its blocks by their headers, for threads, clocks and the end. Reading
-//! unpacks and checks the calls block by block, merges threads in the order of entry, and maps handles to
-//! small ids.
+//! Opening visits the headers of the blocks. Reading unpacks and checks the calls block by block, merges
+//! threads in the order of entry, and maps handles to small ids.
 
 mod arrivals;
 mod clock;

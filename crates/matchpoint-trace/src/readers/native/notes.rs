@@ -131,7 +131,6 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
 
-/// A long call at the last write.
 fn within(facts: &Facts) -> String {
     let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
     let last_ns = facts.time.pairs.last().map_or(i64::MIN, |&(ticks, _)| time.ns(ticks));

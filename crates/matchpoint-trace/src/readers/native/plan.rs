@@ -5,7 +5,7 @@ use crate::native::layout::{self, Field, HandleKind, Shape};
 
 use super::cursor::{Cursor, Fault};
 
-/// Last handle of each kind, the base of the next one.
+/// The base of the next handle.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LastHandles([u64; 4]);
 
@@ -43,8 +43,6 @@ pub(super) enum Remark {
 }
 
 impl Plan {
-    /// # Errors
-    /// A letter is unknown, or a known function lacks fields.
     pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
         let remark = match name {
             layout::MEMBERS => Some(Remark::Members),

@@ -1,3 +1,5 @@
+//! The file of a rank.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -163,7 +163,6 @@ impl Table {
         self.free.push(id);
     }
 
-    /// Or a free slot.
     #[inline]
     fn place(&self, handle: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -246,7 +245,6 @@ mod tests {
         assert_eq!(ids, [1, 2, 3, 4]);
         table.thread = 2;
         table.next_call();
-        // Objects of the thread first, then those of others, each once.
         let named = [(); 5].map(|()| table.name(7));
         assert_eq!(named, [Some(2), Some(4), Some(1), Some(3), None]);
         table.thread = 0;

@@ -41,8 +41,6 @@ impl From<TraceError> for StopReason {
 }
 
 impl<B: Deref<Target = [u8]>> Stream<B> {
-    /// # Errors
-    /// A first block is damaged.
     pub fn new(path: PathBuf, bytes: B, facts: Arc<Facts>) -> Result<Self, TraceError> {
         Stream::after(path, bytes, facts, Ids::default())
     }
@@ -67,7 +65,6 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(stream)
     }
 
-    /// Returns false if there is none.
     #[inline]
     fn read_next(&mut self, lane: usize) -> Result<bool, StopReason> {
         let Stream { bytes, path, facts, lanes, queues, .. } = self;
@@ -128,7 +125,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         first.map_or(0, |(at, _)| at)
     }
 
-    /// Reads the members of a new communicator, if they follow.
+    /// If they follow.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), StopReason> {
         let Stream { bytes, facts, lanes, ids, queues, .. } = self;

@@ -26,9 +26,9 @@ pub(super) struct Facts {
     /// From the last such block.
     pub modules: Vec<Module>,
     pub searches: Vec<SearchCost>,
-    /// Position after the last whole block.
+    /// After the last whole block.
     pub good: usize,
-    /// The file continues with damage: no truncated block, and no zeros of a crashed host.
+    /// No truncated block, and no zeros of a crashed host.
     pub has_damage: bool,
     pub calls: u64,
     /// Some pairs or offsets were out of order.
@@ -38,15 +38,13 @@ pub(super) struct Facts {
 }
 
 pub(super) enum SurveyError {
-    /// The file ends within its head: the process was killed before its first call.
+    /// The process was killed before its first call.
     Truncated,
     /// The file is not a trace, or cannot be read.
     Damaged(TraceError),
 }
 
 impl Facts {
-    /// # Errors
-    /// The file has no head.
     pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, SurveyError> {
         let (head, plans, after) = head(path, bytes)?;
         let mut facts = Facts {
@@ -117,7 +115,6 @@ impl Facts {
         }
     }
 
-    /// Stores the last time and number of calls.
     fn report(&mut self) {
         const PAIRS_KEPT_EACH_SIDE: usize = 4;
         let Some(&(_, ns)) = self.time.pairs.last() else { return };

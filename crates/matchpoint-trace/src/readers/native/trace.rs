@@ -53,7 +53,6 @@ impl Trace for Ranks {
         let RankFile { path, map, facts } = self.file(rank);
         let facts = match facts {
             Ok(facts) => facts.clone(),
-            // Reproduces the error.
             Err(problem) => match Facts::of(path, map) {
                 Err(SurveyError::Damaged(error)) => return Err(error),
                 _ => return Err(TraceError::new(path, problem, "leave this rank out")),
@@ -84,8 +83,6 @@ impl Ranks {
     }
 }
 
-/// # Errors
-/// No file can be read, or they belong to different runs.
 pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
     let mut opened = OpenedFiles::default();
     for (rank, file) in &files.by_rank {

@@ -1,3 +1,5 @@
+//! Access to the content of blocks.
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::path::Path;
@@ -36,8 +38,6 @@ pub(super) fn next(bytes: &[u8], at: usize) -> NextBlock {
     }
 }
 
-/// # Errors
-/// The checksum does not match.
 pub(super) fn packed<'b>(
     path: &Path,
     bytes: &'b [u8],
@@ -54,8 +54,6 @@ pub(super) fn packed<'b>(
     Err(TraceError::new(path, problem, ADVICE).at_offset(at as u64))
 }
 
-/// # Errors
-/// The frame is invalid, or has another length than in the header.
 pub(super) fn into(
     buffer: &mut Vec<u8>,
     path: &Path,
@@ -87,8 +85,6 @@ pub(super) fn into(
     }
 }
 
-/// # Errors
-/// The block is damaged.
 pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
     let NextBlock::Block(header) = next(bytes, at) else {
         return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));

@@ -83,8 +83,6 @@ impl Archive {
         Ok(archive)
     }
 
-    /// # Errors
-    /// The archive is damaged.
     pub fn definitions(&mut self, path: &Path) -> Result<Vec<Definition>, TraceError> {
         let functions = functions(path)?;
         let mut found: Vec<Definition> = Vec::new();

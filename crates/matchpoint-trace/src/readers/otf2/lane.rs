@@ -37,8 +37,6 @@ impl Lane {
         Lane { definitions, at, batch: Vec::new(), next: 0, open: None, within: 0, ended: false, read: 0 }
     }
 
-    /// # Errors
-    /// The events are damaged.
     pub fn next(&mut self, archive: &mut Archive, path: &Path) -> Result<Option<Span>, TraceError> {
         loop {
             let Some(&(time, event)) = self.batch.get(self.next) else {

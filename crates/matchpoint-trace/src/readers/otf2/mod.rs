@@ -28,7 +28,7 @@ pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", is_trace,
 
 /// Limitations of OTF2, and their substitutes.
 const NOTES: [&str; 3] = [
-    "Calls are inferred from an OTF2 trace, which tells problem completed and not problem was requested for: receives are shown \
+    "Calls are inferred from an OTF2 trace, which tells what completed and not what was asked for: receives are shown \
      with the sender, tag and length of the message that they got. Whether they had wildcards is not known.",
     "OTF2 does not tell of receives that got no message, of probes, and of MPI_PROC_NULL: inferred calls have none. \
      Queues may have been longer.",

@@ -21,8 +21,6 @@ pub(super) struct Tables {
     pub counts: Option<Counts>,
 }
 
-/// # Errors
-/// The file cannot be read.
 pub(super) fn read(path: &Path) -> Result<Tables, TraceError> {
     let bytes = last(path).map_err(|error| TraceError::io(path, &error))?;
     let mut sizes = Vec::new();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::function::Function;
 
-/// Maximum of functions in a sentence.
+/// In a sentence.
 const NAMED: usize = 8;
 
 /// Counts of omitted and changed calls.

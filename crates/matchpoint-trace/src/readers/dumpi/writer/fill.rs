@@ -26,8 +26,6 @@ pub(super) struct ArgumentWriter<'w> {
 }
 
 impl ArgumentWriter<'_> {
-    /// # Errors
-    /// There are more objects than numbers.
     pub fn call(&mut self, function: Function, call: &Call) -> Result<(), NumbersExhausted> {
         match call.action {
             Action::Send { args, request } => {

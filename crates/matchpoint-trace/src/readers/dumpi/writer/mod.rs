@@ -190,7 +190,6 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes `MPI_Request_free` for the previous send's request.
     fn write_freed(&mut self, call: &Call) -> io::Result<()> {
         let raw = self.requests.extra();
         self.values.clear();

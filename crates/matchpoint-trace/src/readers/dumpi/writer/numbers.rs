@@ -119,7 +119,6 @@ impl Requests {
         raw(request)
     }
 
-    /// The file does not contain the start of this request.
     pub fn omit(&mut self, request: RequestId) {
         self.set(request, RequestStart::Not);
     }

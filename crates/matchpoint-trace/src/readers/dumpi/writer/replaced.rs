@@ -11,7 +11,6 @@ pub(super) struct Replacements {
     taken: HashMap<HandleId, ReceiveArgs>,
 }
 
-/// The function that creates an equal communicator.
 pub(super) fn creation(function: Function) -> Function {
     match function {
         Function::Comm_dup_with_info | Function::Comm_idup | Function::Comm_idup_with_info => {
