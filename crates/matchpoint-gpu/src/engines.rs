@@ -1,4 +1,4 @@
-//! The engines of this crate by name, for [`matchpoint::engines::extend`].
+//! The engines of this crate by name, for [`matchpoint::engines::register`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
