@@ -31,7 +31,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --gpu --from gpu.json --csv gpu.csv
 
 Every time is nanoseconds per matched message: one post and one arrival.
-docs/reference/bench.md defines the workloads, `matchpoint engines` lists the engines.";
+Workloads: docs/reference/bench.md. Engines: `matchpoint engines`.";
 
 /// One line for each thing that is measured: what clap makes of an error names options that were given, and leaves out their own.
 pub(super) const USAGE: &str = "matchpoint bench [-e NAME]… [-w NAME[:N]]… [OPTIONS]
