@@ -23,7 +23,7 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 /// Builds the manual as a book in target/book.
 #[derive(Parser)]
 pub struct Arguments {
-    /// The command whose help becomes a page.
+    /// The command. Its help becomes a page.
     #[arg(long, default_value = "target/release/matchpoint")]
     matchpoint: PathBuf,
     /// The mdBook that builds it; by default it is compiled once, into target/tools.
@@ -129,7 +129,9 @@ fn linked_files(page: &File) -> impl Iterator<Item = PathBuf> {
 /// The help of the command, and of each of its commands.
 fn help(matchpoint: &Path) -> Result<String, Failure> {
     let text = |command: &[&str]| -> Result<String, Failure> {
-        let output = Command::new(matchpoint).args(command).arg("--help").env("COLUMNS", "100").output()?;
+        let output = Command::new(matchpoint).args(command).arg("--help").env("COLUMNS", "100").output();
+        let output = output
+            .map_err(|error| format!("{}: {error} (build it, or --matchpoint)", matchpoint.display()))?;
         Ok(String::from_utf8(output.stdout)?)
     };
     let overview = text(&[])?;

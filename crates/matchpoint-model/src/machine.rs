@@ -1,7 +1,7 @@
 //! A machine: the parameters of the models, measured once, kept as a TOML file.
 //!
-//! `docs/reference/machine.md` describes the file. What was not measured is absent from it; a model that needs it says so
-//! ([`Missing`]) and never takes a default.
+//! `docs/reference/machine.md` describes the file. Parameters that were not measured are absent. A model that needs an absent
+//! parameter returns [`Missing`] and never uses a default.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -162,7 +162,7 @@ pub struct ImplausibleTimes {
     pub backward: u64,
     /// First rank with such a call.
     pub first_rank: Option<u32>,
-    /// Ranks whose first or last time is far from those of the others.
+    /// Ranks with a first or last time far from the times of the other ranks.
     pub outliers: Vec<u32>,
 }
 
@@ -291,9 +291,9 @@ pub struct ArrivalFacts {
     pub intervals_known: bool,
     /// Messages that arrived earlier because of that limit.
     pub arrivals_moved: u64,
-    /// Receives and probes whose recorded end precedes the recorded send.
+    /// Receives and probes with a recorded end before the recorded send.
     pub arrivals_outside: u64,
-    /// Ranks with a communicator whose creation the trace does not show. Its messages count for
+    /// Ranks with a communicator that the trace uses but does not create. Its messages count for
     /// `MPI_COMM_WORLD`.
     pub unexplained_ranks: u64,
     /// Results under the other arrival orders, if requested.

@@ -44,7 +44,7 @@ pub(crate) struct Process<'t> {
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
-    /// Messages for whose match the process waits.
+    /// Sent messages without a match, for which the process waits.
     pub waited_sends: u32,
     pub handles: FxHashMap<HandleId, u32>,
     /// By slot of the simulation's table.
@@ -301,7 +301,7 @@ impl<'t> Process<'t> {
         is_present
     }
 
-    /// Returns the lane whose next call was entered first in the traced run, and the call.
+    /// Returns the call that the traced run entered first, of the next calls of all lanes, and its lane.
     ///
     /// Threads synchronize in ways that a trace does not show, and reuse each other's request ids. Calls are
     /// therefore entered in recorded order, and not before a call with an earlier recorded end has completed.

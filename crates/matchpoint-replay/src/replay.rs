@@ -131,7 +131,7 @@ fn simulate_and_measure<S: StepSink>(
             .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
-        // The simulation owns the batcher, whose drop ends the measuring thread.
+        // The simulation owns the batcher. Dropping the batcher ends the measuring thread.
         let simulated = run(trace, setting, SinkPair(batcher, extra_sink), progress).map(|(sinks, tally)| {
             let SinkPair(batcher, extra_sink) = sinks;
             batcher.flush();

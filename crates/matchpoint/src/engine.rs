@@ -349,7 +349,7 @@ pub trait Engine: Send {
         })
     }
 
-    /// The order that the engine guarantees on a context whose hints relax nothing.
+    /// The order that the engine guarantees on a context without hints that relax it.
     fn order(&self) -> Order {
         Order::Total
     }

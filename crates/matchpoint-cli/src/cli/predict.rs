@@ -26,9 +26,8 @@ pub(super) const EXAMPLES: &str = "Examples:
 A machine that was calibrated on one host knows nothing between nodes, nor how
 many processes a node has: say --ppn with as many as there are processes.
 
-`matchpoint calibrate` writes the file of your machine
-(docs/reference/machine.md);
-docs/reference/predict.md has the models and all options.";
+Machine files, written by `matchpoint calibrate`: docs/reference/machine.md.
+Models and options: docs/reference/predict.md.";
 
 /// `matchpoint predict`.
 #[derive(Args, Debug)]

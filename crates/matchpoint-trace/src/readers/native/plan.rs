@@ -34,7 +34,7 @@ pub(super) struct Plan {
     own: usize,
 }
 
-/// Remarks, whose names start with `+`.
+/// Remarks. Their names start with `+`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Remark {
     Members,

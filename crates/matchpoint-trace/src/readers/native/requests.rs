@@ -78,8 +78,8 @@ impl Table {
 
     /// Returns the oldest object that this call has not named yet, preferably one of its thread.
     ///
-    /// Calls are read in the order of entry. A library may give a handle freed by one thread to another one,
-    /// whose call was entered earlier.
+    /// Calls are read in the order of entry. A library may give a handle that one thread freed to an earlier
+    /// call of another thread.
     #[inline]
     pub fn name(&mut self, handle: u64) -> Option<u32> {
         let at = self.place(handle);

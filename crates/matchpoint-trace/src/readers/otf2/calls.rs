@@ -23,7 +23,7 @@ const NO_ROOT: u32 = 1 << 31;
 #[derive(Default)]
 pub(super) struct RebuiltCalls {
     waiting: VecDeque<Span>,
-    /// Completed receives whose call is still in the queue.
+    /// Completed receives with a call that is still in the queue.
     envelopes: HashMap<u64, ReceiveArgs>,
     requests: Requests,
     /// Already introduced.

@@ -24,7 +24,7 @@ const INDEXES: usize = 4;
 /// Messages that a search adds to its index. If the table moves slots to add one, it costs as much as so many more.
 const STEP: usize = 1024;
 const MOVE: usize = 256;
-/// Slots of a new table to whose pages one search writes: twelve pages.
+/// Slots of a new table in the twelve pages to which one search writes.
 const TOUCHED: usize = 12 * 128;
 
 /// With fewer messages an index has more room for each.
@@ -38,7 +38,7 @@ struct Index {
     messages: ClassTable,
     /// All waiting messages of lower ages are in the table.
     end: u64,
-    /// Slots of the first table to whose pages no search has written yet.
+    /// Slots of the first table in pages to which no search has written.
     untouched: usize,
     /// Whether a search used it since the last call of [`Indexes::shrink`].
     is_used: bool,

@@ -127,7 +127,7 @@ impl<R: BufRead> Stream<R> {
         self.wall.nanoseconds(started.wall, wall)
     }
 
-    /// Returns the field of an incomplete list of lists, whose last line also contains the next argument.
+    /// Returns the field of an incomplete list of lists. Its last line also contains the next argument.
     fn argument(
         &mut self,
         layout: Option<&'static Layout>,

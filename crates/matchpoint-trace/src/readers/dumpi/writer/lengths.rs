@@ -1,6 +1,6 @@
 //! Message lengths, as counts of elements. A table in the file has the sizes of datatypes.
 
-/// `MPI_DATATYPE_NULL`, whose size is 0: a length of unknown size.
+/// `MPI_DATATYPE_NULL` has size 0: a length of unknown size.
 const NONE: u16 = 1;
 /// `MPI_BYTE`.
 const BYTE: u16 = 5;
