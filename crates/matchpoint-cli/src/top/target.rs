@@ -178,7 +178,8 @@ mod tests {
         for shell in [&mut one, &mut two] {
             let children = started_by().remove(&shell.id()).unwrap_or_default();
             for child in children {
-                let _ = std::process::Command::new("kill").arg(child.to_string()).status();
+                let child = rustix::process::Pid::from_raw(child as i32).unwrap();
+                let _ = rustix::process::kill_process(child, rustix::process::Signal::TERM);
             }
             shell.wait().unwrap();
         }

@@ -4,6 +4,8 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
 use crate::left_out::leave_out;
 use crate::mpi::{self, Mpi};
 use crate::setting::{MATCHPOINT, QUICK, Setting};
@@ -51,7 +53,7 @@ fn an_interrupt_costs_one_measurement() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     // As of a terminal, which tells the job too; and of whoever tells this process alone.
-    for (signal, code) in [("-TERM", 1), ("-INT", 130)] {
+    for (signal, code) in [(Signal::TERM, 1), (Signal::INT, 130)] {
         let setting = Setting::new();
         let words = setting.words(QUICK);
         // Without `timeout`, which has a signal go to itself alone.
@@ -65,7 +67,7 @@ fn an_interrupt_costs_one_measurement() {
             assert!(begin.elapsed() < Duration::from_secs(100), "nothing is measured");
             std::thread::sleep(Duration::from_millis(2));
         }
-        mpi::run(Command::new("kill").args([signal, &job.id().to_string()]));
+        mpi::send_signal(job.id(), signal);
         let status = job.wait().unwrap();
         let mut said = String::new();
         job.stderr.take().unwrap().read_to_string(&mut said).unwrap();

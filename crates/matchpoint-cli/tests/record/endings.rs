@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use matchpoint_trace::native;
+use rustix::process::Signal;
 
 use crate::counts::Counts;
 use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
@@ -160,8 +161,7 @@ fn stopped_job_keeps_trace() {
             assert!(begin.elapsed() < Duration::from_secs(60), "nothing is recorded under {}", mpi.name);
             thread::sleep(Duration::from_millis(50));
         }
-        let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-        assert!(kill.success());
+        mpi::send_signal(child.id(), Signal::TERM);
         let status = child.wait().unwrap();
         let said = fs::read_to_string(folder.path().join("said")).unwrap();
         assert!(!status.success(), "{said}");

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output};
 use std::time::Duration;
 use std::{env, fs, thread};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -180,7 +181,7 @@ impl Drop for Going {
     fn drop(&mut self) {
         // After a test that failed; `timeout` ends what it began.
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+            mpi::send_signal(self.child.id(), Signal::TERM);
             let _ = self.child.wait();
         }
     }

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{env, fs};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::left_out::leave_out;
 
 /// One that `scripts/mpi` made ready.
@@ -184,6 +186,12 @@ pub fn build_once(file: PathBuf, build: impl FnOnce(&Path)) -> PathBuf {
         built.insert(file.clone());
     }
     file
+}
+
+/// Sends a signal without the program `kill`, which a minimal system does not have.
+pub fn send_signal(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    kill_process(pid, signal).unwrap_or_else(|error| panic!("cannot send {signal:?} to {pid:?}: {error}"));
 }
 
 pub fn run(command: &mut Command) {

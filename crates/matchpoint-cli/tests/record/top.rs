@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -220,7 +221,7 @@ fn a_rank_that_died_is_seen() {
     let seen = standing.look(trace.to_str().unwrap(), all_stand);
     // All of them: a launcher that notices one ends the others.
     for row in rows(&seen) {
-        let _ = Command::new("kill").args(["-KILL", &number(row, "pid").to_string()]).status();
+        mpi::send_signal(number(row, "pid") as u32, Signal::KILL);
     }
     let seen = standing.look(trace.to_str().unwrap(), |seen| seen["state"] == "finished");
     assert!(all_stand(&seen), "{seen:#}");

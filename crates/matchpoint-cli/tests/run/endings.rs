@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use rustix::process::Signal;
+
 use crate::job::{Job, MATCHPOINT};
 use crate::mpi::{self, Mpi};
 use crate::programs;
@@ -85,13 +87,13 @@ impl Endless {
         panic!("no line has {missing:?}")
     }
 
-    fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([name, &self.run.id().to_string()]).status().unwrap().success());
+    fn signal(&self, signal: Signal) {
+        mpi::send_signal(self.run.id(), signal);
     }
 
     /// Ends the job. Returns the lines that follow, and whether the command succeeded.
     fn stop(mut self) -> (Vec<String>, bool) {
-        self.signal("-TERM");
+        self.signal(Signal::TERM);
         let rest = self.lines.map(Result::unwrap).collect();
         (rest, self.run.wait().unwrap().success())
     }
@@ -138,13 +140,13 @@ fn sigusr1_below_lists_endpoint_queues() {
         let program = mpi.program("endings");
         let mut job = Endless::start(&mpi, &["--below"], &[program.to_str().unwrap(), "never"]);
         job.until_both("matches for 2 ranks", "endings: rank 1 begins");
-        job.signal("-USR1");
+        job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
         let line = job.until("endpoint (peer, hybrid): ");
         assert!(line.contains("addresses and tags are libfabric's"), "{line}");
         job.until("matchpoint: rank 1: queues, oldest first");
         // The second answer does not repeat the first.
-        job.signal("-USR1");
+        job.signal(Signal::USR1);
         job.until("matchpoint: rank 1: queues, oldest first");
         let (rest, succeeded) = job.stop();
         assert!(
@@ -161,7 +163,7 @@ fn sigusr1_lists_receives_and_messages() {
         let program = programs::built(mpi, "queues");
         let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap()]);
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
-        job.signal("-USR1");
+        job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
         job.until("3 receives and 2 messages in the engine");
         let since = |line: String| {
@@ -191,7 +193,7 @@ fn sigusr1_is_answered_between_calls() {
             job.until("hybrid is ready in 2 ranks");
             // The second signal finds the fast paths again.
             for _ in 0..2 {
-                job.signal("-USR1");
+                job.signal(Signal::USR1);
                 job.until("matchpoint: rank 0: queues, oldest first");
                 job.until("0 receives and 0 messages in the engine");
                 job.until("matchpoint: rank 1: queues, oldest first");
@@ -211,7 +213,7 @@ fn sigusr1_spares_program_with_handler() {
             let mut job = Endless::start(&mpi, options, &[program.to_str().unwrap()]);
             job.until(ready);
             for _ in 0..2 {
-                job.signal("-USR1");
+                job.signal(Signal::USR1);
                 job.until("matchpoint: rank 0 has not answered: it has its own handler of SIGUSR2");
                 job.until("matchpoint: rank 1 has not answered: it has its own handler of SIGUSR2");
             }
@@ -227,7 +229,7 @@ fn sigusr1_is_answered_in_probe() {
         let program = programs::built(mpi, "polls");
         let mut job = Endless::start(mpi, &["--limit", "0"], &[program.to_str().unwrap(), "MPI_Probe"]);
         job.until("hybrid is ready in 2 ranks");
-        job.signal("-USR1");
+        job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
         job.until("matchpoint: rank 1: queues, oldest first");
         job.stop();
@@ -241,7 +243,7 @@ fn sigusr1_counts_requests_of_library() {
         let program = programs::built(&mpi, "queues");
         let mut job = Endless::start(&mpi, &["--limit", "1"], &[program.to_str().unwrap()]);
         job.until_both("hybrid is ready in 2 ranks", "queues: rank 0 waits");
-        job.signal("-USR1");
+        job.signal(Signal::USR1);
         job.until("matchpoint: rank 0: queues, oldest first");
         // Each receive of `requests` is below a limit of its own: for receives with a source, or from any source.
         job.until("1 receives and 2 messages in the engine; up to 2 requests are with the MPI library");
