@@ -1,4 +1,4 @@
-//! What receives and probes ask for, and the terms of their endpoint.
+//! Match criteria of receives and probes, and options of their endpoint.
 
 use std::ffi::c_void;
 
@@ -6,67 +6,67 @@ use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};
 
-/// What a receive or a probe asks for.
+/// The match criteria of a receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// From whom, or [`ADDR_UNSPEC`].
+    /// The source, or [`ADDR_UNSPEC`] for any source.
     pub addr: Addr,
-    /// Which tag.
+    /// The tag.
     pub tag: u64,
-    /// Bits of it that do not count.
+    /// The ignore mask of the tag.
     pub ignore: u64,
 }
 
-/// A receive or a peek, as the application asks for it.
+/// The arguments of a receive or a peek.
 pub struct Call {
-    /// Its buffers.
+    /// The buffers.
     pub iov: *const iovec,
-    /// How many.
+    /// The number of buffers.
     pub count: usize,
-    /// Their registrations, or null.
+    /// The memory descriptors of the buffers, or null.
     pub desc: *const *mut c_void,
-    /// What it asks for.
+    /// The match criteria.
     pub asked: Asked,
-    /// The operation's context.
+    /// The context of the operation.
     pub context: *mut c_void,
-    /// Its flags.
+    /// The flags of the operation.
     pub flags: u64,
 }
 
-/// What the application asked for when it opened and bound the endpoint.
+/// Options of an endpoint, from its capabilities and bindings.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// Tagged receives may name their source: without this, what they say of it means nothing.
+    /// The source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
     pub directed: bool,
-    /// So may untagged ones.
+    /// The source of an untagged receive counts (`FI_DIRECTED_RECV`).
     pub untagged_directed: bool,
-    /// Only operations with `FI_COMPLETION` complete in the queue (`FI_SELECTIVE_COMPLETION`).
+    /// Only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
     pub selective: bool,
-    /// Flags of all receives without any of their own (`rx_attr.op_flags`).
+    /// Default flags of receives (`rx_attr.op_flags`).
     pub receive_flags: u64,
 }
 
 impl Terms {
-    /// Those of an endpoint that is opened with these capabilities and this `rx_attr.op_flags`.
+    /// The options of an endpoint with these capabilities and this `rx_attr.op_flags`.
     pub fn new(caps: u64, receive_flags: u64) -> Self {
         let untagged_directed = caps & flags::DIRECTED_RECV != 0;
         let directed = untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
         Terms { directed, untagged_directed, selective: false, receive_flags }
     }
 
-    /// `FI_COMPLETION`, if an operation with these flags completes in the queue.
+    /// Returns `FI_COMPLETION` if an operation with these flags writes a completion.
     #[inline]
     pub fn completion(&self, flags: u64) -> u64 {
         if self.selective { flags & flags::COMPLETION } else { flags::COMPLETION }
     }
 
-    /// The source that counts of a tagged receive.
+    /// Returns the source for matching a tagged receive.
     #[inline]
     pub fn source(&self, addr: Addr) -> Addr {
         if self.directed { addr } else { ADDR_UNSPEC }
     }
 
-    /// Of an untagged one.
+    /// Returns the source for matching an untagged receive.
     pub fn untagged_source(&self, addr: Addr) -> Addr {
         if self.untagged_directed { addr } else { ADDR_UNSPEC }
     }

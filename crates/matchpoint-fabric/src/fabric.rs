@@ -1,4 +1,4 @@
-//! A fabric and the domains in it: the core's, with ours opened through them.
+//! Fabrics and domains of the core provider, with patched functions that open objects.
 
 use std::ffi::{CString, c_int, c_void};
 
@@ -16,7 +16,7 @@ use crate::patch::{Lock, Patch, owner};
 use crate::queue::Queue;
 use crate::{held, peer, report};
 
-/// A fabric of the core's.
+/// A fabric of the core provider.
 pub struct Fabric {
     core: CString,
     ops: Patch<OpsFabric>,
@@ -24,12 +24,12 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Puts ours on a fabric that the core has just opened. `None`: no memory.
+    /// Patches a fabric that the core provider has just opened. `None`: no memory.
     ///
     /// # Safety
-    /// It is one, of the provider called `core`.
+    /// `fid` is a fabric of the provider `core`.
     pub unsafe fn attach(fid: *mut FidFabric, core: CString) -> Option<()> {
-        // SAFETY: the slots are the object's.
+        // SAFETY: the slots belong to the object.
         let this = object::place(|this| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, this, &None)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
@@ -39,7 +39,7 @@ impl Fabric {
             fid_ops.table().close = Some(object::close::<Fabric>);
             Some(Fabric { core, ops, fid_ops })
         })?;
-        // SAFETY: just made.
+        // SAFETY: just allocated.
         unsafe { (*this).put(true) };
         Some(())
     }
@@ -56,13 +56,13 @@ impl Object for Fabric {
     }
 }
 
-/// A domain of the core's.
+/// A domain of the core provider.
 struct Domain {
     core: CString,
     lock: Lock,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
-    /// Where there is a lock.
+    /// Present in a locked domain.
     _mr: Option<Patch<OpsMr>>,
 }
 
@@ -77,25 +77,25 @@ impl Object for Domain {
     }
 }
 
-/// The application's `info`, as the core knows it.
+/// Converts the application's `info` for the core provider.
 unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnInfo> {
-    // SAFETY: the application's, complete.
+    // SAFETY: a complete `fi_info` of the application.
     let mut copy = unsafe { library().dupinfo(info) }?;
     copy.set_provider(core);
-    // SAFETY: what `fi_dupinfo` makes of a complete one is complete.
+    // SAFETY: `fi_dupinfo` copies a complete `fi_info` completely.
     unsafe {
         let info = &mut *copy.0;
         if is_local(core) {
             info.caps &= !flags::REMOTE_COMM;
             (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
-        // Sources must be what messages are sent to.
+        // The source of a message must be the address for replies.
         info.caps &= !flags::AV_USER_ID;
         (*info.domain_attr).caps &= !flags::AV_USER_ID;
-        // Whether or not the application wants to know who has sent a message, matching must.
+        // Matching needs the source of every message, even if the application does not request it.
         info.caps |= flags::SOURCE;
         (*info.rx_attr).caps |= flags::SOURCE;
-        // One thread at a time, whatever the application does: we see to it.
+        // The lock of the domain serializes all calls.
         (*info.domain_attr).threading = THREAD_DOMAIN;
     }
     Some(copy)
@@ -107,26 +107,26 @@ unsafe extern "C" fn open_domain(
     to: *mut *mut FidDomain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table.
+    // SAFETY: the application calls through the patched table.
     let this = unsafe { owner::<Fabric, _>((*fabric).ops) };
-    // SAFETY: the application's.
+    // SAFETY: the application's `fi_info`.
     let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().domain.expect("every fabric has domains");
-    // SAFETY: the core's function, on its fabric.
+    // SAFETY: the core provider's function, on its fabric.
     let rc = into_core(|| unsafe { open(fabric, below.0, to, context) });
     if rc != 0 {
         return rc;
     }
-    // SAFETY: the application's.
+    // SAFETY: the application's `fi_info`.
     let threading = unsafe { (*(*info).domain_attr).threading };
     let lock = if threading == THREAD_DOMAIN { None } else { lock::new() };
     // SAFETY: a domain that was just opened.
     unsafe { object::opened(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
 }
 
-/// `fi_trywait`: what only we have to say or to do wakes up nobody.
+/// `fi_trywait`. Completions of the provider do not wake a waiting thread.
 unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    // SAFETY: the application's call, through our table; its queues are of domains that were opened through it.
+    // SAFETY: the application calls through the patched table. Its queues are from domains of the patched fabric.
     unsafe {
         let this = owner::<Fabric, _>((*fabric).ops);
         for at in 0..usize::try_from(count).unwrap_or(0) {
@@ -140,7 +140,7 @@ unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count
 }
 
 unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+    // SAFETY: the slots belong to the object.
     let this = object::place(|this| unsafe {
         let mut ops = Patch::new(&raw mut (*fid).ops, this, &lock)?;
         let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &lock)?;
@@ -156,7 +156,7 @@ unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Optio
         let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
         Some(Domain { core, lock, ops, fid_ops, _mr })
     })?;
-    // SAFETY: just made.
+    // SAFETY: just allocated.
     unsafe { (*this).put(true) };
     Some(())
 }
@@ -167,9 +167,10 @@ unsafe extern "C" fn open_cq(
     to: *mut *mut FidCq,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table.
+    // SAFETY: the application calls through the patched table.
     let (_guard, this) = unsafe { (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops)) };
-    // SAFETY: the core's function, with the application's arguments but for the format; then a queue just opened.
+    // SAFETY: the core provider's function, with the application's arguments and another format; then a queue that was
+    // just opened.
     unsafe {
         let mut below = *attr;
         below.format = CQ_FORMAT_TAGGED;
@@ -178,7 +179,7 @@ unsafe extern "C" fn open_cq(
         if rc != 0 {
             return rc;
         }
-        // What the core has decided is told as it would be.
+        // The application reads the wait object that the core provider chose.
         (*attr).wait_obj = below.wait_obj;
         object::opened(&raw mut (**to).fid, Queue::attach(*to, (*attr).format, &this.lock))
     }
@@ -190,7 +191,7 @@ unsafe extern "C" fn open_av(
     to: *mut *mut FidAv,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table; the core's function, with the same arguments.
+    // SAFETY: the application calls through the patched table; the core provider's function, with the same arguments.
     unsafe {
         let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
         match this.ops.core().av_open.expect("only what is there is made to wait")(domain, attr, to, context)
@@ -225,29 +226,29 @@ unsafe extern "C" fn open_endpoint(
     to: *mut *mut FidEp,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table.
+    // SAFETY: the application calls through the patched table.
     let (_guard, this) = unsafe { (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops)) };
-    // SAFETY: the application's.
+    // SAFETY: the application's `fi_info`.
     let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().endpoint.expect("every domain has endpoints");
-    // SAFETY: the core's function, on its domain.
+    // SAFETY: the core provider's function, on its domain.
     let rc = into_core(|| unsafe { open(domain, below.0, to, context) });
     if rc != 0 {
         return rc;
     }
-    // SAFETY: an endpoint that was just opened, and the application's `info`.
+    // SAFETY: an endpoint that was just opened, and the application's `fi_info`.
     if let Err(why) = unsafe { match_on(this, domain, *to, &*info) } {
         report::unmatched(&why);
         if this.lock.is_some() {
-            // SAFETY: an endpoint that was just opened, with the core's own tables.
+            // SAFETY: an endpoint that was just opened, with the core provider's tables.
             return unsafe { object::opened(&raw mut (**to).fid, held::endpoint(*to, &this.lock)) };
         }
     }
     errno::SUCCESS
 }
 
-/// Has an engine match the messages of an endpoint. `Err` is the reason why the core matches them itself: the endpoint
-/// then works as if the provider were not there.
+/// Lets an engine match the messages of an endpoint. `Err` is the reason why the core provider matches them. The
+/// endpoint then works without this provider.
 unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: &Info) -> Result<(), String> {
     let version = library().version;
     let layout = Layout::of(version).ok_or_else(|| {
@@ -259,6 +260,6 @@ unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: 
     })?;
     let matching =
         Matching::new(&matchpoint_process::settings().engine).map_err(|wrong| wrong.to_string())?;
-    // SAFETY: the core's objects, and the application's info.
+    // SAFETY: objects of the core provider, and the application's `fi_info`.
     unsafe { peer::PeerEndpoint::open(domain, this.ops.core(), ep, info, matching, layout, &this.lock) }
 }

@@ -1,4 +1,4 @@
-//! Objects of a locked domain that we have no other business with: all their functions wait for the lock.
+//! Other objects of a locked domain: all their functions acquire the lock.
 
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::lock;
 use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, below};
 
-/// Tables of one object, gone when it is closed.
+/// Patched tables of one object, until it is closed.
 enum Tables {
     None,
     Cntr { _ops: Patch<OpsCntr> },
@@ -19,7 +19,7 @@ enum Tables {
     Endpoint { _all: Box<Endpoint> },
 }
 
-/// Those of an endpoint.
+/// Patched tables of an endpoint.
 pub struct Endpoint {
     _msg: Option<Patch<OpsMsg>>,
     _tagged: Option<Patch<OpsTagged>>,
@@ -38,39 +38,39 @@ impl Object for Held {
         &self.fid_ops
     }
 
-    // The others may stay as long as the object does: they call what was there.
+    // The other patches stay installed: they call the original functions.
     fn put(&mut self, are_ours: bool) {
         self.fid_ops.put(are_ours);
     }
 }
 
-/// Puts the lock before an object. Without memory the object stays without: the application is told that it is not open.
+/// Makes an object acquire the lock. `None`: no memory; the caller then closes the object.
 unsafe fn hold(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
     let _tables = tables?;
     let held = object::place(|held| {
-        // SAFETY: the slot is the object's.
+        // SAFETY: the slot belongs to the object.
         let mut fid_ops = unsafe { Patch::new(&raw mut (*fid).ops, held, lock) }?;
         make_wait(fid_ops.table());
         fid_ops.table().close = Some(object::close::<Held>);
         Some(Held { fid_ops, _tables })
     })?;
-    // SAFETY: just made.
+    // SAFETY: just allocated.
     unsafe { (*held).put(true) };
     Some(())
 }
 
-/// Has what can be done with every object wait for the lock, but for closing it.
+/// Makes the common functions of an object acquire the lock, except `close`.
 fn make_wait(table: &mut Ops) {
     table.bind = table.bind.and(Some(bind));
     table.control = table.control.and(Some(control));
 }
 
-/// A counter.
+/// Locks a counter.
 ///
 /// # Safety
-/// Just opened by the core, in a domain with this lock.
+/// The core provider has just opened the object, in a domain with this lock.
 pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+    // SAFETY: the slots belong to the object.
     unsafe {
         let ops = lock::all_of(&raw mut (*cntr).ops, lock).map(|mut ops: Patch<OpsCntr>| {
             ops.table().wait = ops.table().wait.and(Some(wait_for_counter));
@@ -80,33 +80,33 @@ pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
     }
 }
 
-/// An address vector.
+/// Locks an address vector.
 ///
 /// # Safety
-/// As [`counter`].
+/// As for [`counter`].
 pub unsafe fn address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+    // SAFETY: the slots belong to the object.
     unsafe {
         let ops = lock::all_of(&raw mut (*av).ops, lock);
         hold(&raw mut (*av).fid, lock, ops.map(|_ops| Tables::AddressVector { _ops }))
     }
 }
 
-/// A registration.
+/// Locks a memory registration.
 ///
 /// # Safety
-/// As [`counter`].
+/// As for [`counter`].
 pub unsafe fn registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+    // SAFETY: the slots belong to the object.
     unsafe { hold(&raw mut (*mr).fid, lock, Some(Tables::None)) }
 }
 
-/// An endpoint whose messages the core matches itself.
+/// Locks an endpoint whose messages the core provider matches.
 ///
 /// # Safety
-/// As [`counter`].
+/// As for [`counter`].
 pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+    // SAFETY: the slots belong to the object.
     unsafe {
         let mut ops = Patch::new(&raw mut (*ep).ops, std::ptr::null_mut(), lock)?;
         let table = ops.table();
@@ -126,7 +126,7 @@ pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the application's call on an object with our table.
+    // SAFETY: the application calls through the patched table of the object.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.bind.expect("only what is there is made to wait")(fid, to, flags)
@@ -177,11 +177,11 @@ unsafe extern "C" fn setopt(
     }
 }
 
-/// Waiting with the lock held would keep from work whoever is to make the counter move.
+/// Polls, because a wait under the lock would block the threads that increment the counter.
 unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeout: c_int) -> c_int {
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: the application's call on a counter with our table.
+        // SAFETY: the application calls through the patched table of the counter.
         let (value, errors) = unsafe {
             let _guard = lock::wait((*cntr).ops);
             let core = below((*cntr).ops);
@@ -200,7 +200,7 @@ unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeou
     }
 }
 
-/// Registrations in a locked domain: each of these makes one that is held too.
+/// Memory registrations in a locked domain: every function locks the registration that it creates.
 pub mod registering {
     use libc::iovec;
 
@@ -221,7 +221,7 @@ pub mod registering {
         if rc != 0 {
             return rc;
         }
-        // SAFETY: the core has just made it; the domain's table of registrations is ours.
+        // SAFETY: the core provider has just created it, through the patched table of the domain.
         unsafe {
             let lock: Lock = crate::patch::shared_lock((*domain).mr);
             object::opened(&raw mut (**mr).fid, registration(*mr, &lock))
@@ -240,7 +240,7 @@ pub mod registering {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: the application's call on a domain with our table.
+        // SAFETY: the application calls through the patched table of the domain.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let reg = core.reg.expect("only what is there is made to wait");

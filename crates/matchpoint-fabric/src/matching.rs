@@ -1,11 +1,11 @@
-//! An engine, asked libfabric's questions: 64-bit tags under ignore masks, from a peer or from any.
+//! An engine under libfabric's matching rule: 64-bit tags with ignore masks, one source or any source.
 //!
-//! While queues are short they are searched in place, and the engine is not asked at all ([`Short`]).
+//! Short queues are searched without the engine ([`ShortQueues`]).
 //!
-//! MPI libraries keep a bit or two of the tag for themselves and ignore them in *every* receive. Taken literally, each
-//! of their receives is a wildcard, and no engine's fastest path would ever be used. So what all receives ignore, the
-//! *base*, is learned as they come, and cleared from tags before the engine sees them: what remains of a plain receive
-//! is then exact, and only MPI's own wildcards are wildcards.
+//! MPI libraries reserve one or two bits of the tag and ignore them in *every* receive. Taken literally, every receive
+//! would be a wildcard, and no engine would use its fastest path. [`Matching`] therefore determines the *common mask*:
+//! the bits that all receives ignore. It clears these bits in tags before the engine compares them. A plain receive is
+//! then exact, and only MPI's wildcards are wildcards.
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
@@ -20,52 +20,53 @@ use crate::asked::Asked;
 use crate::short::{Item, Short};
 use crate::sources::Sources;
 
-/// All of an endpoint's tagged messages are of one context: libfabric knows no other.
+/// All tagged messages of an endpoint have one context, because libfabric has no contexts.
 const CONTEXT: ContextId = ContextId(0);
 
-/// Posts that must have agreed on a wider base before it is adopted.
+/// Receives that must agree on a wider common mask before its adoption.
 const PATIENCE: u64 = 64;
-/// Entries that may go back into short lines.
+/// Entries that may move back to the short queues.
 const FEW: usize = 8;
 
-/// Facts about queued entries, by id.
+/// Data of queued entries, by id.
 pub trait Remember {
-    /// What a posted receive asks for.
+    /// The criteria of a posted receive.
     fn asked(&self, receive: u64) -> Asked;
-    /// The tag of an unexpected message, all of it.
+    /// The complete tag of an unexpected message.
     fn tag(&self, message: u64) -> u64;
-    /// Who it is from, as far as that is known.
+    /// The source of an unexpected message, if known.
     fn source(&self, message: u64) -> Addr;
-    /// The source that it is queued with. An endpoint without directed receives does not name it when its source becomes known.
+    /// The source with which the message is queued. An endpoint without directed receives does not update a queued
+    /// message when its source becomes known.
     fn queued_source(&self, message: u64) -> Addr {
         self.source(message)
     }
 }
 
-/// An engine, and what is learned about the masks it is asked with.
+/// An engine, and the common mask of its receives.
 pub struct Matching {
-    /// Both queues, while they are short; then the engine is empty.
+    /// Both queues while they are short. The engine is then empty.
     short: Short,
     is_short: bool,
     engine: Box<dyn Engine>,
     sources: Sources,
-    /// Cleared from all tags that the engine sees: what every receive in it ignores, and every one lately.
+    /// The common mask. Its bits are cleared in all tags of the engine. Every receive in the engine ignores them.
     base: u64,
-    /// What all since the last look at it ignore, and how many there were.
+    /// The bits that all recent receives and probes ignore, and their number.
     lately: (u64, u64),
     observer: Observer,
-    /// Its table was full, and `hybrid` has taken over.
+    /// The engine's table was full, and `hybrid` replaced it.
     fell_back: bool,
-    /// Messages wait nameless whose source is known: the engine had no memory to name them. Queues are not short then, nor become
-    /// so: that is asked in calls of the engine alone.
+    /// Messages with a known source are queued without it, because the engine had no memory. The queues are then not
+    /// short and do not become short: only calls of the engine check this.
     owes_names: bool,
 }
 
 impl Matching {
-    /// With the engine of that name.
+    /// Creates the engine with this name.
     ///
     /// # Errors
-    /// There is none of that name, or it does not take such parameters.
+    /// The name or its parameters are invalid.
     pub fn new(engine: &str) -> Result<Self, NameError> {
         Ok(Matching {
             short: Short::new(),
@@ -80,10 +81,10 @@ impl Matching {
         })
     }
 
-    /// Posts a receive. The message that it takes, or `None` once it is queued.
+    /// Posts a receive. Returns the message that it takes, or `None` if the receive is queued.
     ///
     /// # Errors
-    /// There is no memory; or there was none, and [names are owed](Matching::owes_names).
+    /// There is no memory, or [sources are pending](Matching::has_pending_sources).
     #[inline]
     pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
         let started = self.observer.begin();
@@ -125,7 +126,7 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// A message arrives. The receive that it takes, or `None` once it is queued.
+    /// Adds an arriving message. Returns the receive that it takes, or `None` if the message is queued.
     ///
     /// # Errors
     /// There is no memory.
@@ -157,7 +158,7 @@ impl Matching {
         started: u64,
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
-        // Nothing overtakes those that are to be named.
+        // The message must not overtake messages with a pending source.
         let addr = if self.owes_names { ADDR_UNSPEC } else { addr };
         let source = self.sources.number(addr)?;
         let message = self.message(id, source, tag);
@@ -173,10 +174,10 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// The message that such a receive would take now: left in place, or taken.
+    /// Finds the message that a receive with these criteria would take. `take` removes it.
     ///
     /// # Errors
-    /// As [`post`](Matching::post).
+    /// As for [`post`](Matching::post).
     pub fn probe(&mut self, asked: Asked, take: bool, known: &impl Remember) -> Result<Option<u64>, Refused> {
         if self.owes_names {
             return Err(Refused::Memory);
@@ -198,12 +199,12 @@ impl Matching {
         Ok(found)
     }
 
-    /// Withdraws a receive. True: it was still posted.
+    /// Cancels a receive. Returns whether it was posted.
     pub fn cancel(&mut self, id: u64, known: &impl Remember) -> bool {
         let was_posted = if self.is_short {
             self.short.cancel(id)
         } else {
-            // Its source has a number.
+            // The source of a posted receive has a number.
             self.selector(known.asked(id))
                 .is_ok_and(|selector| self.engine.cancel(&Receive::new(RecvId(id), selector)))
         };
@@ -213,7 +214,7 @@ impl Matching {
         was_posted
     }
 
-    /// Withdraws a message. True: it was still unexpected.
+    /// Removes a message. Returns whether it was unexpected.
     pub fn retract(&mut self, id: u64, known: &impl Remember) -> bool {
         let was_queued = if self.is_short {
             self.short.retract(id)
@@ -227,11 +228,11 @@ impl Matching {
         was_queued
     }
 
-    /// A message as the engine has it.
+    /// Returns the message as the engine stores it.
     fn queued_message(&mut self, id: u64, known: &impl Remember) -> Message {
         let mut source = self.sources.number(known.queued_source(id)).unwrap_or(Rank::UNKNOWN);
         if self.owes_names {
-            // The engine has some messages without the source that is known.
+            // The engine stores messages with a pending source without it.
             self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
                 Entry::Message(message) if message.id == MsgId(id) => source = message.envelope.source,
                 _ => {}
@@ -240,8 +241,10 @@ impl Matching {
         self.message(id, source, known.tag(id))
     }
 
-    /// The source of an unexpected message is known now: the receive that it takes, or `None` if it waits on, at its age.
-    /// Without memory it is [owed](Matching::owes_names) its name, and so are all that are named after it.
+    /// Sets the source of an unexpected message that becomes known. Returns the receive that the message takes, or
+    /// `None` if the message keeps its place in the queue.
+    ///
+    /// Without memory the source becomes [pending](Matching::has_pending_sources), and so do all sources set later.
     pub fn readdress(&mut self, id: u64, addr: Addr, known: &impl Remember) -> Option<u64> {
         if self.owes_names {
             return None;
@@ -268,20 +271,26 @@ impl Matching {
         Ok(receive)
     }
 
-    /// Messages wait nameless whose source is known. What arrives meanwhile is nameless, too, so that it does not overtake them;
-    /// and receives and probes are refused, so that they take nothing that one posted before asks for by name.
+    /// Returns whether queued messages have a pending source.
+    ///
+    /// Meanwhile, arriving messages are queued without source, so that they do not overtake. Receives and probes are
+    /// refused: they could take a message that an earlier receive selects by its source.
     pub fn owes_names(&self) -> bool {
         self.owes_names
     }
 
-    /// What an application is told whose receive or probe was refused: to try again after progress, which may pay what is owed.
+    /// The error code of a refused receive or probe. `-FI_EAGAIN`: the application retries after progress, which sets
+    /// pending sources.
     #[cold]
     pub fn refusal(&self) -> isize {
         -((if self.owes_names { errno::EAGAIN } else { errno::ENOMEM }) as isize)
     }
 
-    /// Gives messages the names that they are owed, oldest first, up to one that takes a receive: it, and the receive. `None`: none
-    /// is owed any more, or there still is no memory. Every call looks at all that waits.
+    /// Sets pending sources, oldest message first, until a message takes a receive. Returns that message and that
+    /// receive.
+    ///
+    /// `None`: no source is pending, or there is still no memory. Each step visits all unexpected messages: O(queue
+    /// length).
     pub fn name_owed(&mut self, known: &impl Remember) -> Option<(u64, u64)> {
         while self.owes_names {
             let Some((message, addr)) = self.eldest_owed(known) else {
@@ -297,7 +306,7 @@ impl Matching {
         None
     }
 
-    /// The oldest message that waits nameless, and whose source is known.
+    /// The oldest message with a pending source, and the source.
     fn eldest_owed(&self, known: &impl Remember) -> Option<(u64, Addr)> {
         let mut eldest = None;
         let mut look = |id: u64, is_nameless: bool| {
@@ -314,7 +323,7 @@ impl Matching {
         eldest
     }
 
-    /// Calls `each` for what is queued, oldest first.
+    /// Calls `each` with the id of every queued entry, oldest first.
     pub fn visit(&self, queue: Queue, mut each: impl FnMut(u64)) {
         let short = match queue {
             Queue::Posted => self.short.posted(),
@@ -343,8 +352,8 @@ impl Matching {
         Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.base)))
     }
 
-    /// The base is zero in the tags that the engine has, so it may as well be ignored: a receive that leaves the whole
-    /// tag open is then recognised as such.
+    /// The common mask is zero in the engine's tags, so the selector may ignore it. The engine then recognizes a
+    /// receive of any tag.
     #[inline]
     fn selector(&mut self, asked: Asked) -> Result<Selector, Refused> {
         let source = self.sources.number(asked.addr)?;
@@ -352,12 +361,12 @@ impl Matching {
         Ok(Selector::of(Pair::new(CONTEXT, source), asked.tag & !self.base, ignore))
     }
 
-    /// A receive or probe with that mask is for the engine. True: the engine has little left to do, and this may be the
-    /// last of it.
+    /// Updates the statistics of ignore masks before a receive or probe in the engine. Returns true if the engine is
+    /// nearly empty.
     ///
-    /// One that heeds a bit of the base narrows it at once. That costs a pass over the queues, so it becomes wide again
-    /// only after four times as many posts have agreed on it: O(1) a post, whatever the order. (Open MPI ignores one bit
-    /// everywhere but in the acknowledgement of a synchronous send.)
+    /// A receive that compares a bit of the common mask narrows it at once. That costs a pass over the queues. The mask
+    /// widens again only after four times as many posts agree: amortized O(1) per post. (Open MPI ignores one bit
+    /// everywhere except in the acknowledgement of a synchronous send.)
     #[inline]
     fn need_engine(&mut self, ignore: u64, known: &impl Remember) -> Result<bool, Refused> {
         if self.is_short {
@@ -402,7 +411,7 @@ impl Matching {
         self.move_to(Some(hybrid), self.base, known)
     }
 
-    /// The short lines have become too long: into the engine with all that is in them.
+    /// Moves all entries from the short queues to the engine.
     #[cold]
     fn lengthen(&mut self) -> Result<(), Refused> {
         let agreed = self.short.posted().iter().fold(self.lately.0, |all, item| all & item.asked.ignore);
@@ -442,7 +451,7 @@ impl Matching {
         Ok(())
     }
 
-    /// It was a burst: the few that are left go back into short lines.
+    /// Moves the few entries left after a burst back to the short queues.
     #[cold]
     fn shorten(&mut self, known: &impl Remember) {
         let (short, sources) = (&mut self.short, &self.sources);
@@ -463,8 +472,9 @@ impl Matching {
         self.is_short = true;
     }
 
-    /// All that is queued, once more, oldest first: into the engine given, or into this one after it has been emptied.
-    /// Nothing matches on the way: it did not before, and a wider base than that of all receives is never asked for.
+    /// Inserts all entries again, oldest first: into `engine`, or into the emptied current engine.
+    ///
+    /// No entries match meanwhile: none matched before, and all receives ignore the bits of a wider mask.
     fn move_to(
         &mut self,
         engine: Option<Box<dyn Engine>>,

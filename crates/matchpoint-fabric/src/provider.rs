@@ -1,4 +1,4 @@
-//! What libfabric calls first: which fabrics there are, and opening one.
+//! The functions that libfabric calls first: `getinfo` and `fabric`.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -16,10 +16,10 @@ use crate::object;
 use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
 
-/// The provider, which libfabric has from when it has loaded us until it unloads us.
+/// The provider object. libfabric uses it until it unloads the provider.
 struct Ours(UnsafeCell<Provider>);
 
-// SAFETY: libfabric sees to it that threads do not get into each other's way in its providers; we only hand out the address.
+// SAFETY: libfabric serializes its use of providers. This crate only passes the address.
 unsafe impl Send for Ours {}
 // SAFETY: as above.
 unsafe impl Sync for Ours {}
@@ -33,7 +33,7 @@ pub fn provider() -> *mut Provider {
 fn new_provider() -> Provider {
     Provider {
         version: version(1, 0),
-        // The highest that any of them compares with; what is older is found out from libfabric itself.
+        // The highest value that libfabric compares with. The real version is from libfabric itself.
         fi_version: version(2, 99),
         context: [std::ptr::null_mut(); 4],
         name: settings().name.as_ptr(),
@@ -45,9 +45,9 @@ fn new_provider() -> Provider {
 
 unsafe extern "C" fn cleanup() {}
 
-/// The core that is asked for: by the application, as `core;ofi_matchpoint`, or by the environment.
+/// The requested core provider: from the application (`core;ofi_matchpoint`) or from the environment.
 unsafe fn core(hints: *const Info) -> Option<CString> {
-    // SAFETY: null, or the application's hints, complete; any of the names may be null.
+    // SAFETY: null, or complete hints of the application. Names may be null.
     let named = unsafe {
         hints
             .as_ref()
@@ -55,7 +55,7 @@ unsafe fn core(hints: *const Info) -> Option<CString> {
             .map(|attr| attr.prov_name)
             .filter(|n| !n.is_null())
     };
-    // SAFETY: a string of the application's.
+    // SAFETY: a string of the application.
     let named = named.map(|name| unsafe { CStr::from_ptr(name) }.to_bytes());
     let own = settings().name.to_bytes();
     let below = named.and_then(|named| named.strip_suffix(own)).and_then(|rest| rest.strip_suffix(b";"));
@@ -77,22 +77,22 @@ unsafe extern "C" fn getinfo(
     let (core, wanted) = unsafe { (core(hints), library().dupinfo(hints)) };
     let Some(core) = core else { return -errno::ENODATA };
     let Some(mut wanted) = wanted else { return -errno::ENOMEM };
-    // SAFETY: what `fi_dupinfo` makes is complete.
+    // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
     let threading = unsafe { (*(*wanted.0).domain_attr).threading };
     // SAFETY: as above.
     if !unsafe { fits(&mut wanted, &core) } {
         return -errno::ENODATA;
     }
-    // SAFETY: the application's arguments, and hints that are complete.
+    // SAFETY: the application's arguments, and complete hints.
     let infos = into_core(|| unsafe { library().getinfo(version, node, service, flags | HIDDEN, wanted.0) });
     match infos {
         Ok(infos) => {
             let mut next = infos;
             while !next.is_null() {
-                // SAFETY: a list that libfabric made, complete.
+                // SAFETY: a complete list from libfabric.
                 next = unsafe { present(next, &core, threading) };
             }
-            // SAFETY: libfabric gives room for the answer.
+            // SAFETY: libfabric provides the output pointer.
             unsafe { *found = infos };
             errno::SUCCESS
         }
@@ -100,13 +100,14 @@ unsafe extern "C" fn getinfo(
     }
 }
 
-/// Makes hints for the core of hints for us. False: no core could serve them with us on top.
+/// Converts hints for this provider into hints for the core provider. False: no core provider can serve them under this
+/// provider.
 ///
 /// # Safety
-/// The attributes that are there are complete.
+/// The hints are complete.
 unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
     wanted.set_provider(core);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let hints = &mut *wanted.0;
         let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
@@ -123,19 +124,21 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        // The provider copies messages that are too long with the processor, and shm with FI_HMEM lets no standard send return
-        // before its receive. An MPI library that is refused asks again without, and copies device buffers itself.
+        // FI_HMEM is refused for two reasons. The provider copies truncated messages with the processor. In shm with
+        // FI_HMEM, a standard send does not return before its receive. A refused MPI library retries without FI_HMEM
+        // and copies device buffers itself.
         let is_served = domain.data_progress != PROGRESS_AUTO && hints.caps & flags::HMEM == 0;
         ep.kind == EP_RDM && is_served
     }
 }
 
-/// Makes an answer of ours of one of the core's, for an application that asks for `threading`. The next one.
+/// Converts an `fi_info` of the core provider into one of this provider, for an application that requests `threading`.
+/// Returns the next one.
 ///
 /// # Safety
-/// `info` is complete, and made by libfabric.
+/// `info` is complete and from libfabric.
 unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !settings().is_utility() {
             set_provider(info, None);
@@ -148,7 +151,7 @@ unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
         }
         info.caps &= !flags::HMEM;
         domain.caps &= !flags::HMEM;
-        // What we match moves when the application looks for completions, whatever the core's threads do.
+        // Matched messages progress when the application reads completions, even if the core provider has threads.
         domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
         if threading != THREAD_UNSPEC {
@@ -163,13 +166,13 @@ unsafe extern "C" fn open_fabric(
     to: *mut *mut FidFabric,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: libfabric passes the application's attributes.
+    // SAFETY: attributes of the application, from libfabric.
     let mut below = unsafe { *attr };
-    // SAFETY: as above; the name is null, or a string.
+    // SAFETY: as above. The name is null or a string.
     let core = unsafe { core_of_name(below.prov_name) };
     let Some(core) = core.or_else(|| settings().core.clone()) else { return -errno::ENODATA };
     below.prov_name = core.as_ptr().cast_mut();
-    // SAFETY: attributes of the core's own fabric.
+    // SAFETY: attributes of the core provider's fabric.
     let rc = into_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
     if rc != 0 {
         return rc;
@@ -182,7 +185,7 @@ unsafe fn core_of_name(name: *const c_char) -> Option<CString> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     let core = name.strip_suffix(settings().name.to_bytes()).and_then(|rest| rest.strip_suffix(b";"))?;
     CString::new(core).ok()

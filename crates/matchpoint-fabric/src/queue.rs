@@ -1,7 +1,7 @@
-//! Completion queues: the core's, and before it our own completions.
+//! Completion queues of the core provider, with completions of the provider in front.
 //!
-//! The core delivers messages and reports their completions. Ours are the results of peeks, cancelled receives, truncated
-//! messages, and buffers for several messages that are used up.
+//! The core provider delivers messages and reports their completions. The provider adds the results of peeks, cancelled
+//! receives, truncated messages, and released multi-receive buffers.
 
 mod room;
 mod sleep;
@@ -23,51 +23,50 @@ use crate::object::{self, Object};
 use crate::patch::{Lock, Patch, owner_at};
 use crate::peer::owner::Owner;
 
-/// Entries of a shorter format that one call returns at most: the core's are copied from room of ours.
+/// Entries per call if the application's format is shorter: the core provider's entries are copied from a local buffer.
 const AT_ONCE: usize = 16;
 
-/// A completion queue of the core, and ours before it.
+/// A completion queue of the core provider, and the provider's completions.
 pub struct Queue {
-    /// Of the application's entries; the core's are the longest.
+    /// Bytes of the application's entries. The core provider's entries have the longest format.
     entry_bytes: usize,
     ours: Completions,
-    /// The endpoints whose receives complete here.
+    /// The endpoints with receives that complete here.
     owners: Vec<*mut Owner>,
-    /// Requests for the queues' entries that were answered.
+    /// Answered requests for the queues' entries.
     told: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
 
-/// What is kept beside a queue of the core's: the owner of its tables.
+/// The data of a queue's patches.
 struct Beside {
-    /// Whoever waits in the queue is to wait no more. Another thread says so, without the lock, which who waits may hold:
-    /// so this is no part of what that one refers to.
+    /// The waiting thread must return. Another thread sets the flag without the lock, which the waiting thread may
+    /// hold. The flag is therefore outside [`Queue`], to which the waiting thread refers.
     is_signaled: AtomicBool,
     queue: Queue,
 }
 
-/// What the core delivers at once, and from whom; as many are there as it says.
+/// Entries and sources from one call of the core provider. The result of the call is the number of initialized entries.
 struct Entries([MaybeUninit<CqTaggedEntry>; AT_ONCE], [MaybeUninit<Addr>; AT_ONCE]);
 
 impl Entries {
-    /// Room for the core's function.
+    /// The buffers for the core provider's function.
     fn room(&mut self) -> (*mut c_void, *mut Addr) {
         (self.0.as_mut_ptr().cast(), self.1.as_mut_ptr().cast())
     }
 
-    /// Puts the entries that the core has delivered into the application's room.
-    ///
-    /// Completions that become errors are left out. Returns what remains.
+    /// Copies the core provider's entries into the application's buffer, except completions that become errors. Returns
+    /// the result of the call.
     ///
     /// # Safety
-    /// `read` is the core's result of reading into this.
+    /// `read` is the core provider's result of a read into this buffer.
     unsafe fn put(&self, read: isize, queue: &mut Queue, room: &mut Room) -> isize {
         for at in 0..read.max(0) as usize {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let (entry, source) = unsafe { (self.0[at].assume_init_ref(), self.1[at].assume_init()) };
             match queue.ours.take_truncated(entry.op_context) {
-                // SAFETY: the core has delivered the message; the application does not have its buffers back.
+                // SAFETY: the core provider has delivered the message. The application has not regained its buffers.
                 Some(truncated) => queue.ours.now.push_back(unsafe { truncated.finish(entry) }),
                 None => _ = room.put(entry, source),
             }
@@ -76,7 +75,7 @@ impl Entries {
     }
 
     fn new() -> Self {
-        // A core may say nothing of sources.
+        // A core provider may leave sources unset.
         Entries(
             [const { MaybeUninit::uninit() }; AT_ONCE],
             [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
@@ -84,7 +83,7 @@ impl Entries {
     }
 }
 
-/// The result of a call for which the core has delivered `read` entries, of which the application gets so many.
+/// The result of a call in which the core provider returned `read` and the application gets `kept` entries.
 fn remaining(read: isize, kept: usize) -> isize {
     match kept {
         0 if read > 0 => -(errno::EAVAIL as isize),
@@ -105,11 +104,12 @@ impl Object for Beside {
 }
 
 impl Queue {
-    /// Opens a queue of the core's that delivers the longest entries, and puts ours before it, for an application that
-    /// wants those of `format`. `None`: no memory.
+    /// Patches a queue of the core provider with the longest entry format, for an application that uses `format`.
+    /// `None`: no memory.
     ///
     /// # Safety
-    /// `fid` is such a queue, just opened; it is closed by its own `close` only, after which nothing refers to this.
+    /// `fid` is such a queue, just opened. Only its `close` function closes it. No reference to the data remains
+    /// afterwards.
     pub unsafe fn attach(fid: *mut FidCq, format: c_int, lock: &Lock) -> Option<()> {
         let entry_bytes = match format {
             CQ_FORMAT_CONTEXT => size_of::<*mut c_void>(),
@@ -117,7 +117,7 @@ impl Queue {
             CQ_FORMAT_DATA => 40,
             _ => size_of::<CqTaggedEntry>(),
         };
-        // SAFETY: the slots are the object's.
+        // SAFETY: the slots belong to the object.
         let beside = object::place(|beside| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, beside, lock)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, beside, lock)?;
@@ -139,69 +139,70 @@ impl Queue {
             };
             Some(Beside { is_signaled: AtomicBool::new(false), queue })
         })?;
-        // SAFETY: just made.
+        // SAFETY: just allocated.
         unsafe { (*beside).put(true) };
         Some(())
     }
 
-    /// The queue that was put before this one.
+    /// Returns the data of a queue.
     ///
     /// # Safety
-    /// It was, and nobody else refers to it meanwhile.
+    /// The queue is patched, and no other reference to its data exists.
     #[inline]
     pub unsafe fn of<'a>(fid: *mut FidCq) -> &'a mut Queue {
-        // SAFETY: the caller's; of what is beside it, the queue alone.
+        // SAFETY: guaranteed by the caller. The reference excludes the shared flag.
         unsafe { &mut (*owner_at::<Beside, _>((*fid).ops)).queue }
     }
 
-    /// Ours of that queue, for an endpoint that is bound to it.
+    /// Returns the completion list of a queue, for an endpoint bound to it.
     ///
     /// # Safety
-    /// As [`of`](Self::of); nobody refers to them meanwhile.
+    /// As for [`of`](Self::of). No other reference to the list exists.
     pub unsafe fn completions(fid: *mut FidCq) -> *mut Completions {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { &raw mut (*owner_at::<Beside, _>((*fid).ops)).queue.ours }
     }
 
-    /// The receives of this owner complete here.
+    /// Adds an owner whose receives complete here.
     pub fn add_owner(&mut self, owner: *mut Owner) {
         self.owners.push(owner);
     }
 
-    /// Not any more.
+    /// Removes an owner.
     pub fn remove_owner(&mut self, owner: *mut Owner) {
         self.owners.retain(|&other| other != owner);
     }
 
-    /// Lets the core work without taking anything.
+    /// Lets the core provider progress without a read.
     ///
     /// # Safety
-    /// The queue is open. The core may call back into the endpoints bound to it: nobody refers to one meanwhile.
+    /// The queue is open. No reference to an endpoint bound to it exists, because the core provider may call back.
     pub unsafe fn progress(fid: *mut FidCq) {
-        // SAFETY: the caller's; reading no entry is allowed.
+        // SAFETY: guaranteed by the caller. A read of no entries is allowed.
         unsafe { Queue::read(fid, ptr::null_mut(), 0, ptr::null_mut()) };
     }
 
-    /// The core reports all that there is to be read here: no completion of ours waits, and no name is owed.
+    /// Returns whether the core provider reports all events of this queue: the provider has no completions, and no
+    /// source is pending.
     ///
     /// # Safety
     /// The queue is open.
     pub unsafe fn may_sleep(fid: *mut FidCq) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
         queue.ours.now.is_empty() && queue.ours.late.is_empty() && !queue.ours.owes_names
     }
 
-    /// What `fi_cq_readfrom` is.
+    /// `fi_cq_readfrom`.
+    ///
+    /// Applications that wait call this repeatedly and usually read nothing. The code optimizes that case.
     ///
     /// # Safety
-    /// That of `fi_cq_readfrom`. The core may call back into endpoints, and these push here: so no reference to the
-    /// queue is held while it is called.
-    ///
-    /// Applications that wait do nothing else, and mostly there is nothing: so that is what costs least.
+    /// As for `fi_cq_readfrom`. The core provider may call endpoints, which add completions here. No reference to the
+    /// queue is held during that call.
     #[inline(always)]
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
-        // SAFETY: the application's call on an open queue.
+        // SAFETY: the application calls on an open queue.
         let queue = unsafe { Queue::of(fid) };
         if dump::asked() != queue.told || !queue.ours.now.is_empty() || queue.ours.owes_names {
             // SAFETY: as above.
@@ -214,33 +215,33 @@ impl Queue {
             return unsafe { Queue::read_shorter(fid, buf, count, sources) };
         }
         let core = queue.ops.core().readfrom.expect("every core can read");
-        // SAFETY: the application's arguments, passed on.
+        // SAFETY: the application's arguments.
         let read = unsafe { core(fid, buf, count, sources) };
-        // SAFETY: as above; the core is done.
+        // SAFETY: as above. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
         let read = match queue.ours.truncated.is_empty() {
             true => read,
-            // SAFETY: the core has delivered so many.
+            // SAFETY: the core provider has returned `read` entries.
             false => unsafe { queue.take_errors(read, buf, sources) },
         };
         if queue.ours.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
     }
 
-    /// Removes completions that become errors from the entries that the core has delivered into the application's room, and
-    /// returns what remains.
+    /// Removes completions that become errors from the application's buffer. Returns the result of the call.
     ///
     /// # Safety
-    /// `read` is the core's result of reading into `buf` and `sources`. The entries of `buf` have the longest format.
+    /// `read` is the core provider's result of a read into `buf` and `sources`. The entries of `buf` have the longest
+    /// format.
     #[cold]
     unsafe fn take_errors(&mut self, read: isize, buf: *mut c_void, sources: *mut Addr) -> isize {
         let entries = buf.cast::<CqTaggedEntry>();
         let mut kept = 0;
         for at in 0..read.max(0) as usize {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let entry = *entries.add(at);
                 if let Some(truncated) = self.ours.take_truncated(entry.op_context) {
-                    // The application does not have the buffers back.
+                    // The application has not regained the buffers.
                     self.ours.now.push_back(truncated.finish(&entry));
                     continue;
                 }
@@ -254,13 +255,13 @@ impl Queue {
         remaining(read, kept)
     }
 
-    /// The application's entries have the format of the core's.
+    /// Returns whether the application's entries have the core provider's format.
     #[inline(always)]
     fn has_longest_entries(&self) -> bool {
         self.entry_bytes == size_of::<CqTaggedEntry>()
     }
 
-    /// The same where they have a shorter one.
+    /// Reads for an application with a shorter entry format.
     #[inline(never)]
     unsafe fn read_shorter(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         let count = count.min(AT_ONCE);
@@ -268,16 +269,16 @@ impl Queue {
         // SAFETY: an open queue.
         let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
         let (to, froms) = entries.room();
-        // SAFETY: the core's function, with room for as many as are asked for.
+        // SAFETY: the core provider's function, with buffers for `count` entries.
         let read = unsafe { core(fid, to, count, froms) };
-        // SAFETY: an open queue; the core is done.
+        // SAFETY: an open queue. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
-        // SAFETY: the core has delivered so many.
+        // SAFETY: the core provider has returned `read` entries.
         let read = unsafe { entries.put(read, queue, &mut queue.room(buf, count, sources)) };
         if queue.ours.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
     }
 
-    /// What there is to be said before the core is asked; `None`: nothing.
+    /// Handles the provider's events before the core provider reads. `None`: the application has no completion to read.
     #[cold]
     unsafe fn read_ours(
         fid: *mut FidCq,
@@ -291,14 +292,15 @@ impl Queue {
             queue.told = dump::asked();
             let mut text = String::new();
             for &owner in &queue.owners {
-                // SAFETY: an owner takes itself off the queue before it goes.
+                // SAFETY: an owner removes itself from the queue before it is freed.
                 unsafe { &*owner }.describe_queues(&mut text);
             }
             dump::append(&text);
         }
         if std::mem::take(&mut queue.ours.owes_names) {
             for at in 0..queue.owners.len() {
-                // SAFETY: an owner takes itself off before it goes. It may push here, and the core call back: nothing is borrowed.
+                // SAFETY: an owner removes itself before it is freed. It may add completions here, and the core
+                // provider may call back: no borrow is live.
                 unsafe { Owner::name_owed(Queue::of(fid).owners[at]) };
             }
         }
@@ -308,7 +310,7 @@ impl Queue {
         (count > 0 && !queue.ours.now.is_empty()).then(|| queue.take_now(&mut room))
     }
 
-    /// The core has delivered so many, or nothing; then it is time for what comes late.
+    /// Reads deferred completions, if the core provider has no more completions.
     #[cold]
     fn read_late(&mut self, read: isize, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         if read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize)) {
@@ -324,7 +326,7 @@ impl Queue {
         }
     }
 
-    /// It is time for what comes late; an error is next, then, for whom there is nothing else.
+    /// Appends deferred completions. If the first one is an error, moves it to the ready completions.
     fn put_late(&mut self, room: &mut Room) {
         room.put_all(&mut self.ours.late);
         if room.taken == 0 && room.count > 0 {
@@ -336,7 +338,7 @@ impl Queue {
         Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: self.entry_bytes }
     }
 
-    /// Ours, up to the first error.
+    /// Reads the ready completions, up to the first error.
     #[inline]
     fn take_now(&mut self, room: &mut Room) -> isize {
         room.put_all(&mut self.ours.now);
@@ -349,7 +351,7 @@ impl Queue {
 }
 
 unsafe extern "C" fn read<const IS_LOCKED: bool>(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
-    // SAFETY: the application's call, passed on.
+    // SAFETY: the application's arguments.
     unsafe {
         let _guard = if IS_LOCKED { lock::wait((*fid).ops) } else { None };
         Queue::read(fid, buf, count, ptr::null_mut())
@@ -362,7 +364,7 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
     count: usize,
     sources: *mut Addr,
 ) -> isize {
-    // SAFETY: the application's call, passed on.
+    // SAFETY: the application's arguments.
     unsafe {
         let _guard = if IS_LOCKED { lock::wait((*fid).ops) } else { None };
         Queue::read(fid, buf, count, sources)
@@ -370,11 +372,11 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
 }
 
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
-    // SAFETY: the application's call on an open queue.
+    // SAFETY: the application calls on an open queue.
     let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
     if queue.ours.now.front().is_some_and(|next| next.error != 0) {
         let Some(next) = queue.ours.now.pop_front() else { return -(errno::EAGAIN as isize) };
-        // SAFETY: the application gave room for an entry. Fields of later versions are not written.
+        // SAFETY: the application provides an entry. Fields of later versions are not written.
         unsafe {
             (*to).op_context = next.entry.op_context;
             (*to).flags = next.entry.flags;
@@ -389,10 +391,10 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
         }
         return 1;
     }
-    // SAFETY: the application's arguments, passed on.
+    // SAFETY: the application's arguments.
     let read = unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) };
     if read == 1 && !queue.ours.truncated.is_empty() {
-        // SAFETY: the core has written an entry.
+        // SAFETY: the core provider has written an entry.
         unsafe {
             if let Some(truncated) = queue.ours.take_truncated((*to).op_context) {
                 (*to).op_context = truncated.context();

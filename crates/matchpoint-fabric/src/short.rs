@@ -1,31 +1,31 @@
-//! Two short lines, searched from the front: what queues are most of the time.
+//! Two short queues, searched linearly.
 //!
-//! An engine answers in the same time however long its queues are; a few entries side by side are searched faster than
-//! that. So nothing goes into the engine before a queue has grown longer than [`ROOM`], or a search has looked at
-//! [`REACH`] entries in vain. This is the rule itself (`matchpoint::engines::list`), with a limit.
+//! A search of an engine costs the same at every queue length. A linear search of a few adjacent entries is faster.
+//! Entries therefore move to the engine only when a queue exceeds [`CAPACITY`], or a search compares [`SEARCH_MAX`]
+//! entries without a match. The matching rule is that of `matchpoint::engines::list`.
 
 use crate::abi::{ADDR_UNSPEC, Addr};
 use crate::asked::Asked;
 
-/// Entries of a queue that are kept here: moving them into an engine takes about a microsecond.
+/// Entries per short queue. A move of all entries to an engine takes about a microsecond.
 pub const ROOM: usize = 64;
-/// Entries that a search looks at: as many cache lines cost what an engine does.
+/// Attempts per search. As many cache lines cost as much as a search of an engine.
 const REACH: usize = 8;
 
-/// One entry: what a receive asks for, or what a message says (which ignores nothing).
+/// An entry: the criteria of a receive, or the source and tag of a message. A message has no ignore mask.
 #[derive(Clone, Copy)]
 pub struct Item {
-    /// The receive's or message's name.
+    /// The id of the receive or message.
     pub id: u64,
-    /// What it asks for, or says.
+    /// The criteria, or the source and tag.
     pub asked: Asked,
 }
 
-/// A line is too long to be searched or added to: the engine must have it.
+/// The queue is too long to search or extend. The entries must move to the engine.
 #[derive(Debug)]
 pub struct TooLong;
 
-/// One queue, oldest first.
+/// A queue, oldest entry first.
 struct Line {
     items: [Item; ROOM],
     head: usize,
@@ -42,13 +42,13 @@ impl Line {
         &self.items[self.head..self.tail]
     }
 
-    /// Where the first that fits is, counted from the front.
+    /// Returns the position of the first match, from the front.
     #[inline(always)]
     fn find(&self, fits: impl Fn(&Asked) -> bool) -> Result<Option<usize>, TooLong> {
         if self.head == self.tail {
             return Ok(None);
         }
-        // In order, as most messages come: worth a path of its own.
+        // Most messages match in order. This case has a separate path.
         if fits(&self.items[self.head].asked) {
             return Ok(Some(0));
         }
@@ -87,7 +87,7 @@ impl Line {
     fn remove(&mut self, at: usize) -> u64 {
         let at = self.head + at;
         let id = self.items[at].id;
-        // From the front, where entries are removed most, there is nothing to move.
+        // Most removals are at the front and move no entries.
         if at != self.head {
             self.items.copy_within(self.head..at, self.head + 1);
         }
@@ -104,13 +104,13 @@ impl Line {
     }
 }
 
-/// Both queues, while they are short.
+/// Both queues of an endpoint while they are short.
 pub struct Short {
     posted: Line,
     unexpected: Line,
 }
 
-/// The rule, for one context.
+/// The matching rule within one context.
 #[inline(always)]
 fn accepts(receive: &Asked, message: &Asked) -> bool {
     (receive.tag ^ message.tag) & !receive.ignore == 0
@@ -123,7 +123,7 @@ impl Short {
         Short { posted: Line::new(), unexpected: Line::new() }
     }
 
-    /// As [`Matching::post`](crate::matching::Matching::post). Nothing has changed if it is too long.
+    /// As [`Matching::post`](crate::matching::Matching::post). An error changes nothing.
     #[inline(always)]
     pub fn post(&mut self, id: u64, asked: Asked) -> Result<Option<u64>, TooLong> {
         match self.unexpected.find(|message| accepts(&asked, message))? {
@@ -132,7 +132,7 @@ impl Short {
         }
     }
 
-    /// As [`Matching::arrive`](crate::matching::Matching::arrive). Nothing has changed if it is too long.
+    /// As [`Matching::arrive`](crate::matching::Matching::arrive). An error changes nothing.
     #[inline(always)]
     pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Result<Option<u64>, TooLong> {
         let asked = Asked { addr, tag, ignore: 0 };
@@ -142,18 +142,18 @@ impl Short {
         }
     }
 
-    /// The message that such a receive would take, left in place or taken.
+    /// Finds the message that a receive with these criteria would take. `take` removes it.
     pub fn probe(&mut self, asked: Asked, take: bool) -> Result<Option<u64>, TooLong> {
         let found = self.unexpected.find(|message| accepts(&asked, message))?;
         Ok(found.map(|at| if take { self.unexpected.remove(at) } else { self.unexpected.items()[at].id }))
     }
 
-    /// Withdraws a receive.
+    /// Cancels a receive.
     pub fn cancel(&mut self, id: u64) -> bool {
         self.posted.remove_id(id)
     }
 
-    /// Withdraws a message.
+    /// Removes a message.
     pub fn retract(&mut self, id: u64) -> bool {
         self.unexpected.remove_id(id)
     }
@@ -173,29 +173,29 @@ impl Short {
         Some(self.posted.remove(receive))
     }
 
-    /// Receives that are posted, oldest first.
+    /// Posted receives, oldest first.
     pub fn posted(&self) -> &[Item] {
         self.posted.items()
     }
 
-    /// Messages that are unexpected, oldest first.
+    /// Unexpected messages, oldest first.
     pub fn unexpected(&self) -> &[Item] {
         self.unexpected.items()
     }
 
-    /// A receive that the engine had. There is room: they are few.
+    /// Adds a receive from the engine. The caller moves few enough entries.
     pub fn put_posted(&mut self, item: Item) {
         let put = self.posted.push(item);
         debug_assert!(put.is_ok(), "few entries fit");
     }
 
-    /// A message that the engine had.
+    /// Adds a message from the engine.
     pub fn put_unexpected(&mut self, item: Item) {
         let put = self.unexpected.push(item);
         debug_assert!(put.is_ok(), "few entries fit");
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         (self.posted.head, self.posted.tail) = (0, 0);
         (self.unexpected.head, self.unexpected.tail) = (0, 0);

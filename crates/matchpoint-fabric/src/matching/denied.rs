@@ -1,4 +1,4 @@
-//! Names that there is no memory for are owed, and nothing overtakes the messages meanwhile.
+//! Pending sources: messages keep their order when the engine has no memory for a source.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use matchpoint::{Footprint, Hints, Pair, Selector, Tag};
 
 use super::*;
 
-/// An engine that has no memory for names while it is told so.
+/// An engine without memory for sources while the flag is set.
 struct Denied {
     engine: Box<dyn Engine>,
     is_denied: Arc<AtomicBool>,
@@ -81,7 +81,7 @@ impl Engine for Denied {
     }
 }
 
-/// Who messages are from, once that is known. All have one tag.
+/// Known sources of messages. All messages have one tag.
 #[derive(Default)]
 struct Sources(HashMap<u64, Addr>);
 
@@ -114,7 +114,7 @@ fn denied_sources_follow_in_order_after_memory() {
         assert_eq!(matching.arrive(message, ADDR_UNSPEC, 7, &known), Ok(None));
     }
     assert_eq!(matching.post(11, asked(5), &known), Ok(None));
-    // The second stays a stranger's.
+    // The source of message 2 stays unknown.
     for message in [1, 3] {
         known.0.insert(message, 5);
         assert_eq!(matching.readdress(message, 5, &known), None);

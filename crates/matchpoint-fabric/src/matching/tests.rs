@@ -1,10 +1,10 @@
-//! An engine behind ignore masks does what the plain rule says.
+//! Compares the matching under ignore masks with two plain queues.
 
 use std::collections::HashMap;
 
 use super::*;
 
-/// Facts about queued entries: what each receive asks for, and each message's source and tag.
+/// The criteria of each receive, and the source and tag of each message.
 #[derive(Default)]
 struct Book {
     receives: HashMap<u64, Asked>,
@@ -25,7 +25,7 @@ impl Remember for Book {
     }
 }
 
-/// Numbers that look random, from a seed.
+/// A pseudo-random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// Two plain queues and the rule, taken literally.
+/// Two plain queues under the literal rule.
 #[derive(Default)]
 struct Plain {
     posted: Vec<(u64, Asked)>,
@@ -83,8 +83,8 @@ impl Plain {
     }
 }
 
-/// Masks as MPI libraries use them: nearly all receives ignore one bit, some the tag's lower half too, and now and
-/// then one heeds every bit.
+/// Masks of MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few compare every
+/// bit.
 fn mask(dice: &mut Dice) -> u64 {
     match dice.below(40) {
         0 => 0,
@@ -97,7 +97,7 @@ fn mask(dice: &mut Dice) -> u64 {
 fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
     let mut matching = Matching::new(engine).expect("it is one");
     let (mut plain, mut book, mut dice) = (Plain::default(), Book::default(), Dice(seed));
-    // Long phases of more receives than messages and the other way round, so that queues grow and empty.
+    // Long phases with more receives than messages, then the opposite, so that queues grow and shrink.
     for id in 1..=events {
         let leaning = if (id / 700) % 2 == 0 { 7 } else { 3 };
         let tag = dice.below(breadth) | dice.below(2) << 32;
@@ -166,7 +166,7 @@ fn a_full_table_gives_way_to_hybrid() {
     assert!(tally.lengthened > 0);
 }
 
-/// A hundred receives posted: too many for the short lines.
+/// A hundred posted receives: too many for the short queues.
 fn long() -> (Matching, Book) {
     let mut matching = Matching::new("hybrid").expect("it is one");
     let mut book = Book::default();
@@ -195,7 +195,7 @@ fn short_queues_come_back_after_a_burst() {
     assert!(matching.is_short);
 }
 
-/// A master that asks again and again whether somebody has something to say, and then everybody has.
+/// A process that probes repeatedly without a match, then a burst of messages.
 #[test]
 fn a_burst_after_many_probes_is_kept() {
     let (mut matching, mut book) = long();

@@ -1,4 +1,5 @@
-//! `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`: three ways to say the same. And the untagged `fi_recv`, `fi_recvv`, `fi_recvmsg`.
+//! Receive functions of the application: `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`, and the untagged `fi_recv`,
+//! `fi_recvv`, `fi_recvmsg`.
 
 use std::ffi::c_void;
 
@@ -11,7 +12,7 @@ use crate::patch::owner_at;
 use crate::peer::entry::IOV_LIMIT;
 use crate::peer::owner::Owner;
 
-/// Exchanges the receiving functions of a table for ours; all others wait for the lock, if there is one.
+/// Replaces the receive functions of a table. In a locked domain, all other functions acquire the lock.
 pub fn exchange(table: &mut OpsTagged, is_locked: bool) {
     if is_locked {
         table.wait_for_lock();
@@ -21,7 +22,7 @@ pub fn exchange(table: &mut OpsTagged, is_locked: bool) {
     table.recvmsg = Some(recvmsg);
 }
 
-/// The same for a table of untagged receives.
+/// As [`replace_tagged`], for untagged receives.
 pub fn exchange_untagged(table: &mut OpsMsg, is_locked: bool) {
     if is_locked {
         table.wait_for_lock();
@@ -31,14 +32,16 @@ pub fn exchange_untagged(table: &mut OpsMsg, is_locked: bool) {
     table.recvmsg = Some(recvmsg_untagged);
 }
 
+/// Receives a tagged message.
+///
 /// # Safety
-/// `ep` is an endpoint of ours; the rest as fi_tagged(3) demands.
+/// `ep` is a patched endpoint. Otherwise as fi_tagged(3) requires.
 #[inline]
 unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it.
+    // SAFETY: the endpoint's table is patched. Its data lives as long as the endpoint.
     unsafe {
         let _guard = lock::wait((*ep).tagged);
         let this: *mut Owner = owner_at((*ep).tagged);
@@ -62,7 +65,7 @@ unsafe extern "C" fn recv(
     let iov = iovec { iov_base: buf, iov_len: len };
     let asked = Asked { addr, tag, ignore };
     let call = Call { iov: &raw const iov, count: 1, desc: &raw const desc, asked, context, flags: 0 };
-    // SAFETY: the application's call, its one buffer made an array of one.
+    // SAFETY: the application's call, with its buffer as an array of one.
     unsafe { receive(ep, call, None) }
 }
 
@@ -91,16 +94,16 @@ unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     unsafe { receive(ep, call, Some(flags)) }
 }
 
-/// Any of the untagged ones.
+/// Receives an untagged message.
 ///
 /// # Safety
-/// `ep` is an endpoint of ours; the rest as fi_msg(3) demands.
+/// `ep` is a patched endpoint. Otherwise as fi_msg(3) requires.
 unsafe fn receive_untagged(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it, and the application calls in one
-    // thread at a time. Borrows end before the core is called.
+    // SAFETY: the endpoint's table is patched. Its data lives as long as the endpoint. Calls are serialized. Borrows
+    // end before the core provider is called.
     unsafe {
         let _guard = lock::wait((*ep).msg);
         let this: *mut Owner = owner_at((*ep).msg);
@@ -133,7 +136,7 @@ unsafe extern "C" fn recv_untagged(
 ) -> isize {
     let iov = iovec { iov_base: buf, iov_len: len };
     let (iov, desc) = (&raw const iov, &raw const desc);
-    // SAFETY: the application's call, its one buffer made an array of one.
+    // SAFETY: the application's call, with its buffer as an array of one.
     unsafe { receive_untagged(ep, Call { iov, count: 1, desc, asked: from(addr), context, flags: 0 }, None) }
 }
 

@@ -1,9 +1,9 @@
-//! The owner of a *peer SRX*. The core provider delivers messages itself, into the application's buffers;
-//! only which receive a message takes is asked of us (fi_peer(3)). Nothing is copied, nothing is sent that would not be
-//! sent without us.
+//! The owner of a *peer SRX* (fi_peer(3)).
 //!
-//! Works on core providers that accept such a queue: shm, ofi_rxm, and others by their documentation. Any other core
-//! provider matches messages itself.
+//! The core provider delivers messages directly to the application's buffers. It requests the matching receive of each
+//! message from the owner. The provider copies no data and sends no messages.
+//!
+//! shm, ofi_rxm, and others by their documentation accept such a queue. Other core providers match messages themselves.
 
 mod calls;
 pub mod entry;
@@ -36,40 +36,41 @@ use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
 
-/// What a buffer for several messages must have left, unless the core or the application says otherwise.
+/// The default of `FI_OPT_MIN_MULTI_RECV`, in bytes.
 const LEAST_ROOM: usize = 64;
 
-/// One endpoint of the core whose receives are ours.
+/// An endpoint of the core provider whose receive queue this provider owns.
 pub struct PeerEndpoint {
     owner: Owner,
     report: Endpoint,
     ep: *mut FidEp,
-    /// The core's object for the shared queue.
+    /// The core provider's object for the shared queue.
     core_srx: *mut FidEp,
-    /// Ours, and its tables.
+    /// The provider's shared queue. Its tables follow.
     srx: FidPeerSrx,
     srx_owner_ops: OpsSrxOwner,
     srx_fid_ops: Ops,
     srx_ep_ops: OpsEp,
     fid_ops: Patch<Ops>,
     ep_ops: Patch<OpsEp>,
-    /// For one that is closed and was never enabled.
+    /// For the close of an endpoint that was never enabled.
     supplies: Supplies,
     is_enabled: bool,
-    /// Since it is enabled.
+    /// Installed when the endpoint is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
     lock: Lock,
-    /// The others, where there is a lock.
+    /// Other patched tables of a locked domain.
     _rma: Option<Patch<OpsRma>>,
     _atomic: Option<Patch<OpsAtomic>>,
 }
 
 impl PeerEndpoint {
-    /// Puts ours on an endpoint that the core has just opened. `Err` says why it cannot be; the endpoint is as it was.
+    /// Patches an endpoint that the core provider has just opened. `Err`: the reason for a failure. The endpoint is
+    /// then unchanged.
     ///
     /// # Safety
-    /// `domain` and `ep` are the core's, `core_ops` the core's own table of the domain, which outlives the endpoint, `info`
-    /// what the application opened the endpoint with.
+    /// `domain` and `ep` are objects of the core provider. `core_ops` is its table of the domain, which outlives the
+    /// endpoint. The application opened the endpoint with `info`.
     pub unsafe fn open(
         domain: *mut FidDomain,
         core_ops: &OpsDomain,
@@ -79,13 +80,13 @@ impl PeerEndpoint {
         layout: Layout,
         lock: &Lock,
     ) -> Result<(), String> {
-        // SAFETY: an application's `info` is complete.
+        // SAFETY: an application's `fi_info` is complete.
         let rx_attr = unsafe { &*info.rx_attr };
         let terms = Terms::new(info.caps | rx_attr.caps, rx_attr.op_flags);
         // SAFETY: as above.
         let av_kind = unsafe { (*info.domain_attr).av_type };
         let supplies = Supplies { domain, core: ptr::from_ref(core_ops), av_kind };
-        // SAFETY: the slots are the object's.
+        // SAFETY: the slots belong to the object.
         let this = object::place(|this| unsafe {
             let mut fid_ops = Patch::new(&raw mut (*ep).fid.ops, this, lock)?;
             let mut ep_ops = Patch::new(&raw mut (*ep).ops, this, lock)?;
@@ -128,7 +129,7 @@ impl PeerEndpoint {
             })
         });
         let this = this.ok_or("there is no memory")?;
-        // SAFETY: just made.
+        // SAFETY: just allocated.
         unsafe {
             let front = &mut *this;
             front.srx.owner_ops = &raw mut front.srx_owner_ops;
@@ -140,36 +141,36 @@ impl PeerEndpoint {
             }
             front.fid_ops.install();
             front.ep_ops.install();
-            // Not before: the endpoint of a core that refuses keeps its own.
+            // After the last error: a refused endpoint keeps its tables.
             front._rma = lock::all_of(&raw mut (*ep).rma, lock);
             front._atomic = lock::all_of(&raw mut (*ep).atomic, lock);
         }
         Ok(())
     }
 
-    /// Has the core take our queue, and the endpoint use it.
+    /// Passes the shared queue to the core provider, and binds the endpoint to it.
     unsafe fn share(&mut self, domain: *mut FidDomain, core_ops: &OpsDomain) -> Result<(), String> {
         let open = core_ops.srx_ctx.ok_or("the core provider has no shared receive queues")?;
-        // SAFETY: zeros are attributes that ask for nothing.
+        // SAFETY: zeroed attributes request nothing.
         let mut attr: crate::abi::RxAttr = unsafe { std::mem::zeroed() };
         attr.op_flags = flags::PEER;
         let mut context = PeerSrxContext { size: size_of::<PeerSrxContext>(), srx: &raw mut self.srx };
-        // SAFETY: the core's function, on its domain.
+        // SAFETY: the core provider's function, on its domain.
         let rc = unsafe { open(domain, &raw mut attr, &raw mut self.core_srx, (&raw mut context).cast()) };
         if rc != 0 {
             return Err(format!("the core provider refuses a peer's receive queue (error {})", -rc));
         }
-        // SAFETY: the object that the core has just opened.
+        // SAFETY: the object that the core provider has just opened.
         let close_core = |srx: *mut FidEp| unsafe {
             let close = (*(*srx).fid.ops).close.expect("every object can be closed");
             close(&raw mut (*srx).fid);
         };
         if self.srx.peer_ops.is_null() {
-            // It has opened a shared queue of its own, and not understood whose this is to be.
+            // The core provider ignored the peer context and opened its own shared queue.
             close_core(self.core_srx);
             return Err("the core provider does not know peers' receive queues".to_owned());
         }
-        // SAFETY: both objects are the core's.
+        // SAFETY: both objects are from the core provider.
         let rc = unsafe {
             let bind = (*(*self.ep).fid.ops).bind.expect("every endpoint can be bound");
             bind(&raw mut (*self.ep).fid, &raw mut (*self.core_srx).fid, 0)
@@ -184,10 +185,11 @@ impl PeerEndpoint {
         Ok(())
     }
 
-    /// Receives are ours from now on. The core has put tables there that refuse them: not before it is enabled.
+    /// Patches the receive functions. An enabled endpoint has tables that refuse receives, so the patches come after
+    /// that.
     fn enabled(&mut self) -> Result<(), c_int> {
         let this = (&raw mut self.owner).cast::<c_void>();
-        // SAFETY: the slots are the object's.
+        // SAFETY: the slots belong to the object.
         let patches = unsafe {
             let (tagged, msg) = (&raw mut (*self.ep).tagged, &raw mut (*self.ep).msg);
             Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
@@ -200,13 +202,14 @@ impl PeerEndpoint {
         self.receives = Some((tagged, msg));
         report::enabled(&mut self.report, &self.owner.matching);
         if !self.owner.cq.is_null() {
-            // SAFETY: the queue that the endpoint is bound to; the endpoint takes itself off it.
+            // SAFETY: the endpoint is bound to the queue, and removes itself from it.
             unsafe { Queue::of(self.owner.cq) }.add_owner(&raw mut self.owner);
         }
         Ok(())
     }
 
-    /// The endpoint has our tables, or the core's; that knows by its own, when it closes, whose the queue is.
+    /// Installs or removes the patched tables. At close, the core provider detects the owner of the queue by its own
+    /// tables.
     fn put(&mut self, are_ours: bool) {
         if let Some((tagged, msg)) = &mut self.receives {
             tagged.put(are_ours);
@@ -217,9 +220,9 @@ impl PeerEndpoint {
     }
 }
 
-/// What is kept for an endpoint of ours.
+/// Returns the data of an endpoint.
 unsafe fn of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
-    // SAFETY: called through our table, which is this object's as long as it is open.
+    // SAFETY: called through the patched table, whose data lives while the endpoint is open.
     unsafe { owner((*fid).ops) }
 }
 
@@ -228,15 +231,15 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
     // SAFETY: as above.
     if unsafe { (*to).class } == CLASS_SRX_CTX {
-        // Another shared queue than ours: the application's own.
+        // The application's own shared queue is not supported.
         return -errno::EINVAL;
     }
-    // SAFETY: the core's function, with the application's arguments.
+    // SAFETY: the core provider's function, with the application's arguments.
     let rc = unsafe { front.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
     // SAFETY: as above.
     if rc == 0 && unsafe { (*to).class } == CLASS_CQ && flags & flags::RECV != 0 {
         front.owner.cq = to.cast::<FidCq>();
-        // SAFETY: a queue of the domain, which is ours, and which stays open as long as the endpoint.
+        // SAFETY: a patched queue of the domain, which stays open as long as the endpoint.
         front.owner.completions = unsafe { Queue::completions(front.owner.cq) };
         front.owner.terms.selective = flags & flags::SELECTIVE_COMPLETION != 0;
     }
@@ -246,7 +249,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's call.
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
-    // SAFETY: the core's function, with the application's arguments.
+    // SAFETY: the core provider's function, with the application's arguments.
     let rc = unsafe {
         front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
     };
@@ -261,10 +264,10 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 }
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    // SAFETY: the application's call. The core calls back while it closes, so this is a pointer.
+    // SAFETY: the application's call. A pointer, because the core provider calls back during the close.
     let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), of(fid)) };
     let _guard = lock.as_ref().map(|lock| lock.lock());
-    // SAFETY: it lives until the end of this function; borrows end before the core is called.
+    // SAFETY: the data lives until the end of this function. Borrows end before the core provider is called.
     unsafe {
         let supplied = match (*this).is_enabled {
             true => None,
@@ -283,7 +286,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         (*this).put(false);
         let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
         if rc != 0 {
-            // What it was enabled with stays its own.
+            // The endpoint keeps its temporary bindings.
             (*this).is_enabled = true;
             (*this).put(true);
             return rc;
@@ -304,7 +307,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the application's call, through our table of endpoint functions.
+    // SAFETY: the application calls through the patched table of the endpoint.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
     let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
@@ -323,10 +326,10 @@ unsafe extern "C" fn getopt(
     // SAFETY: as above.
     let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
-        // SAFETY: the application gave room for what the option is.
+        // SAFETY: the application provides a buffer for the value.
         return unsafe { srx::tell_least_room(&front.owner, value, len) };
     }
-    // SAFETY: the core's function, with the application's arguments.
+    // SAFETY: the core provider's function, with the application's arguments.
     unsafe { front.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
 }
 
@@ -345,10 +348,10 @@ unsafe extern "C" fn setopt(
         if len != size_of::<usize>() {
             return -errno::EINVAL;
         }
-        // SAFETY: the application says that there is a `size_t`.
+        // SAFETY: the application provides a `size_t`.
         front.owner.untagged.least_room = unsafe { *value.cast() };
         return errno::SUCCESS;
     }
-    // SAFETY: the core's function, with the application's arguments.
+    // SAFETY: the core provider's function, with the application's arguments.
     unsafe { front.ep_ops.core().setopt.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len)) }
 }

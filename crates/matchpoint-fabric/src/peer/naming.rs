@@ -1,4 +1,4 @@
-//! Senders of messages that become known while their messages wait.
+//! Sources that become known while their messages are unexpected.
 
 use std::ffi::c_void;
 
@@ -8,34 +8,34 @@ use crate::peer::owner::{Next, Owner, Untagged};
 use crate::peer::untagged::is_shared;
 
 impl Owner {
-    /// Some peers have become known: messages that wait from nobody in particular may be theirs.
+    /// Sets the sources of unexpected messages after peers were added to an address vector.
     ///
     /// # Safety
-    /// `this` is an owner that lives, and nobody refers to it; `address` is the core's function.
+    /// `this` is a live owner without other references. `address` is the core provider's function.
     pub unsafe fn name_sources(this: *mut Owner, address: unsafe extern "C" fn(*mut c_void) -> Addr) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let owner = unsafe { &mut *this };
         let mut nameless = Vec::new();
         owner.matching.visit(matchpoint::Queue::Unexpected, |id| nameless.push(id as *mut Entry));
         nameless.extend(owner.untagged.messages());
-        // SAFETY: what waits is an entry that lives.
+        // SAFETY: unexpected messages are live entries.
         nameless.retain(|&entry| unsafe { (*entry).peer.addr } == ADDR_UNSPEC);
         for entry in nameless {
-            // SAFETY: as above; the core asks only for what it has put there.
+            // SAFETY: as above. The core provider's function accepts the core provider's entries.
             let addr = unsafe { address(Entry::to_core(entry, (*this).layout.links)) };
             if addr != ADDR_UNSPEC {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 let next = unsafe { (*this).name_source(entry, addr) };
-                // SAFETY: as above; nothing is borrowed.
+                // SAFETY: as above. No borrow is live.
                 unsafe { Owner::proceed(this, next) };
             }
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { (*this).ask_for_progress() };
     }
 
     fn name_source(&mut self, message: *mut Entry, addr: Addr) -> Next {
-        // SAFETY: it waits, so it lives.
+        // SAFETY: an unexpected message is a live entry.
         let entry = unsafe { &mut *message };
         entry.peer.addr = addr;
         let is_directed = if entry.tagged { self.terms.directed } else { self.terms.untagged_directed };
@@ -52,12 +52,12 @@ impl Owner {
         }
     }
 
-    /// Gives messages the names that there was no memory for.
+    /// Sets pending sources.
     ///
     /// # Safety
-    /// As [`Owner::name_sources`].
+    /// As for [`SrxOwner::set_sources`].
     pub unsafe fn name_owed(this: *mut Owner) {
-        // SAFETY: the caller's; what is borrowed is done with before the core is called.
+        // SAFETY: guaranteed by the caller. Borrows end before the core provider is called.
         unsafe {
             while let Some((message, receive)) = (*this).matching.name_owed(&ByAddress) {
                 let next = (*this).hand_over(receive as *mut Entry, message as *mut Entry);
@@ -67,7 +67,7 @@ impl Owner {
         }
     }
 
-    /// Names that are owed are tried again when the application next looks for completions.
+    /// Requests another attempt at pending sources when the application next reads completions.
     fn ask_for_progress(&self) {
         if self.matching.owes_names() && !self.cq.is_null() {
             // SAFETY: the endpoint is bound to this queue.
@@ -75,7 +75,7 @@ impl Owner {
         }
     }
 
-    /// The sender of a message that waits is known now: a receive that names it may be posted already.
+    /// Handles a newly known source of an untagged message. A posted receive may match it now.
     pub(crate) fn name_untagged(&mut self, message: *mut Entry, addr: Addr) -> Next {
         let at = Untagged::position(&self.untagged.posted, |named| named == ADDR_UNSPEC || named == addr);
         let Some((at, receive)) = at.and_then(|at| Some((at, *self.untagged.posted.get(at)?))) else {

@@ -1,4 +1,4 @@
-//! The owner of a shared receive queue: what the core's messages and the application's receives are matched by.
+//! The owner of a shared receive queue: matches the core provider's messages with the application's receives.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
@@ -15,25 +15,25 @@ use crate::matching::{Matching, Remember};
 use crate::peer::entry::{ByAddress, Claims, Entry, State};
 use crate::pool::Pool;
 
-/// What one endpoint's receives and messages are kept in.
+/// The receive queue of one endpoint.
 pub struct Owner {
-    /// Which form the core knows entries in.
+    /// The core provider's form of entries.
     pub layout: Layout,
-    /// The queue that receives complete in.
+    /// The completion queue of receives.
     pub cq: *mut FidCq,
-    /// Ours of that queue.
+    /// The provider's completions of that queue.
     pub completions: *mut Completions,
-    /// What the application asked of completions, and of receives.
+    /// The options of the endpoint.
     pub terms: Terms,
-    /// The queue as the core knows it.
+    /// The core provider's form of the queue.
     pub srx: *mut FidPeerSrx,
-    /// Entries of both kinds.
+    /// Receives and messages.
     pub pool: Pool<Entry>,
-    /// Tagged ones, in the engine.
+    /// Tagged entries, in the engine.
     pub matching: Matching,
-    /// Those of them that peeks have claimed.
+    /// Tagged messages claimed by peeks.
     pub claims: Claims,
-    /// Untagged ones.
+    /// Untagged entries.
     pub untagged: Untagged,
 }
 
@@ -41,7 +41,7 @@ pub struct Owner {
 pub struct Untagged {
     pub(crate) posted: VecDeque<*mut Entry>,
     pub(crate) unexpected: VecDeque<*mut Entry>,
-    /// A buffer with less room than this is used up (`FI_OPT_MIN_MULTI_RECV`).
+    /// A multi-receive buffer with fewer free bytes is released (`FI_OPT_MIN_MULTI_RECV`).
     pub least_room: usize,
 }
 
@@ -51,52 +51,52 @@ impl Untagged {
         Untagged { posted: VecDeque::new(), unexpected: VecDeque::new(), least_room }
     }
 
-    /// What waits, oldest first.
+    /// Unexpected messages, oldest first.
     pub(crate) fn messages(&self) -> impl Iterator<Item = *mut Entry> + '_ {
         self.unexpected.iter().copied()
     }
 
-    /// Withdraws a message.
+    /// Removes a message.
     pub(crate) fn retract(&mut self, message: *mut Entry) {
         self.unexpected.retain(|&entry| entry != message);
     }
 
-    /// Withdraws a receive.
+    /// Removes a receive.
     pub(crate) fn withdraw(&mut self, receive: *mut Entry) {
         self.posted.retain(|&entry| entry != receive);
     }
 
-    /// The first entry of a queue with an address that fits.
+    /// Returns the position of the first entry with an accepted address.
     pub(crate) fn position(queue: &VecDeque<*mut Entry>, fits: impl Fn(Addr) -> bool) -> Option<usize> {
-        // SAFETY: what is queued is an entry that lives.
+        // SAFETY: queued entries are live.
         queue.iter().position(|&entry| fits(unsafe { (*entry).peer.addr }))
     }
 }
 
-/// What the core is to do with an entry, once nothing of ours is borrowed.
+/// The next call of the core provider, made after all borrows end.
 pub enum Next {
-    /// Nothing.
+    /// No call.
     Done,
-    /// Receive the message, tagged or not.
+    /// Start the message.
     Start(*mut Entry),
-    /// Forget it.
+    /// Discard the message.
     Discard(*mut Entry),
 }
 
 impl Owner {
-    /// The functions of the core. Set by it when it was given the queue.
+    /// The core provider's functions.
     fn core(&self) -> &OpsSrxPeer {
-        // SAFETY: `PeerEndpoint::open` has made sure that the core set it, and the core outlives the endpoint.
+        // SAFETY: `PeerEndpoint::open` checks that the core provider set them. The core provider outlives the endpoint.
         unsafe { &*(*self.srx).peer_ops }
     }
 
-    /// Has the core do what is next. It calls back, so the owner is a pointer here, borrowed only in between.
+    /// Calls the core provider. It calls back, so the owner is a pointer, borrowed only between calls.
     ///
     /// # Safety
-    /// `this` is an owner that lives, and nobody refers to it.
+    /// `this` is a live owner without other references.
     pub unsafe fn proceed(this: *mut Owner, next: Next) -> isize {
         let (Next::Start(entry) | Next::Discard(entry)) = next else { return 0 };
-        // SAFETY: the caller's; the entry is the core's from here on, or ours to free.
+        // SAFETY: guaranteed by the caller. The entry now belongs to the core provider, or is freed here.
         unsafe {
             let (core, links) = ((*this).core(), (*this).layout.links);
             let (tagged, given) = ((*entry).tagged, Entry::to_core(entry, links));
@@ -113,7 +113,8 @@ impl Owner {
         }
     }
 
-    /// A tagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
+    /// Matches a tagged message. Returns the receive that it takes and `FI_SUCCESS`, or a new entry for the message and
+    /// `-FI_ENOENT`.
     #[inline]
     pub(crate) fn tagged_message(
         &mut self,
@@ -122,15 +123,15 @@ impl Owner {
         tag: u64,
     ) -> Result<(*mut Entry, c_int), c_int> {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
-        // SAFETY: entries live as long as the pool, and this one is nobody else's yet.
+        // SAFETY: entries live as long as the pool. A free entry has no other users.
         let entry = unsafe { &mut *message };
-        // Before the engine sees it: it may ask for all tags while it takes this message in.
+        // Set before the engine runs, because the engine may read the tags of all messages.
         (entry.peer.addr, entry.peer.tag) = (addr, tag);
         let taken = self.matching.arrive(message as u64, addr, tag, &ByAddress);
         match taken.map_err(|_| -errno::ENOMEM)? {
             Some(receive) => {
                 let receive = receive as *mut Entry;
-                // SAFETY: what the engine gives back is the address of an entry that was posted.
+                // SAFETY: the engine returns the address of a posted entry.
                 let entry = unsafe { &mut *receive };
                 entry.state = State::Active;
                 entry.peer.msg_size = entry.peer.msg_size.min(bytes);
@@ -145,7 +146,7 @@ impl Owner {
         }
     }
 
-    /// Fills in what an entry for a message that waits has beside address and tag.
+    /// Initializes a message entry, except address and tag.
     pub(crate) fn becomes_message(&mut self, message: *mut Entry, bytes: usize, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *message };
@@ -163,7 +164,7 @@ impl Owner {
         entry.peer.owner_context = ptr::null_mut();
     }
 
-    /// Fills in what an entry for a receive has beside what it asks for and its buffers.
+    /// Initializes a receive entry, except criteria and buffers.
     pub(crate) fn becomes_receive(&mut self, receive: *mut Entry, context: *mut c_void, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *receive };
@@ -180,9 +181,9 @@ impl Owner {
         entry.peer.owner_context = ptr::null_mut();
     }
 
-    /// The core is done with an entry, or gives up on a message that waits (its connection has gone).
+    /// Frees an entry that the core provider has finished, or an unexpected message whose connection closed.
     pub(crate) fn free(&mut self, entry: *mut Entry) {
-        // SAFETY: the core frees entries that it was given, once.
+        // SAFETY: the core provider frees its entries once.
         let (state, tagged, within) = unsafe { ((*entry).state, (*entry).tagged, (*entry).within) };
         if state == State::Unexpected {
             if tagged {
@@ -198,7 +199,7 @@ impl Owner {
         unsafe { self.pool.give_back(entry) };
     }
 
-    /// The core has finished one message in a buffer for several.
+    /// Ends a message in a multi-receive buffer.
     pub(crate) fn leave(&mut self, buffer: *mut Entry) {
         // SAFETY: a buffer lives while it has users.
         let entry = unsafe { &mut *buffer };
@@ -209,20 +210,21 @@ impl Owner {
             State::Withdrawn => withdrawn(entry),
             _ => return,
         };
-        // SAFETY: it has no users any more, and is not posted.
+        // SAFETY: the buffer has no users and is not posted.
         unsafe {
             self.pool.give_back(buffer);
             (*self.completions).late.push_back(done);
         }
     }
 
-    /// Withdraws the receive with this context (`fi_cancel`); does nothing if there is none. A buffer for several messages
-    /// is withdrawn from those that come; that it is, is told after those that are in it.
+    /// Cancels the receive with this context (`fi_cancel`). Does nothing without such a receive.
+    ///
+    /// A multi-receive buffer takes no more messages. Its cancellation completes after its messages.
     pub(crate) fn cancel(&mut self, context: *mut c_void) -> isize {
         // SAFETY: entries live as long as the pool.
         let is_it = |&entry: &*mut Entry| unsafe { (*entry).peer.context } == context;
         let Some(receive) = self.in_state(State::Posted).find(is_it) else { return 0 };
-        // SAFETY: as above, and nobody else refers to it.
+        // SAFETY: as above, without other references.
         let entry = unsafe { &mut *receive };
         if entry.tagged {
             self.matching.cancel(receive as u64, &ByAddress);
@@ -234,12 +236,12 @@ impl Owner {
             return 0;
         }
         let (done, is_shared) = (withdrawn(entry), entry.peer.flags & flags::MULTI_RECV != 0);
-        // SAFETY: it is in no queue any more; the endpoint is bound to this one.
+        // SAFETY: the receive is not queued. The endpoint is bound to this completion queue.
         let ours = unsafe {
             self.pool.give_back(receive);
             &mut *self.completions
         };
-        // Of what is in such a buffer the core may have more to tell.
+        // The core provider may have completions of messages in the buffer.
         if is_shared {
             ours.late.push_back(done)
         } else {
@@ -248,9 +250,9 @@ impl Owner {
         0
     }
 
-    /// A message that waited takes a posted receive: its entry gets the receive's buffers.
+    /// An unexpected message takes a posted receive: moves the receive's buffers to the message's entry.
     pub(crate) fn hand_over(&mut self, receive: *mut Entry, message: *mut Entry) -> Next {
-        // SAFETY: both are in no queue any more, and differ.
+        // SAFETY: both entries are not queued, and differ.
         unsafe {
             let (from, bytes) = (&mut (*receive).peer, (*message).peer.msg_size);
             (*message).peer.context = from.context;
@@ -262,12 +264,13 @@ impl Owner {
         Next::Start(message)
     }
 
-    /// The message of this entry has `bytes` bytes. If its receive holds fewer, the core delivers it to a separate buffer.
+    /// If the message of an entry is longer than its buffers, provides a separate buffer for the delivery.
     ///
-    /// A message of unknown length, or one for registered buffers, is left to the core; so is one for which there is no memory.
+    /// The core provider handles a message of unknown length, a message for registered buffers, and a message without
+    /// memory for a separate buffer.
     #[inline]
     pub(crate) fn make_room(&mut self, entry: *mut Entry, bytes: usize) {
-        // SAFETY: the entry was matched, so it is in no queue, and the core does not have it yet.
+        // SAFETY: a matched entry is not queued, and the core provider does not have it yet.
         let entry = unsafe { &mut *entry };
         if bytes > entry.room() && bytes != usize::MAX && !self.cq.is_null() {
             self.deliver_separately(entry, bytes);
@@ -281,17 +284,17 @@ impl Owner {
         }
         let Some(truncated) = Truncated::new(entry.peer.context, entry.parts(), bytes) else { return };
         let own = iovec { iov_base: truncated.buffer(), iov_len: bytes };
-        // SAFETY: one buffer, without a registration.
+        // SAFETY: one buffer, without a memory descriptor.
         unsafe { entry.buffers(&raw const own, ptr::null(), 1) };
         entry.peer.msg_size = bytes;
         entry.peer.context = truncated.core_context();
-        // An error is reported even where completions are selective.
+        // Errors complete even with selective completion.
         entry.peer.flags |= flags::COMPLETION;
         // SAFETY: the endpoint is bound to this queue.
         unsafe { (*self.completions).truncated.push(truncated) };
     }
 
-    /// What waits or was claimed, taken out: the core forgets it before the endpoint closes.
+    /// Unexpected and claimed messages. The core provider discards them before the endpoint closes.
     pub(crate) fn leftovers(&mut self) -> Vec<*mut Entry> {
         self.in_state(State::Unexpected).chain(self.in_state(State::Claimed)).collect()
     }
@@ -299,7 +302,7 @@ impl Owner {
     /// Appends a list of both queues' entries.
     pub(crate) fn describe_queues(&self, text: &mut String) {
         dump::queues(text, &self.matching, |id| {
-            // SAFETY: what is queued is an entry that lives.
+            // SAFETY: queued entries are live.
             let entry = unsafe { &*(id as *const Entry) };
             let (asked, bytes) = match entry.state {
                 State::Posted => (ByAddress.asked(id), entry.room()),
@@ -309,14 +312,14 @@ impl Owner {
         });
     }
 
-    /// The entries in this state, in no order. O(all that there ever were at once).
+    /// Entries in this state, in no particular order. O(entries in the pool).
     fn in_state(&self, state: State) -> impl Iterator<Item = *mut Entry> + '_ {
         // SAFETY: entries live as long as the pool.
         self.pool.all().filter(move |&entry| unsafe { (*entry).state } == state)
     }
 }
 
-/// What is told of a receive that is withdrawn.
+/// The completion of a cancelled receive.
 fn withdrawn(receive: &Entry) -> Completion {
     let kind = receive.peer.flags & (flags::TAGGED | flags::MSG | flags::RECV | flags::MULTI_RECV);
     let mut done = Completion::new(receive.peer.context, kind);

@@ -1,8 +1,8 @@
-//! An endpoint that is closed and was never enabled.
+//! Closing an endpoint that was never enabled.
 //!
-//! A core knows by the tables that it puts into an endpoint when it enables it that the receive queue is not its own.
-//! Before, it would close the queue as one of its own (shm, ofi_rxm), and there is no way to take it back: so such an
-//! endpoint is enabled, with what it was not bound to yet.
+//! When a core provider (shm, ofi_rxm) enables an endpoint, it records that the receive queue has another owner.
+//! Without this, it would close the queue as its own. A binding cannot be undone. Such an endpoint is therefore enabled
+//! before it is closed, with temporary objects for missing bindings.
 
 use std::ffi::c_int;
 use std::mem::zeroed;
@@ -14,30 +14,30 @@ use crate::abi::{
 };
 use crate::patch::Patch;
 
-/// Where an endpoint gets what it lacks.
+/// The objects that create missing bindings.
 pub struct Supplies {
-    /// The core's domain, and its own table of it.
+    /// The core provider's domain.
     pub domain: *mut FidDomain,
-    /// As above.
+    /// The core provider's table of the domain.
     pub core: *const OpsDomain,
-    /// What kind of address vectors it has.
+    /// The type of the domain's address vectors.
     pub av_kind: c_int,
 }
 
-/// What an endpoint was given; to be closed after it.
+/// Temporary objects of an endpoint, closed after the endpoint.
 pub struct Supplied {
     cq: *mut FidCq,
     av: *mut FidAv,
 }
 
 impl Supplies {
-    /// Enables an endpoint that was not. `Err`: what the core says; the endpoint must not be closed.
+    /// Enables an endpoint. `Err`: the core provider's error; the endpoint must not be closed.
     ///
     /// # Safety
-    /// `ops` are those of `ep`, an endpoint of the domain, which is open.
+    /// `ops` is the patch of `ep`, an open endpoint of the domain.
     pub unsafe fn enable(&self, ep: *mut Fid, ops: &Patch<Ops>) -> Result<Supplied, c_int> {
         let mut given = Supplied { cq: ptr::null_mut(), av: ptr::null_mut() };
-        // SAFETY: the core's functions, on its objects; zeros are attributes that ask for nothing.
+        // SAFETY: functions of the core provider, on its objects. Zeroed attributes request nothing.
         let rc = unsafe {
             let core = &*self.core;
             let mut attr: CqAttr = zeroed();
@@ -52,7 +52,7 @@ impl Supplies {
             let (cq, av) = (given.cq.cast::<Fid>(), given.av.cast::<Fid>());
             for (object, flags) in [(cq, flags::RECV), (cq, flags::SEND), (av, 0)] {
                 if !object.is_null() {
-                    // What it has already it refuses.
+                    // An endpoint refuses a second binding.
                     bind(ep, object, flags);
                 }
             }
@@ -63,13 +63,13 @@ impl Supplies {
 }
 
 impl Supplied {
-    /// Closes it.
+    /// Closes the temporary objects.
     ///
     /// # Safety
     /// The endpoint is closed.
     pub unsafe fn close(self) {
         for object in [self.cq.cast::<Fid>(), self.av.cast::<Fid>()] {
-            // SAFETY: an object of the core's that nobody uses any more.
+            // SAFETY: an object of the core provider without users.
             unsafe {
                 if !object.is_null() {
                     (*(*object).ops).close.expect("every object can be closed")(object);

@@ -1,4 +1,5 @@
-//! Waiting in a queue (`fi_cq_sread` and its like): asleep in the core, but not through what is ours to say or to do.
+//! Waiting in a completion queue (`fi_cq_sread`, `fi_cq_sreadfrom`). The thread sleeps in the core provider, but only
+//! while the provider has no completions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -18,7 +19,7 @@ pub unsafe extern "C" fn wait_read(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's call, passed on.
+    // SAFETY: the application's arguments.
     unsafe { wait_read_from(fid, buf, count, ptr::null_mut(), condition, timeout) }
 }
 
@@ -31,14 +32,14 @@ pub unsafe extern "C" fn wait_read_from(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's call on an open queue. Nobody holds the lock yet, if there is one.
+    // SAFETY: the application calls on an open queue. This thread does not hold the lock yet.
     let Some(core) = (unsafe { below((*fid).ops) }).sreadfrom else {
         return -(errno::ENOSYS as isize);
     };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // Ours first; what the core wakes up for may be ours as well.
-        // SAFETY: the application's call, passed on.
+        // The provider's completions first. The core provider may wake the thread for such a completion. SAFETY: the
+        // application's arguments.
         let (read, is_locked) = unsafe {
             let guard = lock::wait((*fid).ops);
             (Queue::read(fid, buf, count, sources), guard.is_some())
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn wait_read_from(
             return read;
         }
         if is_locked {
-            // To sleep in the core with the lock held would keep all others from work.
+            // A sleep under the lock would block all other threads.
             std::thread::yield_now();
             continue;
         }
@@ -62,11 +63,11 @@ pub unsafe extern "C" fn wait_read_from(
             let (to, froms) = entries.room();
             (to, count.min(AT_ONCE), froms)
         };
-        // SAFETY: the application's arguments, passed on, or room for as many entries.
+        // SAFETY: the application's arguments, or a buffer for as many entries.
         let read = unsafe { core(fid, to, most, froms, condition, timeout) };
-        // SAFETY: as above. If there was a signal, the core has taken it, too.
+        // SAFETY: as above. The core provider has also consumed a pending signal.
         unsafe { take_signal(fid) };
-        // SAFETY: as above; the core is done, and has delivered so many.
+        // SAFETY: as above. The core provider has returned `read` entries.
         return unsafe {
             let queue = Queue::of(fid);
             let mut room = queue.room(buf, count, sources);
@@ -78,25 +79,25 @@ pub unsafe extern "C" fn wait_read_from(
     }
 }
 
-/// `fi_cq_signal`. The core wakes who sleeps in it, and that may not be the end of a call here.
+/// `fi_cq_signal`. The core provider wakes the sleeping thread, but the call of that thread may continue here.
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
-    // SAFETY: the application's call on an open queue, passed on.
+    // SAFETY: the application calls on an open queue.
     unsafe {
-        // Before whoever sleeps looks.
+        // The flag is set before the sleeping thread reads it.
         is_signaled(fid).store(true, Ordering::Release);
         below((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
 }
 
-/// Whether there was a signal since the last one was taken. Its partner is in [`signal`].
+/// Returns whether a signal is pending, and clears it. Pairs with the store in [`signal`].
 unsafe fn take_signal(fid: *mut FidCq) -> bool {
-    // SAFETY: the caller's: an open queue.
+    // SAFETY: guaranteed by the caller: an open queue.
     unsafe { is_signaled(fid) }.swap(false, Ordering::Acquire)
 }
 
-/// The one part that threads share: another may refer to the queue meanwhile.
+/// The only field that threads share. Another thread may refer to the queue meanwhile.
 unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
-    // SAFETY: the caller's: an open queue.
+    // SAFETY: guaranteed by the caller: an open queue.
     unsafe { &(*owner_at::<Beside, _>((*fid).ops)).is_signaled }
 }
 

@@ -1,4 +1,4 @@
-//! Messages whose source the application inserts into its address vector after they have arrived.
+//! Sources that the application inserts into its address vector after their messages arrived.
 
 use crate::mock::talk::{LONG, acquainted, endpoints, look, receive, send};
 

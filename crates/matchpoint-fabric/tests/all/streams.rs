@@ -1,6 +1,6 @@
-//! Random streams of calls and messages through the provider, on a core that is made up ([`mock`]), compared with two
-//! plain lists: what takes what, every payload, what peeks find, in every format of completions and with every form of
-//! a peer's entries.
+//! Random streams of calls and messages on the simulated core provider ([`mock`]), compared with two plain lists.
+//!
+//! The tests compare matches, payloads and peeks, with every completion format and every form of peer entries.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::mock;
 
 const TEST: &str = "streams::streams_equal_plain_lists";
 
-/// Runs this test once more in a process that believes in that libfabric: a process has one.
+/// Runs this test in a new process with a simulated libfabric of this version. A process has one libfabric.
 fn with_version(major: u32, minor: u32, engine: &str) {
     let this = std::env::current_exe().expect("a test has a file");
     let output = Command::new(this)
@@ -27,7 +27,7 @@ fn version() -> Option<u32> {
     std::env::var("MOCK_VERSION").ok()?.parse().ok()
 }
 
-/// Streams of all kinds.
+/// Runs streams with all parameters.
 fn streams(version: u32) {
     mock::objects::give(version);
     let formats = [1, 2, 3, 4];

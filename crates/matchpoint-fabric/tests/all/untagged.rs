@@ -1,4 +1,4 @@
-//! The owner of a receive queue, asked for untagged messages: buffers for one, and for several.
+//! Untagged messages: single receives and multi-receive buffers.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -12,21 +12,21 @@ use matchpoint_fabric::abi::*;
 
 const VERSION: u32 = version(2, 5);
 
-/// One that sends, one that receives.
+/// Opens a sender and a receiver.
 fn endpoints(seed: u64) -> (Opened, Opened) {
     static CHOICE: Once = Once::new();
-    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
     mock::objects::give(VERSION);
     mock::begin(seed, true, VERSION, 0);
-    // SAFETY: a core that has begun.
+    // SAFETY: the core provider is initialized.
     let both = unsafe { open(2, CQ_FORMAT_TAGGED, BOTH) };
     (both[0], both[1])
 }
 
 fn send(from: &Opened, to: Addr, bytes: &[u8]) {
     let bytes = bytes.to_vec().leak();
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    // SAFETY: an enabled endpoint. The bytes are leaked.
     let rc = unsafe {
         let send = (*(*from.ep).msg).send.expect("it sends");
         send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, ptr::null_mut())
@@ -39,16 +39,16 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
     let context = context as *mut c_void;
     let msg =
         Msg { msg_iov: &raw const iov, desc: ptr::null_mut(), iov_count: 1, addr: from, context, data: 0 };
-    // SAFETY: an enabled endpoint; the tests keep the room.
+    // SAFETY: an enabled endpoint. The tests keep the buffer.
     let rc = unsafe { (*(*at.ep).msg).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) };
     assert_eq!(rc, 0);
 }
 
-/// What is complete after many looks: contexts, and whether a buffer is released.
+/// Reads completions 200 times. Returns contexts, and whether a buffer is released.
 fn look(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
-        // SAFETY: zeros are entries; an open queue, and room for as many.
+        // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
         unsafe {
             let mut entries: [CqTaggedEntry; 2] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -95,7 +95,7 @@ fn a_late_name_finds_buffers_for_several() {
     send(&sender, to, &[2; 40]);
     assert_eq!(look(&receiver), []);
     receiver.insert(&sender);
-    // The least room is 64: the first message leaves more, the second does not.
+    // The default of FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
     assert_eq!(look(&receiver), [(21, false), (21, false), (21, true)]);
     assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
 }
@@ -107,7 +107,7 @@ fn multi_receive_buffer_is_released_last() {
         let to = sender.insert(&receiver);
         receiver.insert(&sender);
         let (mut one, mut two) = ([0; 200], [0; 200]);
-        // Some wait, some come to a buffer that is there.
+        // The first message is unexpected, the others find a posted buffer.
         send(&sender, to, &[1; 50]);
         look(&receiver);
         receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
@@ -136,8 +136,8 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
         send(&sender, to, &[1; 50]);
         send(&sender, to, &[2; 60]);
-        // Both are in the buffer; some of them the core has finished.
-        // SAFETY: endpoints of the core's, which are open.
+        // Both messages are in the buffer, and the core provider may have finished them. SAFETY: open endpoints of the
+        // simulated core provider.
         let rc = unsafe {
             let core = &mut *mock::world().endpoints[receiver.number() as usize];
             while core.under_way() > 0 {
@@ -160,9 +160,9 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
     }
 }
 
-/// What is complete, with the error that it ends with.
+/// Reads one completion. Returns its context and error.
 fn look_once(at: &Opened) -> Option<(usize, i32)> {
-    // SAFETY: zeros are entries; an open queue, and room for one.
+    // SAFETY: zeros are entries. An open queue, and a buffer for one entry.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();
         let rc =

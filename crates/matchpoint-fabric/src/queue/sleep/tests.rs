@@ -1,4 +1,4 @@
-//! Threads that signal while another reads: under Miri (`.ci/deep`) also that they share nothing else.
+//! Threads that signal while another thread reads. Under Miri (`.ci/deep`), the tests also detect data races.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -10,7 +10,7 @@ use crate::completion::Completion;
 use crate::lock;
 use crate::patch::Lock;
 
-/// A queue of a core that has nothing to tell, and in which signals wait for whoever sleeps.
+/// A queue of a core provider without completions. A signal stays pending until a thread sleeps.
 #[repr(C)]
 struct Core {
     fid: FidCq,
@@ -31,7 +31,7 @@ unsafe extern "C" fn sreadfrom(
     _: *const c_void,
     _: c_int,
 ) -> isize {
-    // SAFETY: a queue of this core.
+    // SAFETY: a queue of this core provider.
     let signals = unsafe { &(*fid.cast::<Core>()).signals };
     while signals.swap(0, Ordering::Acquire) == 0 {
         thread::yield_now();
@@ -40,7 +40,7 @@ unsafe extern "C" fn sreadfrom(
 }
 
 unsafe extern "C" fn signal_core(fid: *mut FidCq) -> c_int {
-    // SAFETY: a queue of this core.
+    // SAFETY: a queue of this core provider.
     unsafe { &(*fid.cast::<Core>()).signals }.fetch_add(1, Ordering::Release);
     0
 }
@@ -49,7 +49,7 @@ unsafe extern "C" fn close(_: *mut Fid) -> c_int {
     0
 }
 
-/// A queue with ours before it.
+/// Opens a patched queue.
 fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
     let ops = Ops { size: size_of::<Ops>(), close: Some(close), bind: None, control: None, ops_open: None };
     let cq = OpsCq {
@@ -65,7 +65,7 @@ fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
     let fid = Fid { class: 0, context: ptr::null_mut(), ops: ptr::null_mut() };
     let fid = FidCq { fid, ops: ptr::null_mut() };
     let core = Box::into_raw(Box::new(Core { fid, ops, cq, signals: AtomicU32::new(0) }));
-    // SAFETY: just made; freed by `closed`.
+    // SAFETY: just allocated. `closed` frees it.
     unsafe {
         (*core).fid.fid.ops = &raw mut (*core).ops;
         (*core).fid.ops = &raw mut (*core).cq;
@@ -74,9 +74,9 @@ fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
     core.cast()
 }
 
-/// Takes ours off it, and frees it.
+/// Closes and frees a queue.
 fn closed(fid: *mut FidCq) {
-    // SAFETY: from `opened`, and nobody uses it any more.
+    // SAFETY: from `opened`, and without other users.
     unsafe {
         let ops = (*fid).fid.ops;
         assert_eq!((*ops).close.expect("it can be closed")(&raw mut (*fid).fid), 0);
@@ -87,7 +87,7 @@ fn closed(fid: *mut FidCq) {
 /// The queue, for another thread.
 #[derive(Clone, Copy)]
 struct Shared(*mut FidCq);
-// SAFETY: the other thread only signals, which fi_cq_signal(3) lets any do, or waits with a lock.
+// SAFETY: the other thread only signals, which fi_cq_signal(3) allows for every thread, or waits under a lock.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -97,10 +97,10 @@ impl Shared {
         assert_eq!(rc, 0);
     }
 
-    /// Until there is a signal.
+    /// Waits for a signal.
     fn wait(self) {
         let mut entry: CqTaggedEntry = Completion::new(ptr::null_mut(), 0).entry;
-        // SAFETY: an open queue, and room for one.
+        // SAFETY: an open queue, and a buffer for one entry.
         let read = unsafe {
             let wait = (*(*self.0).ops).sread.expect("it can be waited in");
             wait(self.0, (&raw mut entry).cast(), 1, ptr::null(), -1)
@@ -125,7 +125,7 @@ fn a_thread_may_signal_while_another_reads() {
     }
 }
 
-/// Several of them, too, where there is a lock.
+/// With a lock, several threads may wait.
 #[test]
 fn threads_may_wait_while_others_read() {
     let queue = Shared(opened(CQ_FORMAT_DATA, &lock::new()));

@@ -1,4 +1,4 @@
-//! What completes, and what must.
+//! Checks of completions.
 
 use std::mem::zeroed;
 
@@ -7,7 +7,7 @@ use matchpoint_fabric::abi::*;
 use super::*;
 
 impl Stream {
-    /// What has arrived since the last look goes into the lists.
+    /// Adds new arrivals to the lists.
     pub(super) fn take_note(&mut self) {
         while let Some((at, from)) = world().arrivals.pop_front() {
             let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else {
@@ -22,13 +22,13 @@ impl Stream {
         }
     }
 
-    /// Reads some completions, and checks them. How many there were.
+    /// Reads and checks completions. Returns their number.
     pub(super) fn read(&mut self, at: usize) -> usize {
         let cq = self.endpoints[at].cq;
         let bytes = [0, 8, 24, 40, 48][self.wanted.format as usize];
         let count = 1 + self.random.below(5);
         let (mut room, mut sources) = (vec![0_u64; 6 * count], vec![7; count]);
-        // SAFETY: an open queue, and room for as many.
+        // SAFETY: an open queue, and a buffer for as many entries.
         let rc = unsafe {
             (*(*cq).ops).readfrom.expect("it reads")(
                 cq,
@@ -55,7 +55,7 @@ impl Stream {
     }
 
     pub(super) fn read_error(&mut self, cq: *mut FidCq) -> usize {
-        // SAFETY: zeros are an entry; an open queue.
+        // SAFETY: zeros are an entry. An open queue.
         let (rc, error) = unsafe {
             let mut error: CqErrEntry = zeroed();
             ((*(*cq).ops).readerr.expect("it reads errors")(cq, &raw mut error, 0), error)
@@ -73,7 +73,7 @@ impl Stream {
         1
     }
 
-    /// An operation ends as it must, and once.
+    /// Checks that an operation ends once, with the expected result.
     pub(super) fn end(&mut self, id: usize, with: i32) {
         let wanted = self.wanted;
         let operation = &mut self.operations[id];
@@ -81,7 +81,7 @@ impl Stream {
         assert!(!operation.is_done, "{wanted:?}: {id}, {:?}, ends twice", operation.what);
         operation.is_done = true;
         if operation.what == What::Send {
-            // They are the application's again.
+            // The buffers belong to the application again.
             operation.buffers.iter_mut().for_each(|buffer| buffer.fill(0xAB));
         }
         let Operation { what, message, ends, .. } = operation;

@@ -1,4 +1,4 @@
-//! The application: endpoints that it opens through our provider, calls at random, and what they must come to.
+//! A simulated application: endpoints, random calls, and their expected results.
 
 mod completions;
 
@@ -13,29 +13,29 @@ use crate::mock::opened::{BOTH, Opened, checked, open};
 use crate::mock::{self, Random, world};
 use crate::oracle::{Lists, Posted, Waiting};
 
-/// What a stream is to be like.
+/// Parameters of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub seed: u64,
     pub version: u32,
     pub endpoints: usize,
-    /// Of completions: 1 to 4.
+    /// The completion format: 1 to 4.
     pub format: i32,
     pub is_selective: bool,
     pub busy_percent: usize,
     pub steps: usize,
-    /// Entries that a queue may hold before a stream rather empties it.
+    /// The target length of a queue.
     pub depth: usize,
-    /// What may be injected, in bytes.
+    /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// Endpoints are told of each other as the stream goes on, and one of two before the other.
+    /// Endpoints learn addresses during the stream, each at a random time.
     pub is_late: bool,
 }
 
-/// Bits of the tag that all receives ignore, as MPI libraries have them; and one that only some do.
+/// Tag bits that all receives ignore, as in MPI libraries, and a bit that some receives ignore.
 const ALWAYS: u64 = 0b11 << 54;
 const SOMETIMES: u64 = 1 << 60;
-/// What a wildcard for tags leaves open.
+/// The ignore mask of any tag.
 const ANY_TAG: u64 = 0xFF;
 const LENGTHS: [usize; 10] = [0, 8, 16, 64, 65, 1024, 1025, 16384, 16385, 50000];
 
@@ -48,21 +48,21 @@ enum What {
     Send,
 }
 
-/// An operation of the application; its place is its context, and has room for a `fi_context2`.
+/// An operation of the application. Its context has space for a `fi_context2`.
 struct Operation {
     context: Box<[usize; 8]>,
     what: What,
     endpoint: usize,
     buffers: Vec<Vec<u8>>,
-    /// The message that it must be given, once that is known; of a peek, or of a discarded claim, as well.
+    /// The expected message of a receive, peek or discard, once known.
     message: Option<usize>,
-    /// What it must end with, once that is known: 0 or an error.
+    /// The expected result, once known: 0 or an error.
     ends: Option<i32>,
-    /// With `FI_COMPLETION`, or without need of it.
+    /// The operation writes a completion.
     tells: bool,
     is_done: bool,
     tag: u64,
-    /// Its message was from someone who had no name then.
+    /// The source of its message was unknown at the match.
     is_nameless: bool,
 }
 
@@ -77,7 +77,7 @@ struct Endpoint {
     ep: *mut FidEp,
     cq: *mut FidCq,
     av: *mut FidAv,
-    /// Who is in the address vector.
+    /// Endpoints in the address vector.
     names: HashSet<usize>,
     lists: Lists,
 }
@@ -89,9 +89,9 @@ pub struct Stream {
     operations: Vec<Operation>,
     by_context: HashMap<usize, usize>,
     messages: Vec<Sent>,
-    /// From one endpoint to another: messages that have not arrived.
+    /// Messages in transit, by sender and receiver.
     under_way: HashMap<(usize, usize), VecDeque<usize>>,
-    /// Claimed messages that wait to be received: operation of the peek.
+    /// Peeks with a claimed message that is not received yet.
     claimed: Vec<usize>,
 }
 
@@ -109,7 +109,7 @@ impl Stream {
             under_way: HashMap::new(),
             claimed: Vec::new(),
         };
-        // SAFETY: as libfabric calls a provider, and applications the objects of it.
+        // SAFETY: calls as libfabric and applications make them.
         unsafe { stream.open() };
         world().busy_percent = wanted.busy_percent;
         stream
@@ -118,7 +118,7 @@ impl Stream {
     unsafe fn open(&mut self) {
         let Wanted { endpoints, format, is_selective, .. } = self.wanted;
         let selective = if is_selective { flags::SELECTIVE_COMPLETION } else { 0 };
-        // SAFETY: a core that has begun.
+        // SAFETY: the core provider is initialized.
         let opened = unsafe { open(endpoints, format, &[BOTH[0] | selective]) };
         self.endpoints.extend(opened.into_iter().map(|Opened { ep, cq, av, .. }| Endpoint {
             ep,
@@ -144,7 +144,7 @@ impl Stream {
             self.step();
         }
         self.finish();
-        // SAFETY: open, and not used any more.
+        // SAFETY: open objects without users.
         unsafe {
             for endpoint in &self.endpoints {
                 let fid = &raw mut (*endpoint.ep).fid;
@@ -159,11 +159,11 @@ impl Stream {
         }
     }
 
-    /// The application learns of a peer.
+    /// Inserts the address of a peer.
     fn name(&mut self, at: usize, of: usize) {
         let (address, mut addr) = (self.core_number(of), ADDR_UNSPEC);
         let av = self.endpoints[at].av;
-        // SAFETY: open, and an address of the core's.
+        // SAFETY: an open address vector, and a valid address.
         let rc = unsafe {
             let insert = (*(*av).ops).insert.expect("it takes addresses");
             let address = (&raw const address).cast();
@@ -195,7 +195,7 @@ impl Stream {
         }
     }
 
-    /// Everything that is under way arrives, and everything that waits is received or withdrawn.
+    /// Lets all messages arrive, receives them, and cancels the remaining receives.
     fn finish(&mut self) {
         let mut idle = 0;
         while idle < 300 {
@@ -238,7 +238,7 @@ impl Stream {
         self.check_silent();
     }
 
-    /// Receives that do not tell have their messages all the same.
+    /// Checks the buffers of receives without a completion.
     fn check_silent(&self) {
         for operation in self.operations.iter().filter(|one| one.what == What::Receive && !one.tells) {
             if let (Some(message), Some(0)) = (operation.message, operation.ends) {
@@ -280,7 +280,7 @@ impl Stream {
         self.operations[id].context.as_mut_ptr().cast()
     }
 
-    /// Undoes the last operation, which was refused.
+    /// Removes the last operation, which failed.
     fn forget(&mut self, id: usize) {
         let operation = self.operations.pop().expect("just made");
         assert_eq!(self.operations.len(), id);
@@ -294,7 +294,7 @@ impl Stream {
     }
 
     fn core_number(&self, at: usize) -> u64 {
-        // SAFETY: an endpoint of the core's.
+        // SAFETY: an endpoint of the simulated core provider.
         unsafe { (*self.endpoints[at].ep.cast::<mock::Ep>()).at as u64 }
     }
 
@@ -331,7 +331,7 @@ impl Stream {
             () if is_injected || self.wanted.is_selective => 2,
             () => self.random.below(3),
         };
-        // SAFETY: an enabled endpoint; the buffers live until the stream ends.
+        // SAFETY: an enabled endpoint. The buffers live until the stream ends.
         let rc = unsafe {
             let ops = &*(*ep).tagged;
             match (way, data) {
@@ -372,7 +372,7 @@ impl Stream {
             return self.forget(id);
         }
         if is_injected {
-            // It is the application's again.
+            // The buffer belongs to the application again.
             self.operations[id].buffers[0].fill(0xAA);
         }
         self.operations[id].ends = Some(0);
@@ -400,7 +400,7 @@ impl Stream {
         Posted { id, from, tag: self.random_tag(), ignore }
     }
 
-    /// Buffers of one to three parts; sometimes too short for what may come.
+    /// One to three buffers, sometimes too short for a message.
     fn random_buffers(&mut self, tells: bool) -> Vec<Vec<u8>> {
         let longest = *LENGTHS.last().expect("there are some");
         let room = if tells && self.random.percent(15) { self.random.below(2000) } else { longest };
@@ -410,7 +410,7 @@ impl Stream {
         buffers
     }
 
-    /// The call itself. `flags` are those of `fi_trecvmsg`.
+    /// Calls `fi_trecvmsg` with these flags.
     fn call(&mut self, id: usize, context: *mut c_void, asked: Posted, flags: u64) -> isize {
         let addr = asked.from.map_or(ADDR_UNSPEC, |from| self.core_number(from));
         let operation = &mut self.operations[id];
@@ -431,7 +431,7 @@ impl Stream {
             context,
             data: 0,
         };
-        // SAFETY: an enabled endpoint; the buffers live until the stream ends.
+        // SAFETY: an enabled endpoint. The buffers live until the stream ends.
         unsafe { (*(*ep).tagged).recvmsg.expect("it receives")(ep, &raw const msg, flags | tells) }
     }
 
@@ -453,7 +453,7 @@ impl Stream {
         }
     }
 
-    /// A receive has its message: how it will end.
+    /// Records the message of a receive, and the expected result.
     fn given(&mut self, id: usize, message: usize) {
         let operation = &mut self.operations[id];
         let room: usize = operation.buffers.iter().map(Vec::len).sum();
@@ -489,7 +489,7 @@ impl Stream {
         }
     }
 
-    /// A claimed message is received, or dropped.
+    /// Receives or discards a claimed message.
     fn receive_claimed(&mut self) {
         if self.claimed.is_empty() {
             return;
@@ -503,7 +503,7 @@ impl Stream {
         self.claimed.remove(0);
         let drops = self.random.percent(30);
         let buffers = if drops { Vec::new() } else { self.random_buffers(true) };
-        // The context is that of the peek, so it is this operation's from now on.
+        // From now on, the context of the peek belongs to this operation.
         let id = self.new_operation(if drops { What::Discard } else { What::Receive }, at, buffers, true, 0);
         let own = self.operations[id].context.as_ptr() as usize;
         self.by_context.remove(&own);

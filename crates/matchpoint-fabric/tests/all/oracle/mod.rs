@@ -1,16 +1,16 @@
-//! The rule, as two lists for each endpoint.
+//! The matching rule, as two lists per endpoint.
 
-/// A receive that waits: what it asks for, and its number.
+/// A posted receive.
 #[derive(Clone, Copy)]
 pub struct Posted {
     pub id: usize,
-    /// `None`: from anybody.
+    /// `None`: any source.
     pub from: Option<usize>,
     pub tag: u64,
     pub ignore: u64,
 }
 
-/// A message that waits: whose it is, and its number.
+/// An unexpected message.
 #[derive(Clone, Copy)]
 pub struct Waiting {
     pub id: usize,
@@ -30,7 +30,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// A message arrives. The receive that it takes.
+    /// Adds an arriving message. Returns the receive that it takes.
     pub fn arrive(&mut self, message: Waiting) -> Option<usize> {
         let at = self.posted.iter().position(|posted| fits(posted, &message));
         if at.is_none() {
@@ -39,7 +39,7 @@ impl Lists {
         at.map(|at| self.posted.remove(at).id)
     }
 
-    /// A receive is posted. The message that it takes.
+    /// Posts a receive. Returns the message that it takes.
     pub fn post(&mut self, posted: Posted) -> Option<usize> {
         let taken = self.take(&posted);
         if taken.is_none() {
@@ -48,18 +48,18 @@ impl Lists {
         taken
     }
 
-    /// The message that such a receive would take.
+    /// Returns the message that a receive with these criteria would take.
     pub fn probe(&self, posted: &Posted) -> Option<usize> {
         self.waiting.iter().find(|message| fits(posted, message)).map(|message| message.id)
     }
 
-    /// The same, taken.
+    /// As [`probe`](Self::probe), and removes the message.
     pub fn take(&mut self, posted: &Posted) -> Option<usize> {
         let at = self.waiting.iter().position(|message| fits(posted, message))?;
         Some(self.waiting.remove(at).id)
     }
 
-    /// A receive is withdrawn. True: it still waited.
+    /// Cancels a receive. Returns whether it was posted.
     pub fn cancel(&mut self, id: usize) -> bool {
         let at = self.posted.iter().position(|posted| posted.id == id);
         at.is_some_and(|at| {
