@@ -1,4 +1,4 @@
-//! Which MPI library an executable is linked with.
+//! The MPI library that an executable is linked with.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::launcher::in_path;
 /// A family of MPI libraries that share a binary interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// MPI's own standard interface (MPI-5.0 §20): `libmpi_abi.so`.
+    /// MPI's standard interface (MPI-5.0 §20): `libmpi_abi.so`.
     StandardAbi,
-    /// MPICH and what is made of it (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
+    /// MPICH and derived libraries (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
     Mpich,
     /// Open MPI: `libmpi.so.40`.
     OpenMpi,
 }
 
 impl Family {
-    /// For messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Family::StandardAbi => "MPI's standard ABI",
@@ -32,7 +32,7 @@ impl Family {
 
     fn of_library(name: &str) -> Option<Family> {
         let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
-        // Cray and others name the compiler, too: libmpi_cray.so.12, libmpi_gnu_123.so.12; IBM's is Open MPI.
+        // Cray and other vendors add the compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's library is Open MPI.
         let of_cray = ["cray", "gnu", "intel", "aocc", "nvidia"];
         let vendor = name.strip_prefix("libmpi_").unwrap_or_default();
         if of_cray.iter().any(|compiler| vendor.starts_with(compiler)) {
@@ -40,7 +40,7 @@ impl Family {
         }
         match (version("libmpi.so.").or(version("libmpi_ibm.so.").map(|_| 40)), version("libmpich.so.")) {
             _ if name.starts_with("libmpi_abi.so") => Some(Family::StandardAbi),
-            // Open MPI has had 40 since version 4; MPICH's compatible libraries agreed on 12.
+            // Open MPI has version 40 since its version 4. MPICH and compatible libraries have 12.
             (Some(version), _) if version >= 20 => Some(Family::OpenMpi),
             (Some(_), _) | (_, Some(_)) => Some(Family::Mpich),
             _ => None,
@@ -48,8 +48,8 @@ impl Family {
     }
 }
 
-/// Of the words of a command, the first that is an executable linked with an MPI library, and with which: the
-/// application, wherever it stands among the launcher's options. Libraries of libraries are not looked at.
+/// Finds the application: the first word that is an executable linked with an MPI library, and the family. Indirect
+/// dependencies are not checked.
 pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     words.iter().find_map(|word| {
         let path = in_path(word)?;
@@ -58,7 +58,7 @@ pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     })
 }
 
-/// Libraries that are not linked with MPI, whatever else they do.
+/// System libraries, which do not depend on MPI.
 const OF_THE_SYSTEM: &[&str] = &[
     "ld-linux",
     "libacl",
@@ -75,11 +75,11 @@ const OF_THE_SYSTEM: &[&str] = &[
     "libtinfo",
 ];
 
-/// What starts other programs, or opens libraries.
+/// Functions that start programs or open libraries.
 const OPENS_MORE: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
 
-/// Whether a program surely calls no MPI: it is an executable that is linked with the system's libraries alone, opens no
-/// others, and starts no programs.
+/// Returns whether a program cannot call MPI: an executable that depends on system libraries only, opens no libraries
+/// and starts no programs.
 pub fn is_without_mpi(path: &Path) -> bool {
     let of_system = |library: &String| {
         let name = library.split(".so").next().unwrap_or_default();
@@ -88,12 +88,12 @@ pub fn is_without_mpi(path: &Path) -> bool {
     let opens = |name: &String| {
         OPENS_MORE.contains(&name.as_str()) || name.starts_with("exec") || name.starts_with("posix_spawn")
     };
-    // One without libraries has no symbols to tell by.
+    // A static executable has no dynamic symbols to check.
     needed(path).is_some_and(|libraries| !libraries.is_empty() && libraries.iter().all(of_system))
         && imported(path).is_some_and(|names| !names.iter().any(opens))
 }
 
-/// Names of the functions that an executable takes from libraries.
+/// Returns the functions that an executable imports.
 fn imported(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();
@@ -106,7 +106,7 @@ fn imported(path: &Path) -> Option<Vec<String>> {
     Some(undefined.filter_map(name).collect())
 }
 
-/// Names of the libraries that an executable asks for; `None` if it is none.
+/// Returns the libraries that an executable depends on. `None`: not an executable.
 fn needed(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();

@@ -1,6 +1,6 @@
-//! Libraries of ours that are loaded into the processes of a job ahead of its MPI library, by `LD_PRELOAD`.
+//! Matchpoint libraries that a job's processes load before the MPI library (`LD_PRELOAD`).
 //!
-//! There is one such variable: what the user preloads, in the environment or by options of the launcher, stays behind ours.
+//! Libraries that the user preloads, by the environment or by launcher options, follow in the same variable.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,23 +12,23 @@ use crate::error::RecordError;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
 
-/// A command whose processes load libraries of ours.
+/// A command whose processes preload Matchpoint libraries.
 #[derive(Debug)]
 pub struct Preload {
     words: Vec<String>,
     launcher: Option<Launcher>,
-    /// The library that was compiled for its MPI.
+    /// The library compiled for the command's MPI.
     pub library: Compiled,
-    /// Loaded before it.
+    /// Libraries loaded before it.
     before: Vec<PathBuf>,
 }
 
 impl Preload {
-    /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Nothing runs, but for a
-    /// compiler; `compiles` is called before that. Without a command it is for every job of the MPI of `mpicc`.
+    /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Only a compiler runs;
+    /// `compiles` is called before that. Without a command, the product is for all jobs of the MPI of `mpicc`.
     ///
     /// # Errors
-    /// The command is not there, it cannot use MPI, or the product cannot be had for its MPI library.
+    /// The command is missing or cannot use MPI, or the product is not available for its MPI library.
     pub fn prepare(
         product: &Product,
         words: &[String],
@@ -63,7 +63,7 @@ impl Preload {
         Ok(Preload { words: words.to_vec(), launcher, library, before: Vec::new() })
     }
 
-    /// Has another library be loaded before those that are.
+    /// Adds a library before the current ones.
     pub fn load_before(&mut self, path: PathBuf) {
         self.before.insert(0, path);
     }
@@ -73,10 +73,10 @@ impl Preload {
         files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
     }
 
-    /// The variable that the processes need in their environment, and its value. `library` is where they find it.
+    /// Returns the environment variable of the processes and its value. `library` is its path on their hosts.
     pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
         let mut files = OsString::from(self.files(library));
-        // A site may preload the same library for every job: once is enough.
+        // A site may preload the same library for all jobs. It is listed once.
         let others = env::var_os(PRELOAD).unwrap_or_default();
         let others = others.to_string_lossy();
         let is_ours = |file: &str| Path::new(file).file_name() == library.file_name();
@@ -87,12 +87,12 @@ impl Preload {
         (PRELOAD, files)
     }
 
-    /// The command with these variables, and ours, in the environment of its processes.
+    /// Returns the command with these variables and the preload variable.
     pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
         let preload = self.variable(library);
         let Merged { words, by_x } = merge(&self.words, &self.files(library));
-        // Open MPI's launcher passes to processes on other hosts only what `-x` names.
+        // Open MPI's launcher passes only variables of `-x` to other hosts.
         let names = variables.iter().map(|(name, _)| *name).chain((!by_x).then_some(PRELOAD));
         let at = self.launcher.as_ref().map_or(0, |launcher| launcher.at);
         command.args(&words[1..=at]);
@@ -105,7 +105,7 @@ impl Preload {
         command
     }
 
-    /// Whether the launcher is Open MPI's, which passes on only the variables that `-x` names.
+    /// Returns whether the launcher is Open MPI's, which passes only variables of `-x`.
     pub fn needs_x(&self) -> bool {
         self.library.family == Family::OpenMpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library)
     }
@@ -121,19 +121,19 @@ fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordErr
     ))
 }
 
-/// The variable.
+/// The preload variable.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// The words of a command in which the user sets the variable.
+/// A command after the merge of the user's preloads.
 #[derive(Debug, PartialEq, Eq)]
 struct Merged {
-    /// With our libraries ahead of what they name.
+    /// The words, with Matchpoint's libraries first.
     words: Vec<String>,
-    /// It was by `-x`, which Open MPI's launcher may be given once for each variable.
+    /// The user sets the variable by `-x`, which Open MPI's launcher accepts once per variable.
     by_x: bool,
 }
 
-/// Puts our libraries ahead of what the words of a command preload: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
+/// Puts Matchpoint's libraries before those of the command: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
 /// `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
 fn merge(words: &[String], ours: &str) -> Merged {
     let assignment = format!("{PRELOAD}=");

@@ -1,4 +1,4 @@
-//! Call sites of a recorded job: which functions and lines the addresses in its trace are.
+//! Call sites of a recorded job: functions and source lines of the addresses in its trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
-/// Its file, beside the rank files.
+/// The file of call sites, next to the rank files.
 pub const FILE: &str = "callsites.json";
 
 /// A place in the application that called MPI.
@@ -19,17 +19,17 @@ pub const FILE: &str = "callsites.json";
 pub struct Site {
     /// The file with the code.
     pub module: String,
-    /// The address that the call returns to, in that file.
+    /// The return address of the call, in that file.
     pub address: u64,
-    /// The function that called, if the file has symbols.
+    /// The calling function, if the file has symbols.
     pub function: Option<String>,
     /// Source file and line, if the file has them.
     pub source: Option<String>,
-    /// The MPI functions called there, and how often, over all processes.
+    /// Calls by MPI function, summed over all processes.
     pub calls: BTreeMap<&'static str, u64>,
 }
 
-/// Writes the call sites of a trace beside its rank files.
+/// Writes the call sites of a trace next to its rank files.
 ///
 /// # Errors
 /// The trace is damaged, or the file cannot be written.
@@ -43,8 +43,7 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
     written.map_err(|error| RecordError::file(&path, &error))
 }
 
-/// Finds the call sites of a trace, by how often they called: the busiest first. Code that is not on this host keeps its
-/// address.
+/// Finds the call sites of a trace, most frequent first. Code that is missing on this host keeps its address.
 ///
 /// # Errors
 /// The trace is damaged.
@@ -65,7 +64,7 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
     let mut sites: Vec<Site> = found
         .into_iter()
         .map(|((module, address), calls)| {
-            // The call itself stands before the address that it returns to.
+            // The call instruction precedes its return address.
             let at = address.saturating_sub(1);
             let loader = loaders.get(module);
             let function = loader.and_then(|loader| function(loader, at));
@@ -77,21 +76,21 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
     Ok(sites)
 }
 
-/// What an address of a process is.
+/// The code at an address of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// The file with the code; empty if that is not known.
+    /// The file with the code. Empty: unknown.
     pub module: String,
     /// The address in that file.
     pub address: u64,
-    /// The function there, if the file has symbols.
+    /// The function, if the file has symbols.
     pub function: Option<String>,
     /// Source file and line, if the file has them.
     pub source: Option<String>,
 }
 
-/// What addresses of ranks are, in the order given: as [`FILE`] in the trace says, which was written where the application
-/// ran; else by the files that its code is in, if they are here.
+/// Resolves addresses of ranks, in the given order: from [`FILE`], written on the host of the application, otherwise
+/// from the code files, if they exist here.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -120,7 +119,7 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
     Ok(wanted.iter().map(&mut place).collect())
 }
 
-/// What was found when the job had ended.
+/// Reads the call sites that were resolved after the job.
 fn known(folder: &Path) -> BTreeMap<(String, u64), Place> {
     #[derive(Deserialize)]
     struct Told {
