@@ -1,5 +1,4 @@
-//! Arrival times: the files that processes write, one for each endpoint, in the format that `arrivals.rs` of
-//! `matchpoint-process` describes.
+//! Files of arrival times, one per endpoint, in the format of `arrivals.rs` in `matchpoint-process`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,23 +10,22 @@ const VERSION: u32 = 1;
 const HEADER: usize = 16;
 const RECORD: usize = 16;
 
-/// Names of the clocks, as recorded traces have them, by the provider's numbers.
+/// Names of the clocks in recorded traces, by their numbers in the file.
 const CLOCKS: [&str; 3] = ["monotonic", "tsc", "cntvct"];
 
-/// What one process saw: of each receive when it was posted, and when its message arrived ([`u64::MAX`]: none did), in
-/// ticks.
+/// Posting and arrival times of the matches of one process, in ticks. [`u64::MAX`]: no message arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Seen {
-    /// What the ticks are of: `"tsc"`.
+    /// The clock of the ticks: `"tsc"`.
     pub clock: &'static str,
-    /// In no order.
+    /// Pairs in no particular order.
     pub matches: Vec<(u64, u64)>,
 }
 
-/// What the process of that host and number saw, through all of its endpoints. `None`: it has written nothing.
+/// Reads the times of all endpoints of a process. `None`: it has written nothing.
 ///
 /// # Errors
-/// A file cannot be read, or is not what the provider writes.
+/// A file cannot be read or has another format.
 pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<Seen>, RunError> {
     let mut seen: Option<Seen> = None;
     for path in files(folder, &format!("arrivals-{host}-{pid}-"))? {
@@ -52,7 +50,7 @@ fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
     Ok(found)
 }
 
-/// `None`: the process was killed before it wrote anything.
+/// Reads one file. `None`: the process was killed before its first write.
 fn read(path: &Path) -> Result<Option<Seen>, RunError> {
     let failed = |what: &str| RunError(format!("{}: {what}", path.display()));
     let bytes = fs::read(path).map_err(|error| failed(&error.to_string()))?;

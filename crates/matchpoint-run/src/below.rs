@@ -1,4 +1,4 @@
-//! Our libfabric provider below the MPI library of a job.
+//! The libfabric provider below the MPI library of a job.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use crate::libfabric::{self, Fabric};
 use crate::stack::{self, Stack, Vendor};
 use crate::words::Words;
 
-/// Variables that are passed on if the user has set them: they help when libfabric does not work.
+/// Variables of the user that are passed on, to diagnose libfabric.
 const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
 
-/// A job with the provider under its MPI library.
+/// A job with the provider below its MPI library.
 #[derive(Debug)]
 pub struct Below {
     command: Vec<String>,
-    /// The MPI.
+    /// The MPI library.
     pub stack: Stack,
-    /// What its libfabric said, if it could be asked.
+    /// The version and providers of its libfabric, if known.
     pub fabric: Option<Fabric>,
-    /// What transports its messages.
+    /// The core provider.
     pub choice: Choice,
-    /// What is set.
+    /// The variables of the job.
     pub variables: Vec<Variable>,
 }
 
@@ -35,9 +35,9 @@ pub struct Below {
 pub struct Settings<'a> {
     /// `hybrid`, `bins:n=7`.
     pub engine: &'a str,
-    /// The core provider that transports messages; otherwise one is chosen.
+    /// The core provider. `None`: chosen automatically.
     pub core: Option<&'a str>,
-    /// The compiler of the MPI library, where the launcher has none.
+    /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
 }
 
@@ -46,10 +46,11 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Below {
-    /// Finds MPI and libfabric, and chooses the core provider. `program` is this command, which can [`libfabric::answer`].
+    /// Finds MPI library and libfabric, and chooses the core provider. `program` is this command, which implements
+    /// [`libfabric::answer`].
     ///
     /// # Errors
-    /// The provider was not built, the MPI cannot be reached by it, or the user's settings contradict.
+    /// The provider was not built, the MPI library cannot use it, or the user's settings contradict.
     pub fn prepare(
         words: &[String],
         settings: Settings<'_>,
@@ -73,12 +74,12 @@ impl Below {
         Ok(Below { command: words.to_vec(), stack, fabric, choice, variables })
     }
 
-    /// The command with the provider under its MPI.
+    /// Returns the command with the provider below its MPI library.
     pub fn command(&self) -> Command {
         self.command_with(&self.variables)
     }
 
-    /// The command over the same core provider, which matches messages itself.
+    /// Returns the command with the same core provider, which matches messages itself.
     pub fn command_of_core(&self) -> Command {
         self.command_with(&environment::through(&self.stack, &self.choice.core))
     }
@@ -91,7 +92,7 @@ impl Below {
         command
     }
 
-    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    /// Options with which Open MPI's launcher passes the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         self.pass_on(&self.variables)
     }

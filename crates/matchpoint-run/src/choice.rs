@@ -1,4 +1,4 @@
-//! The core provider that transports the job's messages.
+//! The choice of the core provider, which transports the job's messages.
 
 use crate::error::RunError;
 use crate::hosts::Hosts;
@@ -8,20 +8,21 @@ use crate::stack::{INSTEAD, Stack, Vendor};
 /// The core provider of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// Its name.
+    /// The name.
     pub core: String,
-    /// Why it was chosen.
+    /// The reason.
     pub why: String,
 }
 
-/// Core providers that real jobs were run with.
+/// Core providers that were tested with real jobs.
 const TRIED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
-/// Chooses a core provider. `fabric`: the answers of the MPI's libfabric, if it could be asked. `asked`: the name that the
-/// user gave, and the option or variable that contains it (`--core`, `FI_PROVIDER`).
+/// Chooses a core provider. `fabric`: the version and providers of libfabric, if known. `asked`: the name chosen by the
+/// user, and its option or variable (`--core`, `FI_PROVIDER`).
 ///
 /// # Errors
-/// The MPI does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error has a hint.
+/// The MPI library does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error
+/// has a hint.
 pub fn choose(
     stack: &Stack,
     fabric: Option<&Fabric>,
@@ -54,7 +55,7 @@ pub fn choose(
     Ok(Choice { why: format!("{why}{}", faster(&core, hosts, known)), core })
 }
 
-/// TCP works on every network, and is the best that few have.
+/// Mentions a faster network. TCP works on every network, but few fast providers are tested.
 fn faster(core: &str, hosts: &Hosts, known: &[String]) -> String {
     let fast = known.iter().filter(|name| ["cxi", "verbs;ofi_rxm"].contains(&name.as_str()));
     let fast: Vec<&str> = fast.map(String::as_str).collect();
@@ -64,12 +65,12 @@ fn faster(core: &str, hosts: &Hosts, known: &[String]) -> String {
     format!("; there is a faster network, not tried yet: --core '{}'", fast.join("' or '"))
 }
 
-/// Providers that carry messages within a host only.
+/// Returns whether a provider works within one host only.
 pub fn is_local(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }
 
-/// The MPI speaks to networks by libfabric.
+/// Checks that the MPI library uses libfabric.
 fn reachable(stack: &Stack) -> Result<(), RunError> {
     let library = stack.library.display();
     let device = stack.device.as_deref().unwrap_or_default();
@@ -77,7 +78,7 @@ fn reachable(stack: &Stack) -> Result<(), RunError> {
         Vendor::Mpich if device.starts_with("ch3") => {
             format!("{stack} ({library}) is built for {device}, which has no libfabric")
         }
-        // Its libfabric may be part of it.
+        // MPICH may contain its libfabric.
         Vendor::Mpich if stack.fabric.is_none() && !device.contains("ofi") => {
             let device = if device.is_empty() { String::new() } else { format!(" ({device})") };
             format!(
@@ -102,7 +103,7 @@ fn reachable(stack: &Stack) -> Result<(), RunError> {
     Err(RunError(format!("{why}, so that no provider of ours can be put under it. {INSTEAD}")))
 }
 
-/// Checks that the core provider lets another provider own its receive queue. `version` is libfabric's, if it is known.
+/// Checks that the core provider allows another owner of its receive queue. `version`: libfabric's, if known.
 fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), RunError> {
     let refused = |what: String, hint: &str| Err(RunError(format!("{what}\nhint: {hint}")));
     let since = match core {
@@ -122,7 +123,7 @@ fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Re
             );
         }
     };
-    // The provider checks again in each process, so an unknown version is no error here.
+    // The provider checks again in each process, so an unknown version is not an error here.
     let (major, minor) = version.unwrap_or(since);
     if (major, minor) >= since {
         return Ok(());

@@ -1,7 +1,8 @@
-//! What a stack must be told, by variables of its processes' environment, and what a user has told it already.
+//! Environment variables of a job below the MPI library, and settings of the user.
 //!
-//! Every setting is a variable, Open MPI's parameters too: the command line stays what the user wrote. A setting of the
-//! user's is taken for what it means (a provider named is the core), or refused with the reason; never overridden.
+//! All settings are variables, including Open MPI's parameters: the command line stays unchanged. A setting of the user
+//! is never overridden. A provider chosen by the user becomes the core provider. Other contradictions are refused with
+//! the reason.
 
 use std::path::{Path, PathBuf};
 
@@ -10,29 +11,29 @@ use crate::error::RunError;
 use crate::stack::{Stack, Vendor};
 use crate::words::Words;
 
-/// A name, a value, and why it is set.
+/// A variable, its value and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     /// `FI_PROVIDER`
     pub name: &'static str,
     /// `shm;ofi_matchpoint`
     pub value: String,
-    /// Half a sentence.
+    /// A phrase.
     pub why: &'static str,
 }
 
-/// What our provider is called where libfabric puts utility providers on top of cores.
+/// The provider name for MPI libraries whose libfabric combines utility providers with core providers.
 pub const UTILITY: &str = "ofi_matchpoint";
-/// And where the MPI chooses among core providers only.
+/// The provider name for MPI libraries that accept core providers only.
 pub const CORE: &str = "matchpoint";
 
-/// Names the folder for what processes note of arrivals, where that is asked for.
+/// The folder for files of arrival times.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
 /// SIGUSR2, on every Linux but those of MIPS, SPARC and Alpha. MPICH has a handler for SIGUSR1.
 pub(crate) const QUEUES_SIGNAL: &str = "12";
 
-/// All of it. `providers` and `reports` are folders.
+/// Returns all variables. `providers` and `reports` are folders.
 pub fn variables(
     stack: &Stack,
     choice: &Choice,
@@ -62,7 +63,7 @@ pub fn variables(
     all
 }
 
-/// What has messages go through this provider of libfabric's, those within a host, too.
+/// Returns variables that direct all messages to a libfabric provider, including messages within a host.
 pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });
@@ -86,13 +87,13 @@ pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
     all
 }
 
-/// Open MPI 5 has the parameter in common for all that uses libfabric.
+/// Open MPI 5 has one parameter for all components that use libfabric.
 fn include(stack: &Stack) -> &'static str {
     let before_5 = stack.version.as_ref().is_some_and(|version| version.numbers().0 < 5);
     if before_5 { "OMPI_MCA_mtl_ofi_provider_include" } else { "OMPI_MCA_opal_common_ofi_provider_include" }
 }
 
-/// Variables by which users choose a provider: what they name is the core.
+/// Variables with which users choose a provider, which becomes the core provider.
 const CHOOSE: &[&str] = &[
     "FI_PROVIDER",
     "I_MPI_OFI_PROVIDER",
@@ -100,10 +101,10 @@ const CHOOSE: &[&str] = &[
     "OMPI_MCA_opal_common_ofi_provider_include",
 ];
 
-/// The provider that the user has chosen in the environment, and by which variable.
+/// Returns the provider that the user chose in the environment, and the variable.
 ///
 /// # Errors
-/// It is not one provider: a list, or what is to be left out.
+/// The value is a list or an exclusion.
 pub fn chosen(
     stack: &Stack,
     variable: impl Fn(&str) -> Option<String>,
@@ -121,7 +122,7 @@ pub fn chosen(
                 "{name} is {value}: which one provider is to carry the messages? Unset it, and name one with --core"
             )));
         }
-        // Ours, of an environment that --print-environment printed.
+        // The value may be from `--print-environment`.
         let core = value.strip_suffix(UTILITY).and_then(|rest| rest.strip_suffix(';')).unwrap_or(&value);
         match &found {
             _ if core == CORE => {}
@@ -134,10 +135,10 @@ pub fn chosen(
     Ok(found)
 }
 
-/// Removes what the user has set in a way that does no harm, and refuses what contradicts.
+/// Checks the variables against the user's settings. Removes variables that the user sets compatibly.
 ///
 /// # Errors
-/// A setting, in the environment or on the command line, says something else than what must be.
+/// A setting in the environment or on the command line contradicts.
 pub fn reconcile(
     variables: &mut Vec<Variable>,
     words: &Words,
@@ -148,7 +149,7 @@ pub fn reconcile(
         let by_mca = words.mca.iter().find(|(key, _)| Some(key.as_str()) == mca);
         by_mca.or_else(|| words.variables.iter().find(|(key, _)| key == name)).map(|(_, value)| value.clone())
     };
-    // Any other component than UCX's will do.
+    // Every component except UCX's is compatible.
     let own_osc = on_line("OMPI_MCA_osc").or_else(|| variable("OMPI_MCA_osc"));
     if own_osc.is_some_and(|value| value.starts_with('^') || !value.contains("ucx")) {
         variables.retain(|ours| ours.name != "OMPI_MCA_osc");
@@ -157,7 +158,7 @@ pub fn reconcile(
         let (value, place) = match (on_line(ours.name), variable(ours.name).filter(|value| !value.is_empty()))
         {
             (Some(value), _) => (value, "on the command line"),
-            // Read already, as a choice of the core or as a place to look for it.
+            // Already used to choose the core provider or its folder.
             (None, Some(_)) if CHOOSE.contains(&ours.name) || ours.name == "FI_PROVIDER_PATH" => continue,
             (None, Some(value)) => (value, "in the environment"),
             (None, None) => continue,
@@ -172,10 +173,10 @@ pub fn reconcile(
     Ok(())
 }
 
-/// Folders in which providers lie that are not part of libfabric: the user's, the package's.
+/// Returns folders of providers outside libfabric: the user's, otherwise the package's.
 pub fn provider_folders(stack: &Stack, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(path) = variable("FI_PROVIDER_PATH").filter(|path| !path.is_empty()) {
-        // `+FILE` and `@` are libfabric 2's.
+        // libfabric 2 accepts `+FILE` and `@`.
         let words = path.split(':').map(|word| word.trim_start_matches(['+', '@']));
         return words.filter(|word| !word.is_empty()).map(PathBuf::from).collect();
     }
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(core("shm;ofi_matchpoint"), Ok(Some("shm".to_owned())));
         assert_eq!(core(""), Ok(None));
         assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is ^psm3"));
-        // Another MPI's variable does not concern this one.
+        // Variables of other MPI libraries are ignored.
         assert_eq!(chosen(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())), Ok(None));
     }
 
@@ -279,7 +280,7 @@ mod tests {
         assert!(said.contains("FI_PROVIDER is tcp"), "{said}");
         let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
         assert!(said.contains("in the environment"), "{said}");
-        // Chosen before.
+        // The chosen core provider.
         assert_eq!(refused("mpirun sh", |name| (name == "FI_PROVIDER").then(|| "shm".to_owned())), None);
     }
 

@@ -1,8 +1,9 @@
-//! The folder of a run: the libraries of ours that its processes load, and their reports.
+//! The folder of a run: Matchpoint libraries that its processes load, and their reports.
 //!
-//! libfabric loads every file whose name ends in `-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces its own;
-//! Intel's accepts one folder only. So there is one, with links: to our provider, and to the providers of the MPI that the core
-//! needs. On other hosts a link to a library of ours may lead nowhere, so the folder has a copy instead.
+//! libfabric loads every file `*-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces the default. Intel's
+//! libfabric accepts one folder only. The run therefore has one folder of links: to this provider, and to the MPI
+//! library's providers that the core provider needs. Links may be invalid on other hosts, so a run on several hosts has
+//! copies of Matchpoint's libraries.
 
 use std::env;
 use std::fs;
@@ -14,22 +15,22 @@ use tempfile::{Builder, TempDir};
 use crate::error::RunError;
 use crate::hosts::Hosts;
 
-/// A library of ours that processes load while they run.
+/// A Matchpoint library that processes load at run time.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// For messages.
+    /// The name in messages.
     pub what: &'static str,
-    /// Its file where cargo puts it.
+    /// The file in cargo's folder.
     pub built: &'static str,
-    /// Its file where it is installed, below `lib/matchpoint`.
+    /// The installed file, below `lib/matchpoint`.
     pub installed: &'static str,
-    /// The environment variable that names it.
+    /// The environment variable with its path.
     pub variable: &'static str,
-    /// The package that has it.
+    /// The package.
     pub package: &'static str,
 }
 
-/// The provider that libfabric loads.
+/// The libfabric provider.
 pub const PROVIDER: Library = Library {
     what: "the provider that libfabric loads",
     built: "libmatchpoint_fabric.so",
@@ -47,22 +48,22 @@ pub const CORE: Library = Library {
     package: "matchpoint-overflow",
 };
 
-/// A folder that is there; it goes when this is dropped, unless the user named it.
+/// The folder of a run. Dropping it removes a temporary folder.
 #[derive(Debug)]
 pub struct Folder {
-    /// Absolute.
+    /// The absolute path.
     pub path: PathBuf,
-    /// Its own.
+    /// `None`: the user chose the folder.
     temporary: Option<TempDir>,
-    /// Every process sees the files that this one sees: none is copied.
+    /// All processes run on this host, so libraries are linked, not copied.
     links: bool,
 }
 
 impl Library {
-    /// Its file: the one that `named` gives, or next to the command, or installed with it.
+    /// Finds the file: `named`, next to the command, or installed with it.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such file.
     pub fn find(&self, named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunError> {
         if let Some(path) = named {
             let found = path.canonicalize();
@@ -92,7 +93,7 @@ impl Library {
     }
 }
 
-/// The loader takes a list of paths with spaces or colons between them.
+/// Returns whether LD_PRELOAD cannot contain a path. It separates paths by spaces and colons.
 fn is_unloadable(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
@@ -105,10 +106,10 @@ fn unloadable(path: &Path) -> RunError {
 }
 
 impl Folder {
-    /// Makes one, at `named` or in a place that will do.
+    /// Creates the folder, at `named` or as a temporary folder.
     ///
     /// # Errors
-    /// It cannot be made, or the loader could not be given its name.
+    /// The folder cannot be created, or LD_PRELOAD cannot contain its path.
     pub fn make(named: Option<&Path>, hosts: &Hosts) -> Result<Folder, RunError> {
         if let Some(path) = named.filter(|path| is_unloadable(path)) {
             return Err(unloadable(path));
@@ -130,10 +131,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A library that processes of the job load: where all of its hosts see it.
+    /// Returns the path of a library that all hosts of the job can read. Copies it if necessary.
     ///
     /// # Errors
-    /// It cannot be copied.
+    /// The library cannot be copied.
     pub fn share(&self, library: &Path) -> Result<PathBuf, RunError> {
         if self.links {
             return Ok(library.to_owned());
@@ -144,10 +145,10 @@ impl Folder {
         Ok(at)
     }
 
-    /// Adds what libfabric loads: `provider`, and what `core` needs of `folders`.
+    /// Adds providers for libfabric: `provider`, and those of `folders` that `core` needs.
     ///
     /// # Errors
-    /// A file cannot be made.
+    /// A file cannot be created.
     pub fn add_providers(&self, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
         let providers = self.providers();
         fs::create_dir_all(&providers).map_err(|error| RunError::file(&providers, &error))?;
@@ -162,7 +163,7 @@ impl Folder {
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
             for (name, file) in folders.iter().flat_map(|folder| files(folder)) {
                 let at = self.providers().join(&name);
-                // The first folder that has it, as libfabric would.
+                // The first folder takes precedence, as in libfabric.
                 if name.starts_with(&format!("lib{part}-")) && !at.exists() {
                     symlink(&file, &at).map_err(|error| RunError::file(&at, &error))?;
                 }
@@ -171,31 +172,32 @@ impl Folder {
         Ok(())
     }
 
-    /// For `FI_PROVIDER_PATH`.
+    /// The folder for `FI_PROVIDER_PATH`.
     pub fn providers(&self) -> PathBuf {
         self.path.join("providers")
     }
 
-    /// For `MATCHPOINT_REPORT`, and `MATCHPOINT_ARRIVALS`.
+    /// The folder for `MATCHPOINT_REPORT` and `MATCHPOINT_ARRIVALS`.
     pub fn reports(&self) -> PathBuf {
         self.path.join("reports")
     }
 
-    /// What processes of an earlier run have left there.
+    /// Removes the reports of an earlier run.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// A file cannot be removed.
     pub fn forget_reports(&self) -> Result<(), RunError> {
         empty(&self.reports(), &[".json", ".txt", ".bin"])
     }
 
-    /// The user named it: it stays.
+    /// Returns whether the user chose the folder, which then stays.
     pub fn stays(&self) -> bool {
         self.temporary.is_none()
     }
 }
 
-/// On this host, where temporary files go; else here, which clusters let all hosts see more often than not.
+/// Creates a temporary folder: in the system's folder if the job runs on this host, otherwise in the working directory,
+/// which clusters usually share.
 fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
@@ -204,7 +206,7 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     Ok(Folder { path, temporary: Some(made), links: hosts.here })
 }
 
-/// Of what ends in one of these.
+/// Removes the files with one of these endings.
 fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     let failed = |error| RunError::file(folder, &error);
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -216,7 +218,7 @@ fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Providers in a folder, sorted; or the one file that was named.
+/// Returns the providers in a folder, sorted. `folder` may also be one file.
 fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let paths = if folder.is_file() { vec![folder.to_owned()] } else { entries.collect() };

@@ -1,4 +1,4 @@
-//! How far a job reaches: whether memory can carry its messages, and whether other hosts must see its files.
+//! The hosts of a job: one host can use shared memory, several hosts need a shared folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::words::Words;
 
-/// The hosts of a job, as far as can be known before it runs.
+/// The hosts of a job, as far as known before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// How many, at most.
+    /// The maximum number of hosts.
     pub count: u64,
-    /// It is one, and the one that we are on.
+    /// The job runs on this host only.
     pub here: bool,
-    /// How that is known: `-host names 2 hosts`.
+    /// The source of the number: `-host names 2 hosts`.
     pub why: String,
 }
 
-/// Files that list the hosts of an allocation, one a line.
+/// Variables with a file of an allocation's hosts, one per line.
 const FILES: &[&str] = &[
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -26,14 +26,14 @@ const FILES: &[&str] = &[
     "PE_HOSTFILE",
     "OAR_NODEFILE",
 ];
-/// The same of Open MPI, as MCA parameters.
+/// The same in Open MPI's MCA parameters.
 const MCA_FILES: &[&str] = &["OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"];
-/// Numbers of hosts of an allocation.
+/// Variables with the number of an allocation's hosts.
 const NUMBERS: &[&str] = &["SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"];
 
 impl Hosts {
-    /// Of a job with these words, in this environment. What the command says goes before what the batch system says;
-    /// where neither says anything, launchers start their processes here.
+    /// Finds the hosts of a command in an environment. The command takes precedence over the batch system. Without
+    /// either, launchers start processes on this host.
     pub fn of(words: &Words, variable: impl Fn(&str) -> Option<String>) -> Hosts {
         if let Some(count) = words.nodes {
             return Hosts { count, here: false, why: format!("srun is asked for {}", hosts(count)) };
@@ -59,7 +59,7 @@ impl Hosts {
         Hosts { count: 1, here: true, why: "the command names no hosts".to_owned() }
     }
 
-    /// All processes share memory.
+    /// Returns whether all processes share memory.
     pub fn is_one(&self) -> bool {
         self.count <= 1
     }
@@ -73,7 +73,7 @@ fn named(names: &BTreeSet<String>, who: &str) -> Hosts {
 
 fn listed(file: &Path, who: &str) -> Hosts {
     let Ok(text) = fs::read_to_string(file) else {
-        // The launcher will say what is wrong with it.
+        // The launcher reports the error.
         return Hosts { count: 2, here: false, why: format!("{who} cannot be read") };
     };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());

@@ -1,35 +1,34 @@
-//! The launcher's own words: those of a command that stand before the application.
+//! Launcher options: the words of a command before the application.
 //!
-//! What a user has set there must not be overridden, and host lists say how far the job reaches. Launchers have hundreds
-//! of options; those that take arguments and are in common use are known here. Of others it is guessed that what follows
-//! and is no program is their argument.
+//! Settings of the user must not be overridden, and host lists give the number of hosts. The common options with
+//! arguments are listed here. After an unknown option, a word that is not a program counts as its argument.
 
 use std::path::PathBuf;
 
 use matchpoint_record::launcher::in_path;
 use matchpoint_record::linked;
 
-/// What they say that matters here.
+/// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Words {
     /// `-x NAME=VALUE`, `-genv NAME VALUE`, `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
     /// `--mca NAME VALUE`.
     pub mca: Vec<(String, String)>,
-    /// `-host A,B`, each by itself, without the number of slots.
+    /// `-host A,B`: one element per host, without the number of slots.
     pub hosts: Vec<String>,
     /// `-f FILE`, `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
     /// `-N 2` of srun.
     pub nodes: Option<u64>,
-    /// `-n 8`, added up over `:`.
+    /// `-n 8`, summed over `:`.
     pub ranks: Option<u64>,
-    /// The program of a command without a program that exists here: the first word with a slash, or else the first word that
-    /// is no option and no known argument.
+    /// The missing program of a command: its first word with a slash, otherwise its first word that is neither an
+    /// option nor a known argument.
     pub missing: Option<String>,
 }
 
-/// Options with one argument that is of no interest here.
+/// Other options with one argument.
 const ONE: &[&str] = &[
     "-ppn",
     "-perhost",
@@ -78,9 +77,9 @@ const ONE: &[&str] = &[
 ];
 
 impl Words {
-    /// Of `mpiexec`, `mpirun`, `srun` and the like, the first word being the launcher.
+    /// Parses a command of `mpiexec`, `mpirun`, `srun` or a similar launcher. The first word is the launcher.
     pub fn of(command: &[String]) -> Words {
-        // A program that starts itself: its words are its own.
+        // A program without a launcher has no launcher options.
         if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {
             return Words { ranks: Some(1), ..Words::default() };
         }
@@ -90,7 +89,7 @@ impl Words {
         let (mut has_program, mut unknown) = (false, Vec::new());
         while let Some(word) = rest.next() {
             if !word.starts_with('-') {
-                // The application; behind `:` the launcher has the word again.
+                // The application. After `:`, launcher options follow again.
                 if in_path(word).is_none() {
                     unknown.push(word);
                 } else {
@@ -113,7 +112,7 @@ impl Words {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        // Hydra and Open MPI take one dash or two for the same thing.
+        // Hydra and Open MPI accept one dash or two.
         let name = if name.starts_with("--") { &name[1..] } else { name };
         let mut next = || inline.or_else(|| rest.next()).unwrap_or_default();
         match name {
@@ -150,7 +149,7 @@ fn split(pair: &str) -> Option<(String, String)> {
     pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// `a:4,b` is a and b; `n[1-4]` is more than one, whichever they are.
+/// Splits a host list. `a:4,b` gives a and b. `n[1-4]` gives more than one host, with inexact names.
 fn listed(list: &str) -> Vec<String> {
     if let Some((name, numbers)) = list.split_once('[') {
         let numbers = numbers.split(']').next().unwrap_or_default();
@@ -191,7 +190,7 @@ mod tests {
         assert_eq!(found.variables.len(), 2);
         assert_eq!(found.variables[0], ("FI_PROVIDER".to_owned(), "tcp".to_owned()));
         assert_eq!(found.host_files, [PathBuf::from("hosts.txt")]);
-        // What starts the launcher's daemons is a program, and not the application.
+        // The launcher of daemons is a program, but not the application.
         for option in ["-launcher-exec", "-bootstrap-exec", "--launch-agent"] {
             assert_eq!(words(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
         }
