@@ -1,5 +1,5 @@
-//! What the C interface costs: a post and the arrival that matches it, by a call of the trait and by a call of
-//! `libmatchpoint`, interleaved. For every engine, the least and the median of 101 runs.
+//! The cost of the C interface: a post and its matching arrival, by trait call and by call of `libmatchpoint`,
+//! interleaved. Prints the minimum and the median of 101 runs per engine.
 //!
 //! `cargo build --release -p matchpoint-capi && cargo run --release -p matchpoint-abi --example cost_of_c
 //! target/release/libmatchpoint.so`

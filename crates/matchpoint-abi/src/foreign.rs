@@ -1,5 +1,7 @@
-//! An engine of a library, as an [`Engine`]. A result that the interface does not define is a panic here, since the
-//! contract has no word for it: callers of libraries that may be wrong catch it, as the laws do.
+//! An engine of a foreign library, as an [`Engine`].
+//!
+//! A result that the interface does not define is a panic, because the contract has no error for it. Callers of
+//! untested libraries catch the panic, as the laws do.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -19,7 +21,7 @@ use crate::types::{
     MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
 
-/// A function that an engine may lack: its pointer in [`Calls`] is NULL then.
+/// An optional function of an engine. Its pointer in [`Calls`] may be NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// `retract`.
@@ -38,7 +40,7 @@ pub enum Function {
     Visit,
     /// `footprint`.
     Footprint,
-    /// `order`: without it the order is total.
+    /// `order`. Without it, the order is total.
     Order,
 }
 
@@ -55,7 +57,7 @@ impl Function {
         Function::Order,
     ];
 
-    /// Its name.
+    /// The name in the header.
     pub fn name(self) -> &'static str {
         match self {
             Function::Retract => "mp_retract",
@@ -85,26 +87,26 @@ impl Function {
     }
 }
 
-/// See the [module's documentation](self).
+/// An engine of a foreign library: see the [module](self).
 pub struct Foreign {
     engine: NonNull<types::Engine>,
-    /// After `engine`, which [`Drop`] destroys before the library is unloaded.
+    /// Declared after `engine`, because [`Drop`] destroys the engine before the library is unloaded.
     _library: Library,
 }
 
-// SAFETY: the interface lets an engine be called by any thread, one at a time, and `Foreign` is not `Sync`.
+// SAFETY: any thread may call an engine, one thread at a time, and `Foreign` is not `Sync`.
 unsafe impl Send for Foreign {}
 
 impl Library {
-    /// Makes an engine. The library decides which names there are.
+    /// Creates an engine. The library defines the names.
     ///
     /// # Errors
-    /// The library's text, or a function is missing.
+    /// The library's error text, or a missing function.
     pub fn create(&self, name: &str) -> Result<Foreign, String> {
         let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
         let mut engine: *mut types::Engine = ptr::null_mut();
         let mut error = [0u8; 512];
-        // SAFETY: a C string, room for a pointer, and as much room for a text as is passed.
+        // SAFETY: a C string, an output pointer, and a text buffer with its size.
         let status = unsafe {
             (self.create_function())(
                 text.as_ptr(),
@@ -133,13 +135,13 @@ impl Library {
 impl Drop for Foreign {
     fn drop(&mut self) {
         if let Some(destroy) = self.table().destroy {
-            // SAFETY: the engine is the library's, and is not used after this.
+            // SAFETY: an engine of this library, not used afterwards.
             unsafe { destroy(self.engine.as_ptr()) };
         }
     }
 }
 
-/// The status of a call that finds something or does not.
+/// Converts a status of a call with a yes-or-no result.
 fn yes(function: &str, status: i32) -> bool {
     match status {
         MP_NONE => false,
@@ -158,7 +160,7 @@ fn done(function: &str, status: i32) {
     }
 }
 
-/// The library did not panic: a caller that catches this sees the difference in the payload.
+/// Panics with a payload that marks an undefined result, so that a caller distinguishes it from a panic of the library.
 fn no_answer(what: String) -> ! {
     panic_any(Box::<dyn Error + Send + Sync>::from(what))
 }
@@ -167,19 +169,19 @@ fn undefined(function: &str, status: i32) -> ! {
     no_answer(format!("{function} answered {status}, which is not for it to answer"))
 }
 
-/// A function that the engine has: [`Library::create`] or the caller checked that.
+/// Returns a function that [`Library::create`] or the caller has checked.
 fn there<F>(function: Option<F>, name: &str) -> F {
     function.unwrap_or_else(|| panic!("the engine has no {name}"))
 }
 
-/// What a callback saw: it must not panic, so an entry that is wrong is reported later.
+/// Entries collected by a callback. A callback must not panic, so an undefined entry is reported later.
 struct Seen<T> {
     good: T,
     bad: Option<i32>,
 }
 
 unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
-    // SAFETY: `user` is what `drained` passed, for as long as the call lasts.
+    // SAFETY: `user` is the pointer from `drained`, valid during the call.
     let seen = unsafe { &mut *user.cast::<Seen<&mut Drained>>() };
     match kind {
         MP_DRAINED_RECEIVE => seen.good.receives.push(RecvId(id)),
@@ -190,9 +192,9 @@ unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
 }
 
 unsafe extern "C" fn visit(user: *mut c_void, entry: *const Entry) {
-    // SAFETY: `user` is what `Foreign::visit` passed, for as long as the call lasts.
+    // SAFETY: `user` is the pointer from `Foreign::visit`, valid during the call.
     let seen = unsafe { &mut *user.cast::<Seen<Vec<matchpoint::Entry>>>() };
-    // SAFETY: the interface promises an entry for as long as the callback runs; NULL is looked for anyway.
+    // SAFETY: the interface guarantees an entry during the callback. NULL is handled too.
     let entry = unsafe { entry.as_ref() };
     match entry.and_then(Entry::read) {
         Some(entry) => seen.good.push(entry),
@@ -210,7 +212,7 @@ fn drained(function: &str, drained: &mut Drained, call: impl FnOnce(*mut c_void)
 
 impl Foreign {
     fn head(&self) -> &types::Engine {
-        // SAFETY: the library made it, and only the library writes to it, in calls.
+        // SAFETY: the library allocated it, and writes to it only during calls.
         unsafe { self.engine.as_ref() }
     }
 
@@ -219,12 +221,12 @@ impl Foreign {
         unsafe { &*self.head().calls }
     }
 
-    /// The functions that the engine lacks.
+    /// Returns the functions that the engine lacks.
     pub fn lacks(&self) -> Vec<Function> {
         Function::ALL.into_iter().filter(|function| !function.is_in(self.table())).collect()
     }
 
-    /// Whether the engine has the functions that every engine needs.
+    /// Checks the mandatory functions.
     fn check_functions(&self) -> Result<(), String> {
         if self.head().calls.is_null() {
             return Err("its table of functions is NULL".to_owned());
@@ -256,7 +258,7 @@ impl Foreign {
 
     fn length(&self, length: *const u64, queue: i32) -> usize {
         let answer = match NonNull::new(length.cast_mut()) {
-            // SAFETY: the engine keeps its length there, and is in no call.
+            // SAFETY: the engine keeps its length there. No call is active.
             Some(length) => i64::try_from(unsafe { length.read() }).unwrap_or(-1),
             None => {
                 let call = there(self.table().length, "length");
@@ -268,12 +270,12 @@ impl Foreign {
     }
 }
 
-/// The id and the status of an outcome; `i32::MIN` is a status that the interface does not define.
+/// Returns the id and the status of an outcome. `i32::MIN`: a status that the interface does not define.
 fn parts(outcome: Outcome) -> (u64, i32) {
     (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
 }
 
-/// The words of a selector.
+/// Returns the words of a selector.
 fn words(selector: &Selector) -> (u64, u64, u64) {
     let (tag, ignore) = selector.tag_and_ignored();
     (selector.pair().0, tag, ignore)
@@ -282,7 +284,7 @@ fn words(selector: &Selector) -> (u64, u64, u64) {
 impl Engine for Foreign {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
         let (call, (pair, tag, ignore)) = (there(self.table().post, "mp_post"), words(selector));
-        // SAFETY: an engine of this library; so below.
+        // SAFETY: an engine of this library.
         let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair, tag, ignore) });
         match status {
             MP_QUEUED => Ok(None),
@@ -368,7 +370,7 @@ impl Engine for Foreign {
 
     fn close(&mut self, context: ContextId, out: &mut Drained) {
         let call = there(self.table().close, "mp_close");
-        // SAFETY: as above; `drain` knows the type of `user`.
+        // SAFETY: as above. `drain` gets the type of `user` that it expects.
         drained("mp_close", out, |user| unsafe { call(self.engine.as_ptr(), context.0, Some(drain), user) });
     }
 
@@ -386,9 +388,9 @@ impl Engine for Foreign {
             Queue::Posted => MP_QUEUE_POSTED,
             Queue::Unexpected => MP_QUEUE_UNEXPECTED,
         };
-        // Kept first: `each` may panic, and no panic may cross the library's frames.
+        // Entries are collected first: `each` may panic, and no panic may cross the library's frames.
         let mut seen = Seen { good: Vec::new(), bad: None };
-        // SAFETY: as above; `visit` knows the type of `user`.
+        // SAFETY: as above. `visit` gets the type of `user` that it expects.
         let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut seen).cast()) };
         done("mp_visit", status);
         if let Some(queue) = seen.bad {
@@ -414,7 +416,7 @@ impl Engine for Foreign {
         let given: Vec<Message> = messages.iter().map(Message::from).collect();
         let mut outcomes = vec![Outcome { id: u64::MAX, status: i64::MIN }; given.len()];
         let (mut count, room) = (usize::MAX, outcomes.as_mut_ptr());
-        // SAFETY: as above; as many messages as are passed, and as many outcomes.
+        // SAFETY: as above. The arrays have as many elements as the arguments declare.
         let status = unsafe {
             call(self.engine.as_ptr(), given.as_ptr(), given.len(), room, &mut count, None, ptr::null_mut())
         };
@@ -437,7 +439,7 @@ impl Engine for Foreign {
     fn footprint(&self) -> matchpoint::Footprint {
         let call = there(self.table().footprint, "mp_footprint");
         let mut footprint = Footprint::default();
-        // SAFETY: as above; as much room as is passed.
+        // SAFETY: as above. The struct has the given size.
         let status = unsafe { call(self.engine.as_ptr(), &mut footprint, size_of::<Footprint>()) };
         done("mp_footprint_of", status);
         footprint.into()

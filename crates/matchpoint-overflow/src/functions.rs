@@ -1,7 +1,7 @@
 //! The C functions of the core.
 //!
-//! A panic in one of them aborts the process, as Rust defines for `extern "C"` functions: no panic crosses the interface.
-//! Rust prints the panic message first. A process whose engine has failed cannot keep the matching order of MPI.
+//! A panic aborts the process, as Rust defines for `extern "C"` functions, after its message is printed. A process
+//! whose engine has failed cannot keep MPI's matching order.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -15,7 +15,7 @@ use crate::interface::{
     CoreFunctions, CoreQueue, CoreResult, Each,
 };
 
-/// What a `struct core *` points to.
+/// The target of a `struct core *`.
 struct Opened {
     core: Core,
     counts: *const CoreCounts,
@@ -44,7 +44,7 @@ unsafe extern "C" fn open(
     match Core::new(&settings().engine) {
         Ok(core) => Box::into_raw(Box::new(Opened { core, counts })).cast(),
         Err(reason) => {
-            // SAFETY: the shim passes the room that `error` has.
+            // SAFETY: `error` has `room` bytes.
             unsafe { copy(&reason.to_string(), error, room) };
             ptr::null_mut()
         }
@@ -69,23 +69,25 @@ unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
 }
 
 unsafe extern "C" fn close(opened: *mut interface::Core) {
-    // SAFETY: `open` made the box, and the shim closes it once.
+    // SAFETY: `open` allocated the box, and the shim closes it once.
     let mut opened = unsafe { Box::from_raw(opened.cast::<Opened>()) };
     // SAFETY: the shim's counts outlive the core.
     opened.core.write_report(unsafe { &*opened.counts }, false);
 }
 
 unsafe extern "C" fn report(opened: *mut interface::Core) {
-    // SAFETY: an open core, called by one thread at a time; its counts outlive it.
+    // SAFETY: an open core, called by one thread at a time. Its counts outlive it.
     let (core, counts) = unsafe { (core(opened), &*(*opened.cast::<Opened>()).counts) };
     core.write_report(counts, true);
 }
 
+/// Returns the core behind a pointer.
+///
 /// # Safety
-/// An open core, called by one thread at a time.
+/// The core is open and called by one thread at a time.
 #[inline]
 unsafe fn core<'a>(opened: *mut interface::Core) -> &'a mut Core {
-    // SAFETY: `open` made it.
+    // SAFETY: `open` allocated it.
     unsafe { &mut (*opened.cast::<Opened>()).core }
 }
 
@@ -95,7 +97,7 @@ unsafe extern "C" fn post(
     envelope: *const CoreEnvelope,
     message: *mut u64,
 ) -> CoreResult {
-    // SAFETY: an open core, called by one thread at a time; the shim's envelope and room for the result.
+    // SAFETY: an open core, called by one thread at a time; the shim's envelope and output pointer.
     unsafe { answer(core(opened).post(receive, &*envelope), message) }
 }
 
@@ -109,13 +111,15 @@ unsafe extern "C" fn arrive(
     unsafe { answer(core(opened).arrive(message, &*envelope), receive) }
 }
 
+/// Writes the result of a call.
+///
 /// # Safety
-/// `to` has room for an id.
+/// `to` is valid for a write.
 #[inline]
 unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> CoreResult {
     match result {
         Ok(Some(id)) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { *to = id };
             CORE_MATCHED
         }
@@ -152,7 +156,7 @@ unsafe extern "C" fn visit(
     let queue = if queue == CORE_POSTED { Queue::Posted } else { Queue::Unexpected };
     // SAFETY: as in `post`.
     let core = unsafe { core(opened) };
-    // SAFETY: the shim's function takes the shim's argument, and does not call the core.
+    // SAFETY: the shim's function takes the shim's argument and does not call the core.
     core.visit(queue, |id| unsafe { each(argument, id) });
 }
 

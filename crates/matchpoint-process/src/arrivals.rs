@@ -103,7 +103,7 @@ impl Arrivals {
         let mut both = [0; 16];
         both[..8].copy_from_slice(&posted.to_le_bytes());
         both[8..].copy_from_slice(&arrived.to_le_bytes());
-        // On a full disk the file is truncated, and its reader reports that.
+        // On a full disk the file is truncated. Its reader reports that.
         let _ = self.file.write_all(&both);
     }
 }

@@ -13,8 +13,8 @@ pub fn ticks() -> u64 {
     return nanoseconds();
 }
 
-/// The clock that the recorder of calls (`matchpoint record`) uses, chosen by the same rule. Its time stamps and ours
-/// can therefore be sorted together.
+/// The clock of the recorder of calls (`matchpoint record`), chosen by the same rule. Time stamps of both can be sorted
+/// together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shared {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
@@ -76,7 +76,7 @@ pub fn nanoseconds() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Both clocks, read at one moment. Two moments give the length of a tick.
+/// Both clocks at one moment. Two moments give the length of a tick.
 #[derive(Clone, Copy)]
 pub struct Moment {
     ticks: u64,

@@ -3,7 +3,7 @@
 use crate::arrivals::Arrivals;
 use crate::tally::Tally;
 
-/// Counts the operations of one endpoint and records arrival times if the environment requests them.
+/// Counts the operations of an endpoint. Records arrival times if the environment requests them.
 pub struct Observer {
     /// The counts.
     pub tally: Tally,
@@ -11,18 +11,18 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// A new observer, with all counts zero.
+    /// An observer with zero counts.
     #[allow(clippy::new_without_default, reason = "it creates a file if the environment requests one")]
     pub fn new() -> Self {
         Observer { tally: Tally::default(), arrivals: Arrivals::begin() }
     }
 
-    /// A new observer that records no arrival times.
+    /// An observer that records no arrival times.
     pub fn without_times() -> Self {
         Observer { tally: Tally::default(), arrivals: None }
     }
 
-    /// Call before a post or an arrival; pass the result on to [`posted`](Self::posted) or [`arrived`](Self::arrived).
+    /// Begins a post or an arrival. Pass the result to [`posted`](Self::posted) or [`arrived`](Self::arrived).
     #[inline(always)]
     pub fn begin(&mut self) -> u64 {
         self.tally.begin()
@@ -46,7 +46,7 @@ impl Observer {
         }
     }
 
-    /// A probe found `message`. `take`: it was a matched probe, which removes the message.
+    /// A probe found `message`. `take`: a matched probe, which removes the message.
     #[inline]
     pub fn probed(&mut self, take: bool, message: Option<u64>) {
         self.tally.probes += 1;

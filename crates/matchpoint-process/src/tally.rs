@@ -1,8 +1,8 @@
-//! Counts of matching operations. All operations are counted; a sample of them is timed.
+//! Counts of matching operations, and the time of a sample of them.
 
 use crate::clock;
 
-/// One operation in this many is timed: reading the clock twice costs about as much as matching.
+/// One operation in this many is timed: two reads of the clock cost about as much as matching.
 const EVERY: u64 = 64;
 
 /// Counts of the matching of one endpoint.
@@ -18,7 +18,7 @@ pub struct Tally {
     pub arrivals: u64,
     /// Messages arrived that matched a posted receive.
     pub arrivals_hit: u64,
-    /// Moves of all entries from the short lines to the engine.
+    /// Moves of all entries from the short queues to the engine.
     pub lengthened: u64,
     /// Probes, including matched probes.
     pub probes: u64,
@@ -30,18 +30,18 @@ pub struct Tally {
     pub posted_max: u64,
     /// Largest length of the unexpected queue.
     pub unexpected_max: u64,
-    /// Sum over arrivals of the posted queue's length: an upper bound of the attempts of a plain list.
+    /// Sum over arrivals of the posted queue's length: an upper bound of a plain list's attempts.
     pub posted_sum: u64,
     /// Sum over posts of the unexpected queue's length.
     pub unexpected_sum: u64,
-    /// Operations timed.
+    /// Timed operations.
     pub timed: u64,
-    /// Ticks of the operations timed.
+    /// Ticks of the timed operations.
     pub timed_ticks: u64,
 }
 
 impl Tally {
-    /// Call before an operation. Returns the time if this operation is timed, else 0.
+    /// Begins an operation. Returns the time if the operation is timed, else 0.
     #[inline]
     pub fn begin(&mut self) -> u64 {
         self.operations += 1;
@@ -56,7 +56,7 @@ impl Tally {
         }
     }
 
-    /// Counts a receive posted. `hit`: it matched an unexpected message.
+    /// Counts a posted receive. `hit`: it matched an unexpected message.
     #[inline]
     pub fn posted(&mut self, started: u64, hit: bool) {
         self.end(started);
@@ -77,7 +77,7 @@ impl Tally {
         self.posted_now -= 1;
     }
 
-    /// Counts a message arrived. `hit`: it matched a posted receive.
+    /// Counts an arrived message. `hit`: it matched a posted receive.
     #[inline]
     pub fn arrived(&mut self, started: u64, hit: bool) {
         self.end(started);
