@@ -1,9 +1,9 @@
-/* The entry points. */
+/* Entry points. */
 
-/* Opens the definition of a function of MPI; its body follows. Fortran bindings of some libraries call the first name, those
- * of others the second. A call by the second name from the library itself goes to the library's function. So does every call
- * of a program whose library is of another family than this was compiled for: the entry points jump and touch no argument, for
- * the types are others there. */
+/* Begins the definition of an MPI function. The Fortran bindings of some libraries call the first name, those of
+ * others the second. A call of the second name from the library goes to the library's function. If the program's
+ * library is of another family than the header, every call goes there: the entry points jump without touching
+ * arguments, whose types differ. */
 #define CALL(NAME, PARAMETERS, ARGUMENTS) CALL_(NAME, PARAMETERS, ARGUMENTS)
 #define CALL_(NAME, PARAMETERS, ARGUMENTS)                                                               \
     EXPORT int MPI_##NAME PARAMETERS;                                                                    \
@@ -38,8 +38,8 @@
 
 #define UNPACK(...) __VA_ARGS__
 
-/* Where a call goes that is not for us: to a tool between the application and the library, which calls the second name; or
- * to the library, if a component of the library made it. */
+/* Returns the target of a call that the shim must not handle. A tool between application and library gets calls of
+ * the first name, and calls the second name itself. The library gets calls of its components. */
 static void *instead_of(const struct function *function, const void *caller, bool first)
 {
     library_ready();

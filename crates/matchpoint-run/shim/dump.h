@@ -1,7 +1,7 @@
-/* What is in the queues, written on a signal while a job hangs. The handler counts, and leads the next call into a slow path,
- * which answers. */
+/* A list of the queues' entries, written after a signal, for jobs that hang. The handler counts, and forces the next
+ * call into a slow path, which writes the list. */
 
-/* Entries of a queue that are written one by one. */
+/* Listed entries per queue. */
 #define DUMPED_MOST 1000
 
 static void take_slow_paths(void)
@@ -24,7 +24,7 @@ static void dump_path(char *path, size_t room)
     snprintf(path, room, "%s/queues-%s-%ld.txt", folder != NULL ? folder : ".", host, (long)getpid());
 }
 
-/* Unless the program has a handler of its own. Only a process with a file for its answers gets the signal. */
+/* Installs the handler, unless the program has one. Only a process with a file for its lists gets the signal. */
 static void listen_for_dumps(void)
 {
     const char *number = getenv("MATCHPOINT_QUEUES_SIGNAL");
@@ -101,7 +101,7 @@ static __attribute__((cold, noinline)) void answer_dump(int asked)
     dumps_answered = asked;
     set_paths();
     if (atomic_load(&dumps_asked) != asked)
-        take_slow_paths(); /* another signal came before the paths were set */
+        take_slow_paths(); /* another signal arrived meanwhile */
     dump_path(path, sizeof path);
     struct dump dump = {.file = fopen(path, "a"), .now = ticks()};
     if (dump.file == NULL)

@@ -1,12 +1,13 @@
-/* The rules of overflow matching: where a receive goes, and what becomes of messages. Every function needs the lock. */
+/* The rules of overflow matching: the destination of receives, and the handling of messages. All functions need the
+ * lock. */
 
 static void answer_if_asked(void);
 
-/* A message in the engine, taken from the library. */
+/* A message in the engine. */
 struct message {
-    MPI_Message handle; /* what a receive needs comes first, in one cache line: long queues are not in the cache */
+    MPI_Message handle; /* first, in the cache line that a receive reads: long queues are not in the cache */
     struct communicator *communicator;
-    uint64_t number; /* in the communicator, as taken from the library */
+    uint64_t number; /* sequence number in the communicator */
     struct message *next; /* free list */
     uint64_t since;       /* ticks */
     MPI_Status status;
@@ -14,7 +15,7 @@ struct message {
 
 static struct message *free_messages;
 
-/* The engine had no memory for it: nothing else is taken from the library meanwhile. */
+/* A message for which the engine had no memory. No other message is taken from the library meanwhile. */
 static struct message *refused_message;
 
 static struct message *take_message(void)
@@ -38,7 +39,7 @@ static inline struct core_envelope envelope_of(const struct communicator *commun
                                   tag == MPI_ANY_TAG ? -1 : tag};
 }
 
-/* The library's functions by the size of the count. */
+/* The library's functions for each type of count. */
 static int library_irecv(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                          MPI_Request *request)
 {
@@ -68,7 +69,7 @@ static int library_imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_
     return REAL(Imrecv)(buffer, (int)count, type, message, request);
 }
 
-/* The engine no longer has it. */
+/* Updates the counts for a receive that leaves the engine. */
 static void unqueue(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
@@ -82,7 +83,7 @@ static void unqueue(struct receive *receive)
         set_paths();
 }
 
-/* The record of a receive that the program has completed, or has freed and the library has. */
+/* Ends the record of a receive that the program has completed or freed. */
 static void finish_receive(struct receive *receive)
 {
     if (receive->is_counted)
@@ -111,7 +112,7 @@ static void start_released(struct receive *receive)
     finish_receive(receive);
 }
 
-/* A receive of the engine takes a message. */
+/* Lets a receive of the engine take a message. */
 static void start_receive(struct receive *receive, struct message *message)
 {
     unqueue(receive);
@@ -123,7 +124,7 @@ static void start_receive(struct receive *receive, struct message *message)
         start_released(receive);
 }
 
-/* False: the engine has no memory. */
+/* Adds a message to the engine. False: no memory. */
 static bool let_arrive(struct message *message)
 {
     struct communicator *communicator = message->communicator;
@@ -146,8 +147,8 @@ static bool let_arrive(struct message *message)
 
 static void give_back_all(void);
 
-/* Takes the messages of a communicator from the library's unexpected queue, until `awaited`, if not NULL, has its message: how
- * many there were. */
+/* Takes messages of a communicator from the library's unexpected queue, until `awaited` (if not NULL) has its
+ * message. Returns their number. */
 static long drain_until(struct communicator *communicator, const struct receive *awaited)
 {
     long taken = 0;
@@ -165,7 +166,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
                                    &message->status);
         if (result != MPI_SUCCESS || !found) {
             return_message(message);
-            if (result != MPI_SUCCESS) /* a process has failed, say: the library reports that of its own receives */
+            if (result != MPI_SUCCESS) /* for example a failed process: the library reports it for its receives */
                 give_back_all();
             return taken;
         }
@@ -188,7 +189,7 @@ static long drain(struct communicator *communicator)
     return drain_until(communicator, NULL);
 }
 
-/* The message that such a receive takes, out of the engine. NULL: none. */
+/* Takes the message that matches from the engine. NULL: no match. */
 static struct message *take_held(struct communicator *communicator, int source, int tag)
 {
     struct core_envelope envelope = envelope_of(communicator, source, tag);
@@ -204,7 +205,7 @@ static struct message *take_held(struct communicator *communicator, int source, 
     return message;
 }
 
-/* The receive is in the engine from now on. False: the engine has no memory. */
+/* Posts a receive to the engine. False: no memory. */
 static bool queue_receive(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
@@ -235,7 +236,7 @@ static bool queue_receive(struct receive *receive)
     return true;
 }
 
-/* Takes a receive out of the engine. False: it is not there. */
+/* Removes a receive from the engine. False: the engine does not have it. */
 static bool withdraw(const struct receive *receive)
 {
     if (receive->communicator == NULL)
@@ -252,7 +253,7 @@ static void append_receive(void *end, uint64_t id)
     *last = &receive->next;
 }
 
-/* Posts every receive of the engine to the library, oldest first: none accepts a message that the engine holds. */
+/* Posts all receives of the engine to the library, oldest first. None accepts a message that the engine holds. */
 static void give_back_all(void)
 {
     struct receive *first = NULL, **last = &first;
@@ -276,21 +277,21 @@ static void give_back_all(void)
     }
 }
 
-/* Before a call that blocks while the engine makes no progress: a sender that waits for a receive of the engine might never
- * come to its part of that call. */
+/* Called before a call that blocks without progress of the engine: a sender that waits for a receive of the engine
+ * might never enter that call. */
 static void give_back(void)
 {
     if (overflow.blocking > 0)
         give_back_all();
 }
 
-/* Communicators that one poll looks at. */
+/* Communicators per poll. */
 #define COMMUNICATORS_AT_ONCE 8
 
-/* Polls that take no more messages than they await, before one that looks at every communicator: its senders may wait, too. */
+/* Polls that stop at the awaited message, before a poll of all communicators: their senders may wait too. */
 #define BRIEF_POLLS 16
 
-/* Takes messages for the receives of the engine. If `awaited`, a receive, is not NULL, those of its communicator come first. */
+/* Takes messages for the receives of the engine. The communicator of `awaited`, if not NULL, comes first. */
 static void make_progress(const struct receive *awaited)
 {
     struct communicator *first = awaited != NULL ? awaited->communicator : NULL;
@@ -309,7 +310,7 @@ static void make_progress(const struct receive *awaited)
         overflow.busy = next->next;
         if (next != first)
             taken += drain(next);
-        if (overflow.busy == start) /* once around the ring */
+        if (overflow.busy == start) /* the whole ring */
             break;
     }
     if (overflow.takes_all)
@@ -320,7 +321,7 @@ static void make_progress(const struct receive *awaited)
     answer_if_asked();
 }
 
-/* Between polls. Where processes share processors, each yields at once, as the MPI libraries do there. */
+/* Called between polls. If processes share processors, each yields early, as the MPI libraries do. */
 static void relax(void)
 {
     unlock();
@@ -329,14 +330,14 @@ static void relax(void)
     lock();
 }
 
-/* The same where the lock is not held. */
+/* As `relax`, without the lock. */
 static void relax_unlocked(void)
 {
     if (overflow.idle++ > overflow.polls_before_yield)
         sched_yield();
 }
 
-/* Whether the library accepts count, source and tag of a receive. */
+/* Returns whether the library accepts count, source and tag of a receive. */
 static inline bool is_plain(const struct communicator *communicator, MPI_Count count, int source, int tag)
 {
     bool known_source = (source >= 0 && source < communicator->sources) || source == MPI_ANY_SOURCE;
@@ -358,7 +359,8 @@ static inline struct type *type_slot(MPI_Datatype type)
     return &types[(AS_WORD(type) * 0x9e3779b97f4a7c15) >> 58];
 }
 
-/* Whether the library accepts a persistent receive on a communicator that returns errors. The receive is never started. */
+/* Returns whether the library accepts a persistent receive on a communicator that returns errors. The receive is
+ * never started. */
 static bool is_receive_valid(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
 {
     MPI_Request request;
@@ -368,8 +370,8 @@ static bool is_receive_valid(void *buffer, int count, MPI_Datatype type, MPI_Com
     return is_valid;
 }
 
-/* Whether the library accepts buffer and datatype. The question does not call the program's error handler. A program of sessions
- * has no MPI_COMM_SELF: there the question exchanges the error handler of `comm` for an instant. */
+/* Returns whether the library accepts buffer and datatype, without a call of the program's error handler. A program
+ * with sessions has no MPI_COMM_SELF: the error handler of `comm` is then replaced for a moment. */
 static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
 {
     MPI_Errhandler handler;
@@ -400,7 +402,7 @@ static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm
     return true;
 }
 
-/* NULL: the library rejects it. */
+/* NULL: the library rejects the datatype. */
 static inline const struct type *find_type(MPI_Datatype type, MPI_Comm comm)
 {
     struct type *found = type_slot(type);
@@ -409,7 +411,7 @@ static inline const struct type *find_type(MPI_Datatype type, MPI_Comm comm)
     return meet_type(type, comm, found) ? found : NULL;
 }
 
-/* Where a receive goes. */
+/* The destination of a receive. */
 enum place { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
 
 static void observe_posting(struct communicator *communicator);
@@ -443,8 +445,8 @@ static bool is_sender_blocking(uint64_t bytes)
     return overflow.synchronous || overflow.eager_bytes == 0 || bytes > overflow.eager_bytes;
 }
 
-/* The communicator of a receive that the engine may take, and its datatype. NULL: the library must see the receive, because
- * it is from MPI_PROC_NULL, or because the library rejects an argument. */
+/* Returns communicator and datatype of a receive that the engine may take. NULL: the library must handle the
+ * receive, because it is from MPI_PROC_NULL or has an invalid argument. */
 static inline struct communicator *check_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                  MPI_Comm comm, const struct type **known)
 {
@@ -456,7 +458,7 @@ static inline struct communicator *check_receive(void *buffer, MPI_Count count, 
     return communicator;
 }
 
-/* Posts a receive wherever it belongs. The lock is held. */
+/* Posts a receive to its destination, with the lock held. */
 static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                   MPI_Comm comm, MPI_Request *request)
 {

@@ -1,18 +1,18 @@
-/* What every call reads first, in one cache line, and what the slow paths share. */
+/* State of the fast paths, in one cache line, and state of the slow paths. */
 
 static struct {
     bool asks_who_calls; /* until the MPI library is found; later, if a tool or a component calls the library too */
     bool is_foreign;     /* the MPI library has other types than this header */
-    bool posts_slowly;   /* a posting call or a probe must look at the engine, or take the lock */
-    bool translates;     /* a request array may contain requests of ours */
-    bool drives;         /* a blocking call must make progress for the engine's receives: their sender may be this process */
-    bool multiple;       /* MPI_THREAD_MULTIPLE: the slow paths take the lock */
+    bool posts_slowly;   /* posts and probes use the slow path: the engine has entries, or the lock is needed */
+    bool translates;     /* request arrays may contain receives of the engine */
+    bool drives;         /* blocking calls make progress for the engine's receives: their sender may be this process */
+    bool multiple;       /* MPI_THREAD_MULTIPLE: the slow paths acquire the lock */
     int ticks_source;
-    int until_sample; /* posting calls until one is timed */
-    /* Outstanding requests of the library: all, those that may be receives, those that may be from any source. Upper bounds:
-     * what a completed request was is not known, so the last two begin again whenever nothing is outstanding. */
+    int until_sample; /* posting calls until the next timed one */
+    /* Outstanding requests of the library: all, possible receives, possible receives from any source. Upper bounds:
+     * the kind of a completed request is unknown, so the last two reset when no request is outstanding. */
     long native, native_receives, native_any;
-    /* Overflow begins when so many receives are outstanding. */
+    /* The numbers of outstanding receives at which overflow begins. */
     long limit_named, limit_any;
     uint64_t receives; /* posted by the program */
 } always __attribute__((aligned(64))) = {
@@ -25,19 +25,19 @@ struct communicator;
 
 static struct {
     const struct core_functions *functions;
-    struct core *core; /* NULL: overflow is switched off */
+    struct core *core; /* NULL: overflow is off */
     struct core_counts counts;
     long queued;   /* receives in the engine */
-    long blocking; /* of these, receives whose sender may wait for them: see eager.h */
+    long blocking; /* of these, receives whose sender may wait: see eager.h */
     long derived;  /* of these, receives with a derived datatype */
     long held;     /* messages in the engine */
-    long watched;  /* communicators whose unexpected queue is drained before each posting */
-    long active;   /* receives of ours that are queued, or that the program has not completed yet */
-    long undriven; /* threads in blocking calls during which the engine makes no progress */
+    long watched;  /* communicators whose unexpected queue is drained before each post */
+    long active;   /* receives with a record that the program has not completed */
+    long undriven; /* threads in blocking calls without progress of the engine */
     uint64_t eager_bytes;
     bool synchronous;  /* the program may send synchronously */
-    unsigned long long objects; /* loaded when that was found out */
-    bool takes_all;    /* messages are taken as soon as they can be seen, so that arrival times are true */
+    unsigned long long objects; /* loaded objects at the last check of imports */
+    bool takes_all;    /* all messages are taken as soon as visible, so that arrival times are exact */
     bool watches_always;
     bool may_watch;
     int idle; /* polls without a message */
@@ -51,7 +51,7 @@ static struct {
     pthread_mutex_t mutex;
 } overflow = {.tag_ub = INT_MAX, .ticks_per_ns = 1};
 
-/* An error handler or an attribute callback may call MPI while this thread has the lock: the mutex is recursive. */
+/* Recursive, because an error handler or an attribute callback may call MPI while its thread holds the lock. */
 static inline void lock(void)
 {
     if (always.multiple)
@@ -64,11 +64,11 @@ static inline void unlock(void)
         pthread_mutex_unlock(&overflow.mutex);
 }
 
-/* Signals that ask for the contents of the queues: see dump.h. */
+/* Signals that request the contents of the queues: see dump.h. */
 static _Atomic int dumps_asked;
 static int dumps_answered;
 
-/* After any change of the counts. The slow paths also answer a signal. */
+/* Called after each change of the counts. The slow paths also write requested dumps. */
 static void set_paths(void)
 {
     bool slow = always.multiple || atomic_load_explicit(&dumps_asked, memory_order_relaxed) != dumps_answered;
@@ -78,7 +78,7 @@ static void set_paths(void)
                           always.limit_named == 0 || overflow.watches_always;
 }
 
-/* Threads count without the lock, too. */
+/* Threads count without the lock. */
 static inline long add_native(long requests)
 {
     if (LIKELY(!always.multiple))
@@ -98,14 +98,14 @@ static inline void count_receive(int source)
     always.native_any += source == MPI_ANY_SOURCE;
 }
 
-/* Requests of the library have completed, or were freed. */
+/* Requests of the library completed or were freed. */
 static inline void uncount(long requests)
 {
     if (add_native(-requests) <= 0)
         always.native = always.native_receives = always.native_any = 0;
 }
 
-/* The library may take one more receive. */
+/* Returns whether the library may get one more receive. */
 static inline bool is_below_limit(int source)
 {
     long may_be = source == MPI_ANY_SOURCE ? always.native_any : always.native_receives;

@@ -1,5 +1,5 @@
-/* Calls that may block while the engine makes no progress: collective operations, one-sided communication, files,
- * constructors of communicators, dynamic processes. Before each, receives whose sender might wait for them are given back. */
+/* Calls that may block without progress of the engine: collective operations, one-sided communication, files,
+ * constructors of communicators, dynamic processes. Receives whose sender may wait are given back first. */
 
 static void look_at_plugins(void);
 
@@ -44,7 +44,7 @@ static __attribute__((noinline)) void leave_blocking(void)
     NONBLOCKING(INAME, (UNPACK P, MPI_Request *request), (UNPACK A, request))
 #define PLAIN BLOCKING
 
-/* The library matches every message from now on. */
+/* Lets the library match all messages from now on. */
 static void stay_out(void)
 {
     give_back_all();
@@ -53,15 +53,15 @@ static void stay_out(void)
     overflow.counts.limit_named = overflow.counts.limit_any = -1;
 }
 
-/* Intel MPI (2021.18) crashes in MPI_Improbe on communicators with processes of another MPI_COMM_WORLD, so overflow stays out
- * of programs that have such. */
+/* Intel MPI (2021.18) crashes in MPI_Improbe on communicators with processes of another MPI_COMM_WORLD. Overflow is
+ * off in programs that have such communicators. */
 #if defined(I_MPI_VERSION)
 #define PROBE_CRASHES true
 #else
 #define PROBE_CRASHES false
 #endif
 
-/* Open MPI does these by messages with the program's communicator and tag: see eager.h. */
+/* Open MPI implements these functions with messages on the program's communicator and tag: see eager.h. */
 #if defined(OPEN_MPI)
 #define LOSES_MESSAGES true
 #else
@@ -126,7 +126,7 @@ BLOCKING(Session_detach_buffer, (MPI_Session session, void *buffer, int *size), 
 BLOCKING(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size))
 BLOCKING(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size), (session, buffer, size))
 
-/* Not by CALL, for it has no parameters. */
+/* Without CALL, because the function has no parameters. */
 FUNCTION(Buffer_flush, "MPI_Buffer_flush", NULL);
 EXPORT int MPI_Buffer_flush(void);
 EXPORT int PMPI_Buffer_flush(void);
@@ -145,8 +145,8 @@ int PMPI_Buffer_flush(void)
 }
 #endif
 
-/* A matched message keeps the library's communicator until the message is received. The scratch buffer of a message whose data
- * has not arrived stays: the library writes it later. */
+/* A matched message keeps the library's communicator until it is received. If its data has not arrived, the scratch
+ * buffer stays allocated: the library writes it later. */
 static void discard_message(struct message *message)
 {
     int bytes = 0, arrived = 0;
@@ -162,7 +162,7 @@ static void discard_message(struct message *message)
     return_message(message);
 }
 
-/* A freed communicator: the library completes its receives, and its messages are lost, as in the library. */
+/* A freed communicator: the library completes its receives, and its messages are lost, as without overflow. */
 static void append_message(void *end, uint64_t id)
 {
     struct message ***last = end, *message = (struct message *)(uintptr_t)id;
@@ -185,7 +185,7 @@ static void forget_messages(struct communicator *communicator)
     overflow.held -= communicator->held;
 }
 
-/* The record of a freed communicator without persistent receives. */
+/* Frees the record of a freed communicator without persistent receives. */
 static void release_communicator(struct communicator *communicator)
 {
     forget_messages(communicator);
@@ -197,8 +197,8 @@ static void release_communicator(struct communicator *communicator)
     set_paths();
 }
 
-/* Nothing finds it by its handle any more. A persistent receive may still be started: then the record stays until its request is
- * freed. */
+/* Removes a communicator from the table. If a persistent receive can still start, the record stays until its request
+ * is freed. */
 static __attribute__((noinline)) void forget_communicator(struct communicator *communicator)
 {
     struct communicator **slot = communicator_slot(communicator->handle);
@@ -215,7 +215,7 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
         release_communicator(communicator);
 }
 
-/* Attribute callbacks may receive on a communicator that is freed, and the call may fail: its record goes afterwards. */
+/* The record is removed after the call: attribute callbacks may receive on the communicator, and the call may fail. */
 #define ENDS_COMMUNICATOR(NAME)                                                                          \
     CALL(NAME, (MPI_Comm * comm), (comm))                                                                \
     {                                                                                                    \
@@ -241,7 +241,7 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
 ENDS_COMMUNICATOR(Comm_free)
 ENDS_COMMUNICATOR(Comm_disconnect)
 
-/* A receive of the engine needs its datatype until it is matched: the library keeps those of its own receives. */
+/* A receive of the engine needs its datatype until the match. The library keeps the datatypes of its receives. */
 static bool needs_type(MPI_Datatype type)
 {
     for (size_t i = 0; i <= map.mask; i++)

@@ -1,7 +1,8 @@
 /* Starting, completing, cancelling and freeing requests (MPI-4.1 §3.7.3 to 3.9).
  *
- * While no receive of ours is active, a call goes to the library as it is. Otherwise the library gets a copy of the request
- * array in which its own requests stand for ours; a receive that has none yet is left out as MPI_REQUEST_NULL. */
+ * While no receive has a record, calls go to the library unchanged. Otherwise the library gets a copy of the request
+ * array that contains its own requests instead of the program's handles. A receive without a library request is
+ * MPI_REQUEST_NULL in the copy. */
 
 static inline long count_live(int count, const MPI_Request requests[])
 {
@@ -73,20 +74,20 @@ CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (
     return result;
 }
 
-/* A request array as the library gets it. */
+/* A request array in the library's form. */
 #define VIEW_SMALL 32
 struct view {
     int count;
-    long pending; /* receives that the library has no request for yet */
+    long pending; /* receives without a library request */
     MPI_Request *natives;
-    struct receive **owners; /* NULL: the request is the library's own */
+    struct receive **owners; /* NULL: a request of the library */
     bool *is_left_out;       /* pending when the library got the array */
     MPI_Request small_natives[VIEW_SMALL];
     struct receive *small_owners[VIEW_SMALL];
     bool small_left_out[VIEW_SMALL];
 };
 
-/* Looks at receives again that had no request of the library. */
+/* Updates receives that had no library request. */
 static void update_view(struct view *view, const MPI_Request requests[])
 {
     view->pending = 0;
@@ -130,7 +131,7 @@ static void free_view(struct view *view)
         free(view->owners);
 }
 
-/* One element, after a call that may have completed it. */
+/* Updates one element after a call that may have completed it. */
 static int settle_element(struct view *view, int at, MPI_Request requests[], int result)
 {
     struct receive *owner = view->owners[at];
@@ -151,7 +152,7 @@ static int settle_view(struct view *view, MPI_Request requests[], int result)
     return result;
 }
 
-/* The element is complete: what was outstanding in the library is not any more. */
+/* Updates the counts for a completed element. */
 static void uncount_element(struct view *view, int at)
 {
     struct receive *owner = view->owners[at];
@@ -168,8 +169,8 @@ static int no_memory(void)
     return MPI_ERR_NO_MEM;
 }
 
-/* Open MPI's MPI_Waitall returns at the first request that failed, and other libraries wait for all. So receives that wait for
- * long go back to Open MPI. */
+/* Open MPI's MPI_Waitall returns at the first failed request, other libraries wait for all requests. With Open MPI,
+ * receives that wait for long are therefore given back. */
 #if defined(OPEN_MPI)
 #define RETURNS_AT_ERROR true
 #else
@@ -178,7 +179,7 @@ static int no_memory(void)
 #define LONG_WAIT_NS 200000000.0
 #define POLLS_PER_LOOK 256
 
-/* After a poll of MPI_Waitall. */
+/* Called after a poll of MPI_Waitall. */
 static void poll_again(uint64_t begin, unsigned *polls)
 {
     if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_LOOK == 0 &&
@@ -187,8 +188,8 @@ static void poll_again(uint64_t begin, unsigned *polls)
     relax();
 }
 
-/* Until the library has a request for each receive, and while the engine has receives until each request is complete. Returns
- * whether all were complete before. */
+/* Waits until the library has a request for each receive. While the engine has receives, also waits until each
+ * request is complete. Returns whether all requests were complete before. */
 static bool wait_for_view(struct view *view, const MPI_Request requests[])
 {
     uint64_t begin = ticks();
@@ -206,7 +207,7 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
     update_view(view, requests);
     for (int i = 0; i < view->count; i++) {
         struct receive *owner = view->owners[i];
-        /* MPICH from 4.1 on makes a persistent receive inactive when its status is asked for. */
+        /* In MPICH 4.1 and later, a status query makes a complete persistent request inactive. */
         bool is_waited_for = view->natives[i] != library.request_null && (owner == NULL || !owner->is_persistent);
         int flag = !is_waited_for;
         while (always.drives && !flag) {
@@ -220,8 +221,9 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
     return were_complete;
 }
 
-/* MPI_Waitall of a view. Without statuses, Open MPI 5.0 returns MPI_SUCCESS and keeps failed requests if all requests were
- * complete before the call. The program's call must report errors unless they `were_complete` when it began. */
+/* Calls MPI_Waitall for a view. Without statuses, Open MPI 5.0 returns MPI_SUCCESS and keeps failed requests if all
+ * requests were complete before the call. The program's call must report errors unless the requests `were_complete`
+ * when it began. */
 static int wait_all(struct view *view, bool were_complete, MPI_Status statuses[])
 {
     MPI_Status small[VIEW_SMALL], *own = NULL;
@@ -273,8 +275,8 @@ CALL(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count
     return waitall_slowly(count, requests, statuses);
 }
 
-/* Any, some and all, tested. With `waits` they are tried until something is complete; `completes` tells MPI_Test… from
- * MPI_Request_get_status…, which leaves requests as they are. */
+/* Tests any, some or all requests. `waits`: repeats until a request completes. `completes`: MPI_Test…, not
+ * MPI_Request_get_status…, which leaves requests unchanged. */
 static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) real, bool completes, int count,
                                                     MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
@@ -301,7 +303,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     return result;
 }
 
-/* Whether the library's own blocking call will do: nothing depends on the engine meanwhile, or nothing is active. */
+/* Returns whether the library's blocking call is sufficient: no request depends on the engine, or none is active. */
 static bool may_block(const struct view *view)
 {
     return view->pending == 0 && (!always.drives || count_live(view->count, view->natives) == 0);
@@ -329,8 +331,8 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
             result = real(view.count, view.natives, index, flag, reported);
         }
         if (*index == MPI_UNDEFINED && view.pending > 0)
-            *flag = 0; /* the library saw no active request */
-        else if (*index == MPI_UNDEFINED && *flag && waits) /* nor is there one; MPICH 4.0 tests without writing the status */
+            *flag = 0; /* the library got no active request */
+        else if (*index == MPI_UNDEFINED && *flag && waits) /* none active; MPICH 4.0 tests without writing the status */
             result = REAL(Waitany)(view.count, view.natives, index, status);
         else if (*flag && reported != status)
             copy_status(status, &own);
@@ -457,13 +459,13 @@ CALL(Request_get_status_some, (int count, const MPI_Request requests[], int *out
 }
 #endif
 
-/* Starts a persistent receive wherever it belongs. The lock is held. */
+/* Starts a persistent receive at its destination, with the lock held. */
 static int start_persistent(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
     struct message *message;
     always.receives++;
-    if (receive->state == RECEIVE_NATIVE) /* it was started in the library, and is inactive again */
+    if (receive->state == RECEIVE_NATIVE) /* started in the library, and inactive again */
         receive->state = RECEIVE_IDLE;
     if (overflow.core == NULL || receive->state != RECEIVE_IDLE)
         return REAL(Start)(&receive->handle);
@@ -525,7 +527,7 @@ CALL(Startall, (int count, MPI_Request requests[]), (count, requests))
     return result;
 }
 
-/* The receive becomes a generalized request that is cancelled, and complete. */
+/* The receive becomes a cancelled, complete generalized request. */
 static int cancel_queued(struct receive *receive)
 {
     unqueue(receive);
@@ -546,7 +548,7 @@ CALL(Cancel, (MPI_Request * request), (request))
         result = MPI_ERR_REQUEST; /* a combined request cannot be cancelled (MPI-4.1 §3.10) */
     else if (receive->state == RECEIVE_QUEUED && withdraw(receive))
         result = cancel_queued(receive);
-    else if (receive->is_counted) /* given back: it may still be unmatched */
+    else if (receive->is_counted) /* given back: may still be unmatched */
         result = REAL(Cancel)(&receive->inner);
     unlock();
     return result;
@@ -554,7 +556,7 @@ CALL(Cancel, (MPI_Request * request), (request))
 
 static void release_communicator(struct communicator *communicator);
 
-/* The receive goes on without its request (MPI-4.1 §3.7.3). */
+/* The receive continues without its request (MPI-4.1 §3.7.3). */
 static int free_receive(struct receive *receive, MPI_Request *request)
 {
     MPI_Request handle = receive->handle;
@@ -562,7 +564,7 @@ static int free_receive(struct receive *receive, MPI_Request *request)
     *request = library.request_null;
     if (receive->pair != NULL)
         wait_while_pending(receive);
-    /* The program may learn by a collective call that the message was received, and the engine makes no progress in one. */
+    /* A collective call may show the program that the message was received, but the engine makes no progress in it. */
     if (receive->state == RECEIVE_QUEUED)
         give_back_all();
     bool is_active = receive->state == RECEIVE_QUEUED || receive->state == RECEIVE_STARTED;

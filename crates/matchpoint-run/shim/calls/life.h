@@ -1,7 +1,7 @@
 /* From MPI_Init, or the first session, to MPI_Finalize (MPI-4.1 §11).
  *
- * MATCHPOINT_OVERFLOW names the file of the core; without it nothing overflows. MATCHPOINT_LIMIT is the number of receives
- * that the library holds before overflow begins: `auto` (measured), `none`, or a number. */
+ * MATCHPOINT_OVERFLOW is the file of the core; without it no receive overflows. MATCHPOINT_LIMIT is the limit of
+ * receives in the library: `auto` (measured), `none`, or a number. */
 
 static int sessions_open;
 static bool world_open;
@@ -61,7 +61,7 @@ static void set_limits(void)
     overflow.watches_always = getenv("MATCHPOINT_WATCH") != NULL;
 }
 
-/* The level of sessions is not known here. */
+/* The thread level of sessions is unknown here. */
 static void find_thread_level(bool has_world)
 {
     int level = MPI_THREAD_SINGLE;
@@ -96,7 +96,7 @@ static void free_private(void)
     overflow.has_private = false;
 }
 
-/* The library is initialized. */
+/* Starts overflow matching after the library's initialization. */
 static __attribute__((noinline)) void overflow_begin(bool has_world)
 {
     const char *path = getenv("MATCHPOINT_OVERFLOW");
@@ -139,13 +139,13 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
         stay_out();
     else
         set_limits();
-    listen_for_dumps(); /* the report names this process to the command, which sends the signal */
+    listen_for_dumps(); /* after the report, a command may send the signal to this process */
     overflow.functions->report(overflow.core);
     always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
     set_paths();
 }
 
-/* The library is about to be finalized. Requests that the program still has are completed by callbacks at the latest. */
+/* Ends overflow matching before the library's finalization. Callbacks may still complete the program's requests. */
 static void overflow_end(void)
 {
     struct core *core = overflow.core;
@@ -173,7 +173,7 @@ static void overflow_end(void)
     unlock();
 }
 
-/* Before the first function of MPI that a program may call. */
+/* Called before the first MPI function of a program. */
 static void find_library_once(void)
 {
     library_ready();
@@ -207,7 +207,7 @@ CALL(Init_thread, (int *count, char ***arguments, int required, int *provided), 
     return result;
 }
 
-/* Not by CALL, for it has no parameters. */
+/* Without CALL, because the function has no parameters. */
 FUNCTION(Finalize, "MPI_Finalize", NULL);
 EXPORT int MPI_Finalize(void);
 EXPORT int PMPI_Finalize(void);

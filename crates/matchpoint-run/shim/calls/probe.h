@@ -1,10 +1,10 @@
-/* Probes (MPI-4.1 §3.8). While receives of a communicator are in the engine, or messages, a probe asks the engine: the
+/* Probes (MPI-4.1 §3.8). While the engine has receives or messages of a communicator, a probe uses the engine: the
  * library's queue may have messages that a receive of the engine takes. */
 
-/* What a probe of the slow path found. */
-enum probed { IN_LIBRARY /* the library must be asked */, IN_ENGINE, NOWHERE };
+/* The result of a probe in the slow path. */
+enum probed { IN_LIBRARY /* the library must be probed */, IN_ENGINE, NOWHERE };
 
-/* As the library does, the error field stays. */
+/* Keeps the error field, as the library does. */
 static void copy_status(MPI_Status *to, const MPI_Status *from)
 {
     if (to == MPI_STATUS_IGNORE)
@@ -90,7 +90,7 @@ CALL(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *messa
     return improbe_slowly(source, tag, comm, flag, message, status);
 }
 
-/* A blocking probe must poll if the engine is asked, or has receives. */
+/* A blocking probe polls while the engine has entries. */
 CALL(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status), (source, tag, comm, status))
 {
     int flag = 0, result;

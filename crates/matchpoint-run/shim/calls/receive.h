@@ -1,13 +1,13 @@
-/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and of matched messages (§3.8.3). */
+/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and receives of matched messages (§3.8.3). */
 
 #ifndef LARGE
-/* While nothing overflows: the library's call. */
+/* Returns whether the receive goes directly to the library. */
 static inline bool posts_to_library(int source)
 {
     return !always.posts_slowly && is_below_limit(source);
 }
 
-/* Waits for a request that a blocking call has made. */
+/* Waits for the request of a blocking call. */
 static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_Status *status)
 {
     lock();
@@ -29,7 +29,7 @@ static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_
     return result;
 }
 
-/* A receive that is posted and completed by one call. */
+/* Posts and completes a receive. */
 static __attribute__((noinline)) int receive_slowly(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                     MPI_Comm comm, MPI_Status *status)
 {
@@ -54,7 +54,8 @@ static __attribute__((noinline)) int post_slowly(void *buffer, MPI_Count count, 
     return result;
 }
 
-/* A persistent receive may be started in the engine. It keeps a datatype that the program may free. */
+/* Records a persistent receive, which may be started in the engine. The record keeps a datatype that the program may
+ * free. */
 static __attribute__((noinline)) void note_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                       MPI_Comm comm, MPI_Request handle)
 {
@@ -127,7 +128,7 @@ CALL(SIZED(Recv_init),
     return result;
 }
 
-/* MPI_Mrecv is the library's own: it waits for data that the sender's library sends in any call. */
+/* MPI_Mrecv is not replaced: it waits for data that the sender's library sends in any call. */
 CALL(SIZED(Imrecv), (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
      (buffer, count, type, message, request))
 {
