@@ -1,13 +1,13 @@
-/* What every call looks at, in one cache line: where an application does more than call MPI, the line is in no fast cache
- * when its next call comes. */
+/* State of every call, in one cache line: between two MPI calls of a busy application, the fast caches lose the
+ * line. */
 static struct {
     int ticks_source;
-    bool asks_who_calls; /* until it is known whether to */
+    bool asks_who_calls; /* until the library is found; later, if tools, components or call sites require it */
     bool sites_wanted;
-    bool length_is_found; /* where a status has the length of the message: see values.h */
+    bool length_is_found; /* a status has the length of its message at `length_at`: see values.h */
     uint8_t length_at;    /* in ints */
-    _Atomic bool anything_cancelled; /* `MPI_Test_cancelled` is asked only in a process that has cancelled anything */
-    _Atomic uint32_t types_freed;    /* what a type's handle stood for may change then */
+    _Atomic bool anything_cancelled; /* `MPI_Test_cancelled` is called only after a cancel in this process */
+    _Atomic uint32_t types_freed;    /* a datatype's handle may be reused then */
 } always __attribute__((aligned(64))) = {.asks_who_calls = true};
 
 #if defined(OPEN_MPI)

@@ -1,11 +1,11 @@
 /* Starting, completing, cancelling and freeing requests (MPI-4.1 §3.7.3 to 3.9).
  *
- * The requests are copied before the call, which replaces those that complete: straight into the record, whose head is
- * filled in afterwards. A call that finds nothing complete leaves out which of several requests it looked at: applications
- * poll, and the next call that finds something names them. A call for any or some of several names those alone that it
- * found complete: of a loop of such calls each would name all that are left, in n calls n² requests. */
+ * Requests are copied into the record before the call, which replaces completed ones. The head of the record is
+ * written afterwards. A call without completions does not record which of several requests it tested: applications
+ * poll, and the next call with a completion records them. A call for any or some of several requests records only
+ * the completed requests: a loop of n such calls would otherwise record n² requests. */
 
-/* A record with room for so many requests and completions, the requests filled in. */
+/* Reserves a record for this number of requests and completions, and fills in the requests. */
 static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MPI_Request requests[], size_t completions)
 {
     uint64_t *record = room(lane, WORD_FIELDS + 2 + count + 3 * completions);
@@ -17,8 +17,8 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
     return record;
 }
 
-/* Whether the record lies where the next one goes. Calls of another stack of the same thread, as libraries of user-level
- * threads have them, may have taken its place. */
+/* Returns whether the record is at the position of the next record. Calls on another stack of the thread, as in
+ * libraries of user-level threads, may have replaced it. */
 static inline bool still_there(struct lane *lane, const uint64_t *record)
 {
     bool there = record == lane->words + written(lane) % LANE_WORDS || record == lane->outside;
@@ -65,7 +65,7 @@ static inline bool tells(int result)
     return !FAILED(result) || result == MPI_ERR_IN_STATUS;
 }
 
-/* A call on one request that failed: it is complete if it is gone, or if it was a receive whose message was too long. */
+/* A failed call on one request: the request completed if it is now null, or if its receive was truncated. */
 static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int result, MPI_Request request,
                                                             const MPI_Status *reported)
 {
@@ -74,7 +74,7 @@ static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int r
     return request == library.request_null ? put_completion_alone(end, 0) : end;
 }
 
-/* A call on several that failed: those are complete that are gone, and those of which it is told. */
+/* A failed call on several requests: those that are now null completed, and those with a reported status. */
 static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, const uint64_t *record,
                                                                 const MPI_Request requests[], const MPI_Status *reported)
 {
@@ -90,11 +90,11 @@ static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, c
     return end;
 }
 
-/* A call for any or some of several requests, and those of them that it found complete. */
+/* A call for any or some of several requests, and its completed requests. */
 struct several {
     uint64_t *record;
-    size_t count, most;      /* requests; how many of them the record can name */
-    const MPI_Request *kept; /* as they were before the call, behind all that the record may come to */
+    size_t count, most;      /* requests; limit of requests in the record */
+    const MPI_Request *kept; /* the requests before the call, after the record's maximum length */
     size_t found;
 };
 
@@ -121,7 +121,7 @@ static inline void put_found(struct several *several, size_t index, const MPI_St
     several->found++;
 }
 
-/* After a call that failed those are complete that are gone (MPI-4.1 §3.7.5). */
+/* After a failed call, the requests that are now null have completed (MPI-4.1 §3.7.5). */
 static __attribute__((cold, noinline)) void put_gone(struct several *several, const MPI_Request requests[])
 {
     for (size_t i = 0; i < several->count; i++)
@@ -129,7 +129,7 @@ static __attribute__((cold, noinline)) void put_gone(struct several *several, co
             put_found(several, i, NULL);
 }
 
-/* For any of several: the one that is gone, or the one that it names. */
+/* A failed call for any request: the request that is now null, or the reported index. */
 static __attribute__((cold, noinline)) void put_failed_any(struct several *several, int result, const MPI_Request requests[],
                                                            int index)
 {
@@ -220,8 +220,8 @@ static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, co
 #if defined(OPEN_MPI)
 #define LEAVES_SOME false
 #else
-/* MPICH waits for all if statuses are ignored, and leaves at the first error if they are not. The recorder wants them even
- * where the application ignores them: then it waits for the rest. */
+/* MPICH waits for all requests if statuses are ignored, otherwise it returns at the first error. The recorder always
+ * passes statuses. If the application ignores them, the recorder waits for the remaining requests. */
 #define LEAVES_SOME true
 #endif
 
@@ -275,8 +275,8 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     return leave(lane, result);
 }
 
-/* MPI_Request_get_status… asks what MPI_Test… asks, and completes nothing: one that fails says nothing, and requests stay as
- * they are (MPI-4.1 §3.7.6). `COMPLETES` tells the two apart. */
+/* MPI_Request_get_status… tests like MPI_Test…, but completes no request. A failed call has no result, and requests
+ * stay unchanged (MPI-4.1 §3.7.6). `COMPLETES` selects MPI_Test…. */
 #define ALL_OF(NAME, CONST, COMPLETES)                                                                   \
     CALL(NAME, "QC", (int count, CONST MPI_Request requests[], int *flag, MPI_Status statuses[]),        \
          (count, requests, flag, statuses))                                                              \
@@ -364,7 +364,7 @@ ANY_OF(Testany, , true)
 SOME_OF(Waitsome, , true)
 SOME_OF(Testsome, , true)
 
-/* Calls that name requests, and complete none. */
+/* Records calls that have requests and complete none. */
 static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_failed, uint64_t entered, size_t count,
                                uint64_t *record, int result)
 {

@@ -1,4 +1,4 @@
-/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and of what a matched probe took (§3.8.3). */
+/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and receives of matched messages (§3.8.3). */
 
 CALL(SIZED(Recv), "cpgbS",
      (void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Status *status),
