@@ -135,7 +135,7 @@ static int made_unseen(int result, MPI_Comm *made)
                 note_members(lane, *made);                                                               \
         }                                                                                                \
         if (has_members(made))                                                                           \
-            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* with a request, it is incomplete */            \
+            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* with a request, it is incomplete */       \
         return leave(lane, result);                                                                      \
     }
 
