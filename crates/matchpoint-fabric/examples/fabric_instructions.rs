@@ -147,7 +147,7 @@ fn messages(pair: &mut Pair, pattern: &str, length: usize) {
 }
 
 fn main() {
-    objects::give(version(2, 5));
+    objects::install(version(2, 5));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     for pattern in &arguments {
         let (name, length) = pattern.split_once(':').expect("PATTERN:LENGTH");

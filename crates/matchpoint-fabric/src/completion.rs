@@ -17,7 +17,7 @@ pub struct Completion {
     /// The error, or 0.
     pub error: c_int,
     /// Bytes of a truncated message beyond the buffers (`olen`).
-    pub left_out: usize,
+    pub excess_bytes: usize,
 }
 
 impl Completion {
@@ -25,21 +25,21 @@ impl Completion {
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
-        Completion { entry, source: ADDR_UNSPEC, error: 0, left_out: 0 }
+        Completion { entry, source: ADDR_UNSPEC, error: 0, excess_bytes: 0 }
     }
 }
 
 /// Bytes of a `struct fi_context2`. The core provider may write to a context.
-const CONTEXT: usize = 64;
+const CONTEXT_BYTES: usize = 64;
 
 /// A receive with a message that is longer than its buffers.
 ///
 /// Some core providers crash when they deliver such a message (shm of libfabric 2.5, from 1000 bytes on). The core
 /// provider therefore delivers the message to a separate buffer, with a separate context. When the application reads
 /// the completion, the provider copies the part that fits and returns `FI_ETRUNC`.
-pub struct Truncated {
+pub struct TruncatedReceive {
     /// The context for the core provider. Its address is stable.
-    core: Box<[u8; CONTEXT]>,
+    core_context: Box<[u8; CONTEXT_BYTES]>,
     /// The context of the application.
     context: *mut c_void,
     buffers: Vec<iovec>,
@@ -47,12 +47,17 @@ pub struct Truncated {
     whole: Vec<u8>,
 }
 
-impl Truncated {
+impl TruncatedReceive {
     /// Allocates a buffer of `bytes` bytes for a receive with this context and these buffers. `None`: no memory.
     pub fn new(context: *mut c_void, buffers: &[iovec], bytes: usize) -> Option<Self> {
         let mut whole = Vec::new();
         whole.try_reserve_exact(bytes).ok()?;
-        Some(Truncated { core: Box::new([0; CONTEXT]), context, buffers: buffers.to_vec(), whole })
+        Some(TruncatedReceive {
+            core_context: Box::new([0; CONTEXT_BYTES]),
+            context,
+            buffers: buffers.to_vec(),
+            whole,
+        })
     }
 
     /// The buffer for the whole message.
@@ -62,7 +67,7 @@ impl Truncated {
 
     /// The context for the core provider.
     pub fn core_context(&self) -> *mut c_void {
-        self.core.as_ptr().cast_mut().cast()
+        self.core_context.as_ptr().cast_mut().cast()
     }
 
     /// The context of the application.
@@ -87,29 +92,29 @@ impl Truncated {
         let buf = self.buffers.first().map_or(ptr::null_mut(), |part| part.iov_base);
         completion.entry = CqTaggedEntry { op_context: self.context, len: at, buf, ..*done };
         completion.error = errno::ETRUNC;
-        completion.left_out = delivered - at;
+        completion.excess_bytes = delivered - at;
         completion
     }
 }
 
 /// Completions of the provider for one completion queue.
 #[derive(Default)]
-pub struct Completions {
+pub struct CompletionList {
     /// Completions to read next.
-    pub now: VecDeque<Completion>,
+    pub ready: VecDeque<Completion>,
     /// Completions to read after all current completions of the core provider: a multi-receive buffer is released after
     /// its last message.
-    pub late: VecDeque<Completion>,
+    pub deferred: VecDeque<Completion>,
     /// Receives that the core provider completes and that the application reads as an error.
-    pub truncated: Vec<Truncated>,
+    pub truncated: Vec<TruncatedReceive>,
     /// An endpoint of the queue has messages with a pending source.
-    pub owes_names: bool,
+    pub has_pending_sources: bool,
 }
 
-impl Completions {
+impl CompletionList {
     /// Removes the truncated receive with this core context.
-    pub fn take_truncated(&mut self, core_context: *mut c_void) -> Option<Truncated> {
-        let at = self.truncated.iter().position(|waits| waits.core_context() == core_context)?;
+    pub fn take_truncated(&mut self, core_context: *mut c_void) -> Option<TruncatedReceive> {
+        let at = self.truncated.iter().position(|receive| receive.core_context() == core_context)?;
         Some(self.truncated.swap_remove(at))
     }
 }

@@ -11,7 +11,7 @@ thread_local! {
 ///
 /// Some core providers (mrail, rxd, lnx) search for a provider below them. During the call, this provider is hidden
 /// from such searches.
-pub fn into_core<T>(call: impl FnOnce() -> T) -> T {
+pub fn call_core<T>(call: impl FnOnce() -> T) -> T {
     let before = INSIDE.replace(true);
     let outcome = call();
     INSIDE.set(before);
@@ -19,12 +19,12 @@ pub fn into_core<T>(call: impl FnOnce() -> T) -> T {
 }
 
 /// Returns whether this thread is inside [`call_core`].
-pub fn is_inside() -> bool {
+pub fn is_in_core_call() -> bool {
     INSIDE.get()
 }
 
 /// Returns whether the provider serves one host only. Such providers lack `FI_REMOTE_COMM`, which some MPI libraries
 /// require.
-pub fn is_local(core: &CStr) -> bool {
+pub fn is_single_host(core: &CStr) -> bool {
     matches!(core.to_bytes(), b"shm" | b"sm2")
 }

@@ -14,37 +14,37 @@ use matchpoint::Queue;
 use matchpoint_process::report;
 
 use crate::abi::ADDR_UNSPEC;
-use crate::asked::Asked;
+use crate::criteria::Criteria;
 use crate::matching::Matching;
 use crate::settings::settings;
 
 /// Listed entries per queue.
-const TOLD: u64 = 1000;
+const LISTED_MAX: u64 = 1000;
 
 /// Requests so far. Relaxed order suffices: the counter publishes no other data.
-static ASKED: AtomicU32 = AtomicU32::new(0);
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
 /// Returns the number of requests so far.
 #[inline]
-pub fn asked() -> u32 {
-    ASKED.load(Relaxed)
+pub fn request_count() -> u32 {
+    REQUESTS.load(Relaxed)
 }
 
 extern "C" fn on_signal(_: c_int) {
-    ASKED.fetch_add(1, Relaxed);
+    REQUESTS.fetch_add(1, Relaxed);
 }
 
 /// Installs the signal handler, unless the application has one for this signal.
-pub fn listen() {
+pub fn install_handler() {
     let Some(signal) = settings().signal else { return };
     // SAFETY: zeros are an empty handler without flags. The handler only counts. An existing handler of the application
     // is restored.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
-        let mut ours: libc::sigaction = std::mem::zeroed();
-        ours.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
-        ours.sa_flags = libc::SA_RESTART;
-        let rc = libc::sigaction(signal, &raw const ours, &raw mut before);
+        let mut handler: libc::sigaction = std::mem::zeroed();
+        handler.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
+        handler.sa_flags = libc::SA_RESTART;
+        let rc = libc::sigaction(signal, &raw const handler, &raw mut before);
         if rc != 0 {
             return;
         }
@@ -67,15 +67,15 @@ pub fn append(text: &str) {
 }
 
 /// A listed receive or message.
-pub struct Told {
+pub struct EntryDescription {
     /// Its match criteria, or its source and tag.
-    pub asked: Asked,
+    pub criteria: Criteria,
     /// The bytes of its buffers, or of the message.
     pub bytes: usize,
 }
 
 /// Appends both queues, oldest entry first. `describe` returns the facts of an entry by id.
-pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> Told) {
+pub fn append_queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> EntryDescription) {
     let (posted, unexpected) = (matching.tally().posted_now, matching.tally().unexpected_now);
     let engine = &matchpoint_process::settings().engine;
     let _ = writeln!(
@@ -87,10 +87,10 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
         let mut number = 0;
         matching.visit(queue, |id| {
             number += 1;
-            if number > TOLD {
+            if number > LISTED_MAX {
                 return;
             }
-            let Told { asked: Asked { addr, tag, ignore }, bytes } = describe(id);
+            let EntryDescription { criteria: Criteria { addr, tag, ignore }, bytes } = describe(id);
             let address =
                 if addr == ADDR_UNSPEC { "any address".to_owned() } else { format!("address {addr}") };
             let _ = write!(text, "  {name} {number}, {address}, raw tag {tag:#x}");
@@ -99,8 +99,8 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
             }
             let _ = writeln!(text, ", {bytes} bytes");
         });
-        if number > TOLD {
-            let _ = writeln!(text, "  and {} more {name}s", number - TOLD);
+        if number > LISTED_MAX {
+            let _ = writeln!(text, "  and {} more {name}s", number - LISTED_MAX);
         }
     }
 }

@@ -12,14 +12,14 @@
 #![allow(unsafe_code)]
 
 pub mod abi;
-pub mod asked;
 mod completion;
 mod core_provider;
+pub mod criteria;
 mod dump;
 mod fabric;
-mod held;
 pub mod library;
 pub mod lock;
+mod locked;
 pub mod matching;
 mod object;
 mod patch;
@@ -29,7 +29,7 @@ mod provider;
 mod queue;
 mod report;
 mod settings;
-mod short;
+mod short_queues;
 mod sources;
 
 use std::ptr;
@@ -43,7 +43,7 @@ pub extern "C" fn fi_prov_ini() -> *mut Provider {
         return ptr::null_mut();
     }
     // After the report, a command may send the signal to this process.
-    dump::listen();
+    dump::install_handler();
     report::write();
     provider::provider()
 }

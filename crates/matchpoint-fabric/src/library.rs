@@ -49,7 +49,7 @@ fn caller() -> Option<*const c_void> {
         // SAFETY: a frame of the unwinder, and the variable below.
         let (ip, found) =
             unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
-        if base(ip) == base(caller as *const c_void) {
+        if load_address(ip) == load_address(caller as *const c_void) {
             return 0;
         }
         *found = ip;
@@ -63,7 +63,7 @@ fn caller() -> Option<*const c_void> {
 }
 
 /// Returns the load address of the file that contains this address.
-fn base(address: *const c_void) -> *mut c_void {
+fn load_address(address: *const c_void) -> *mut c_void {
     // SAFETY: zeros are an empty result. `dladdr` does not read at the address.
     unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
@@ -118,7 +118,7 @@ impl Library {
     }
 
     /// Sets this libfabric, unless one is set.
-    pub fn give(self) {
+    pub fn install(self) {
         let _ = LIBRARY.set(self);
     }
 
@@ -160,17 +160,17 @@ impl Library {
     ///
     /// # Safety
     /// `info` is null or complete.
-    pub unsafe fn dupinfo(&self, info: *const Info) -> Option<OwnInfo> {
+    pub unsafe fn dupinfo(&self, info: *const Info) -> Option<OwnedInfo> {
         // SAFETY: guaranteed by the caller.
         let copy = unsafe { (self.dupinfo)(info) };
-        (!copy.is_null()).then_some(OwnInfo(copy))
+        (!copy.is_null()).then_some(OwnedInfo(copy))
     }
 }
 
 /// An owned `fi_info`.
-pub struct OwnInfo(pub *mut Info);
+pub struct OwnedInfo(pub *mut Info);
 
-impl OwnInfo {
+impl OwnedInfo {
     /// Sets the provider name.
     pub fn set_provider(&mut self, name: &CStr) {
         // SAFETY: an `fi_info` of `fi_dupinfo` is complete, and its strings are from `strdup`.
@@ -178,7 +178,7 @@ impl OwnInfo {
     }
 }
 
-impl Drop for OwnInfo {
+impl Drop for OwnedInfo {
     fn drop(&mut self) {
         // SAFETY: allocated by the same library, and owned.
         unsafe { (library().freeinfo)(self.0) };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
-use crate::patch::{Lock, Patch, Table, below, lock_of};
+use crate::patch::{Lock, Patch, Table, lock_of, original_table};
 
 /// Holds the lock until it is dropped. `None`: there is no lock.
 pub type Guard<'a> = Option<ReentrantMutexGuard<'a, ()>>;
@@ -22,7 +22,7 @@ pub fn new() -> Lock {
 /// A table with functions that can acquire the lock.
 pub trait Lockable: Table {
     /// Replaces all functions of the table: each acquires the lock, then calls the original.
-    fn wait_for_lock(&mut self);
+    fn add_locking(&mut self);
 }
 
 /// Acquires the lock of a patch, from its table. `None`: there is no lock.
@@ -30,7 +30,7 @@ pub trait Lockable: Table {
 /// # Safety
 /// `table` is a patched table that outlives the guard.
 #[inline]
-pub unsafe fn wait<'a, T: Table>(table: *const T) -> Guard<'a> {
+pub unsafe fn acquire<'a, T: Table>(table: *const T) -> Guard<'a> {
     // SAFETY: guaranteed by the caller. The patch holds the lock.
     unsafe { lock_of(table) }.map(ReentrantMutex::lock)
 }
@@ -42,21 +42,21 @@ pub unsafe fn wait<'a, T: Table>(table: *const T) -> Guard<'a> {
 #[inline]
 pub unsafe fn enter<'a, T: Table>(table: *const T) -> (Guard<'a>, &'a T) {
     // SAFETY: guaranteed by the caller.
-    unsafe { (wait(table), below(table)) }
+    unsafe { (acquire(table), original_table(table)) }
 }
 
 /// Makes all functions of a core table acquire the lock. `None`: no memory, no lock, or no table.
 ///
 /// # Safety
 /// As for [`Patch::new`], but the table may be absent.
-pub unsafe fn all_of<T: Lockable>(slot: *mut *mut T, lock: &Lock) -> Option<Patch<T>> {
+pub unsafe fn lock_table<T: Lockable>(slot: *mut *mut T, lock: &Lock) -> Option<Patch<T>> {
     // SAFETY: guaranteed by the caller.
     if lock.is_none() || unsafe { (*slot).is_null() } {
         return None;
     }
     // SAFETY: guaranteed by the caller. The functions do not use the data.
     let mut patch = unsafe { Patch::new(slot, std::ptr::null_mut(), lock) }?;
-    patch.table().wait_for_lock();
+    patch.table().add_locking();
     patch.install();
     Some(patch)
 }

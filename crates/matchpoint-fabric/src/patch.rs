@@ -21,16 +21,16 @@ struct Header {
     /// The lock of the domain, or null. The patch keeps it alive.
     lock: *const ReentrantMutex<()>,
     /// The data of the replaced functions.
-    owner: *mut c_void,
+    data: *mut c_void,
     /// The original table.
-    below: *mut c_void,
+    original: *mut c_void,
     /// Keeps the alignment of the table.
     _padding: usize,
 }
 
 const HEADER: usize = size_of::<Header>();
 /// The limit for plausible sizes. Tables of libfabric are much smaller.
-const LONGEST: usize = 4096;
+const SIZE_MAX: usize = 4096;
 
 /// A function table that begins with its size in bytes.
 ///
@@ -53,12 +53,12 @@ impl<T: Table> Patch<T> {
     ///
     /// # Safety
     /// `slot` points to an object's pointer to a table of this type, and stays valid as long as the patch.
-    pub unsafe fn new(slot: *mut *mut T, owner: *mut c_void, lock: &Lock) -> Option<Self> {
+    pub unsafe fn new(slot: *mut *mut T, data: *mut c_void, lock: &Lock) -> Option<Self> {
         // SAFETY: guaranteed by the caller.
         let original = unsafe { *slot };
         // SAFETY: a table begins with its size.
         let size = match unsafe { *original.cast::<usize>() } {
-            size @ 1..=LONGEST => size,
+            size @ 1..=SIZE_MAX => size,
             _ => size_of::<T>(),
         };
         let layout = Layout::from_size_align(HEADER + size.max(size_of::<T>()), align_of::<Header>()).ok()?;
@@ -68,7 +68,7 @@ impl<T: Table> Patch<T> {
             return None;
         }
         let shared = lock.as_ref().map_or(ptr::null(), Arc::as_ptr);
-        let header = Header { lock: shared, owner, below: original.cast(), _padding: 0 };
+        let header = Header { lock: shared, data, original: original.cast(), _padding: 0 };
         // SAFETY: the block has room for the header and `size` bytes.
         unsafe {
             ptr::copy_nonoverlapping(original.cast::<u8>(), block.add(HEADER), size);
@@ -105,8 +105,8 @@ impl<T: Table> Patch<T> {
     }
 
     /// Installs the patched or the original table.
-    pub fn put(&mut self, is_ours: bool) {
-        if is_ours { self.install() } else { self.restore() }
+    pub fn set_installed(&mut self, is_installed: bool) {
+        if is_installed { self.install() } else { self.restore() }
     }
 }
 
@@ -128,9 +128,9 @@ unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
 /// # Safety
 /// `table` is a live patched table with data of type `O`. No other reference to the data exists.
 #[inline]
-pub unsafe fn owner<'a, O, T: Table>(table: *const T) -> &'a mut O {
+pub unsafe fn data<'a, O, T: Table>(table: *const T) -> &'a mut O {
     // SAFETY: guaranteed by the caller.
-    unsafe { &mut *owner_at(table) }
+    unsafe { &mut *data_at(table) }
 }
 
 /// The address of the data, for fields that threads share while another thread refers to the rest.
@@ -138,9 +138,9 @@ pub unsafe fn owner<'a, O, T: Table>(table: *const T) -> &'a mut O {
 /// # Safety
 /// `table` is a live patched table with data of type `O`.
 #[inline]
-pub unsafe fn owner_at<O, T: Table>(table: *const T) -> *mut O {
+pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
     // SAFETY: guaranteed by the caller.
-    unsafe { header(table).owner.cast() }
+    unsafe { header(table).data.cast() }
 }
 
 /// The original table of a patch, from its table.
@@ -148,9 +148,9 @@ pub unsafe fn owner_at<O, T: Table>(table: *const T) -> *mut O {
 /// # Safety
 /// `table` is a live patched table.
 #[inline]
-pub unsafe fn below<'a, T: Table>(table: *const T) -> &'a T {
+pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
     // SAFETY: guaranteed by the caller. The original table has this type.
-    unsafe { &*header(table).below.cast() }
+    unsafe { &*header(table).original.cast() }
 }
 
 /// The lock of a patch, from its table.

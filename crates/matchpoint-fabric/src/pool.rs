@@ -16,7 +16,7 @@ pub unsafe trait Slot {
     fn link(&mut self) -> &mut *mut Self;
 
     /// Initializes a zeroed object at its final address. Called once.
-    fn settle(&mut self) {}
+    fn init(&mut self) {}
 }
 
 /// All objects of one type of an endpoint.
@@ -55,7 +55,7 @@ impl<T: Slot> Pool<T> {
     /// # Safety
     /// The object is from this pool, and no reference to it remains.
     #[inline]
-    pub unsafe fn give_back(&mut self, object: *mut T) {
+    pub unsafe fn release(&mut self, object: *mut T) {
         // SAFETY: guaranteed by the caller.
         unsafe { *(*object).link() = self.free };
         self.free = object;
@@ -73,7 +73,7 @@ impl<T: Slot> Pool<T> {
             let object = chunk.wrapping_add(at);
             // SAFETY: within the allocation, and not in use yet.
             unsafe {
-                (*object).settle();
+                (*object).init();
                 *(*object).link() = self.free;
             }
             self.free = object;
@@ -83,7 +83,7 @@ impl<T: Slot> Pool<T> {
     }
 
     /// Iterates over all objects, free or not, in no particular order.
-    pub fn all(&self) -> impl Iterator<Item = *mut T> + '_ {
+    pub fn objects(&self) -> impl Iterator<Item = *mut T> + '_ {
         self.chunks.iter().flat_map(|&chunk| (0..CHUNK).map(move |at| chunk.wrapping_add(at)))
     }
 }

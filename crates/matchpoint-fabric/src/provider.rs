@@ -9,25 +9,25 @@ use crate::abi::{
     EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, PROGRESS_MANUAL, Provider, THREAD_DOMAIN,
     THREAD_UNSPEC, errno, flags, version,
 };
-use crate::core_provider::{into_core, is_inside, is_local};
+use crate::core_provider::{call_core, is_in_core_call, is_single_host};
 use crate::fabric;
-use crate::library::{OwnInfo, library, set_provider};
+use crate::library::{OwnedInfo, library, set_provider};
 use crate::object;
 use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
 
 /// The provider object. libfabric uses it until it unloads the provider.
-struct Ours(UnsafeCell<Provider>);
+struct ProviderObject(UnsafeCell<Provider>);
 
 // SAFETY: libfabric serializes its use of providers. This crate only passes the address.
-unsafe impl Send for Ours {}
+unsafe impl Send for ProviderObject {}
 // SAFETY: as above.
-unsafe impl Sync for Ours {}
+unsafe impl Sync for ProviderObject {}
 
 /// The provider. libfabric keeps the pointer.
 pub fn provider() -> *mut Provider {
-    static OURS: OnceLock<Ours> = OnceLock::new();
-    OURS.get_or_init(|| Ours(UnsafeCell::new(new_provider()))).0.get()
+    static PROVIDER: OnceLock<ProviderObject> = OnceLock::new();
+    PROVIDER.get_or_init(|| ProviderObject(UnsafeCell::new(new_provider()))).0.get()
 }
 
 fn new_provider() -> Provider {
@@ -46,7 +46,7 @@ fn new_provider() -> Provider {
 unsafe extern "C" fn cleanup() {}
 
 /// The requested core provider: from the application (`core;ofi_matchpoint`) or from the environment.
-unsafe fn core(hints: *const Info) -> Option<CString> {
+unsafe fn requested_core(hints: *const Info) -> Option<CString> {
     // SAFETY: null, or complete hints of the application. Names may be null.
     let named = unsafe {
         hints
@@ -70,27 +70,28 @@ unsafe extern "C" fn getinfo(
     hints: *const Info,
     found: *mut *mut Info,
 ) -> c_int {
-    if is_inside() || flags & (INTERNAL | CORE_ONLY) != 0 {
+    if is_in_core_call() || flags & (INTERNAL | CORE_ONLY) != 0 {
         return -errno::ENODATA;
     }
     // SAFETY: libfabric passes the application's hints.
-    let (core, wanted) = unsafe { (core(hints), library().dupinfo(hints)) };
+    let (core, core_hints) = unsafe { (requested_core(hints), library().dupinfo(hints)) };
     let Some(core) = core else { return -errno::ENODATA };
-    let Some(mut wanted) = wanted else { return -errno::ENOMEM };
+    let Some(mut core_hints) = core_hints else { return -errno::ENOMEM };
     // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
-    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
+    let threading = unsafe { (*(*core_hints.0).domain_attr).threading };
     // SAFETY: as above.
-    if !unsafe { fits(&mut wanted, &core) } {
+    if !unsafe { adapt_hints(&mut core_hints, &core) } {
         return -errno::ENODATA;
     }
     // SAFETY: the application's arguments, and complete hints.
-    let infos = into_core(|| unsafe { library().getinfo(version, node, service, flags | HIDDEN, wanted.0) });
+    let infos =
+        call_core(|| unsafe { library().getinfo(version, node, service, flags | HIDDEN, core_hints.0) });
     match infos {
         Ok(infos) => {
             let mut next = infos;
             while !next.is_null() {
                 // SAFETY: a complete list from libfabric.
-                next = unsafe { present(next, &core, threading) };
+                next = unsafe { adapt_info(next, &core, threading) };
             }
             // SAFETY: libfabric provides the output pointer.
             unsafe { *found = infos };
@@ -105,13 +106,13 @@ unsafe extern "C" fn getinfo(
 ///
 /// # Safety
 /// The hints are complete.
-unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
-    wanted.set_provider(core);
+unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
+    core_hints.set_provider(core);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let hints = &mut *wanted.0;
+        let hints = &mut *core_hints.0;
         let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
-        if is_local(core) {
+        if is_single_host(core) {
             hints.caps &= !flags::REMOTE_COMM;
             domain.caps &= !flags::REMOTE_COMM;
         }
@@ -137,7 +138,7 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
 ///
 /// # Safety
 /// `info` is complete and from libfabric.
-unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
+unsafe fn adapt_info(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if !settings().is_utility() {
@@ -145,7 +146,7 @@ unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
         }
         let info = &mut *info;
         let (domain, rx) = (&mut *info.domain_attr, &mut *info.rx_attr);
-        if is_local(core) {
+        if is_single_host(core) {
             info.caps |= flags::REMOTE_COMM;
             domain.caps |= flags::REMOTE_COMM;
         }
@@ -169,19 +170,19 @@ unsafe extern "C" fn open_fabric(
     // SAFETY: attributes of the application, from libfabric.
     let mut below = unsafe { *attr };
     // SAFETY: as above. The name is null or a string.
-    let core = unsafe { core_of_name(below.prov_name) };
+    let core = unsafe { core_from_name(below.prov_name) };
     let Some(core) = core.or_else(|| settings().core.clone()) else { return -errno::ENODATA };
     below.prov_name = core.as_ptr().cast_mut();
     // SAFETY: attributes of the core provider's fabric.
-    let rc = into_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
+    let rc = call_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
     if rc != 0 {
         return rc;
     }
     // SAFETY: a fabric that was just opened.
-    unsafe { object::opened(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
+    unsafe { object::finish_open(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
 }
 
-unsafe fn core_of_name(name: *const c_char) -> Option<CString> {
+unsafe fn core_from_name(name: *const c_char) -> Option<CString> {
     if name.is_null() {
         return None;
     }

@@ -3,7 +3,7 @@
 //! The core provider delivers messages and reports their completions. The provider adds the results of peeks, cancelled
 //! receives, truncated messages, and released multi-receive buffers.
 
-mod room;
+mod read_buffer;
 mod sleep;
 
 use std::ffi::{c_int, c_void};
@@ -11,36 +11,36 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::AtomicBool;
 
-use self::room::Room;
+use self::read_buffer::ReadBuffer;
 use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
     Ops, OpsCq, errno,
 };
-use crate::completion::Completions;
+use crate::completion::CompletionList;
 use crate::dump;
 use crate::lock;
 use crate::object::{self, Object};
-use crate::patch::{Lock, Patch, owner_at};
-use crate::peer::owner::Owner;
+use crate::patch::{Lock, Patch, data_at};
+use crate::peer::owner::SrxOwner;
 
 /// Entries per call if the application's format is shorter: the core provider's entries are copied from a local buffer.
-const AT_ONCE: usize = 16;
+const BATCH: usize = 16;
 
 /// A completion queue of the core provider, and the provider's completions.
 pub struct Queue {
     /// Bytes of the application's entries. The core provider's entries have the longest format.
     entry_bytes: usize,
-    ours: Completions,
+    own: CompletionList,
     /// The endpoints with receives that complete here.
-    owners: Vec<*mut Owner>,
+    owners: Vec<*mut SrxOwner>,
     /// Answered requests for the queues' entries.
-    told: u32,
+    answered_requests: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
 
 /// The data of a queue's patches.
-struct Beside {
+struct QueueData {
     /// The waiting thread must return. Another thread sets the flag without the lock, which the waiting thread may
     /// hold. The flag is therefore outside [`Queue`], to which the waiting thread refers.
     is_signaled: AtomicBool,
@@ -48,11 +48,11 @@ struct Beside {
 }
 
 /// Entries and sources from one call of the core provider. The result of the call is the number of initialized entries.
-struct Entries([MaybeUninit<CqTaggedEntry>; AT_ONCE], [MaybeUninit<Addr>; AT_ONCE]);
+struct CoreEntries([MaybeUninit<CqTaggedEntry>; BATCH], [MaybeUninit<Addr>; BATCH]);
 
-impl Entries {
+impl CoreEntries {
     /// The buffers for the core provider's function.
-    fn room(&mut self) -> (*mut c_void, *mut Addr) {
+    fn pointers(&mut self) -> (*mut c_void, *mut Addr) {
         (self.0.as_mut_ptr().cast(), self.1.as_mut_ptr().cast())
     }
 
@@ -61,30 +61,30 @@ impl Entries {
     ///
     /// # Safety
     /// `read` is the core provider's result of a read into this buffer.
-    unsafe fn put(&self, read: isize, queue: &mut Queue, room: &mut Room) -> isize {
+    unsafe fn copy_to(&self, read: isize, queue: &mut Queue, output: &mut ReadBuffer) -> isize {
         for at in 0..read.max(0) as usize {
             // SAFETY: guaranteed by the caller.
             let (entry, source) = unsafe { (self.0[at].assume_init_ref(), self.1[at].assume_init()) };
-            match queue.ours.take_truncated(entry.op_context) {
+            match queue.own.take_truncated(entry.op_context) {
                 // SAFETY: the core provider has delivered the message. The application has not regained its buffers.
-                Some(truncated) => queue.ours.now.push_back(unsafe { truncated.finish(entry) }),
-                None => _ = room.put(entry, source),
+                Some(truncated) => queue.own.ready.push_back(unsafe { truncated.finish(entry) }),
+                None => _ = output.append(entry, source),
             }
         }
-        remaining(read, room.taken)
+        read_result(read, output.taken)
     }
 
     fn new() -> Self {
         // A core provider may leave sources unset.
-        Entries(
-            [const { MaybeUninit::uninit() }; AT_ONCE],
-            [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
+        CoreEntries(
+            [const { MaybeUninit::uninit() }; BATCH],
+            [const { MaybeUninit::new(ADDR_UNSPEC) }; BATCH],
         )
     }
 }
 
 /// The result of a call in which the core provider returned `read` and the application gets `kept` entries.
-fn remaining(read: isize, kept: usize) -> isize {
+fn read_result(read: isize, kept: usize) -> isize {
     match kept {
         0 if read > 0 => -(errno::EAVAIL as isize),
         0 => read,
@@ -92,14 +92,14 @@ fn remaining(read: isize, kept: usize) -> isize {
     }
 }
 
-impl Object for Beside {
+impl Object for QueueData {
     fn fid_ops(&self) -> &Patch<Ops> {
         &self.queue.fid_ops
     }
 
-    fn put(&mut self, are_ours: bool) {
-        self.queue.ops.put(are_ours);
-        self.queue.fid_ops.put(are_ours);
+    fn set_installed(&mut self, is_installed: bool) {
+        self.queue.ops.set_installed(is_installed);
+        self.queue.fid_ops.set_installed(is_installed);
     }
 }
 
@@ -118,9 +118,9 @@ impl Queue {
             _ => size_of::<CqTaggedEntry>(),
         };
         // SAFETY: the slots belong to the object.
-        let beside = object::place(|beside| unsafe {
-            let mut ops = Patch::new(&raw mut (*fid).ops, beside, lock)?;
-            let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, beside, lock)?;
+        let address = object::allocate(|address| unsafe {
+            let mut ops = Patch::new(&raw mut (*fid).ops, address, lock)?;
+            let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, address, lock)?;
             let table = ops.table();
             table.read = Some(if lock.is_none() { read::<false> } else { read::<true> });
             table.readfrom = Some(if lock.is_none() { read_from::<false> } else { read_from::<true> });
@@ -128,19 +128,19 @@ impl Queue {
             table.sread = Some(sleep::wait_read);
             table.sreadfrom = Some(sleep::wait_read_from);
             table.signal = table.signal.and(Some(sleep::signal));
-            fid_ops.table().close = Some(object::close::<Beside>);
+            fid_ops.table().close = Some(object::close::<QueueData>);
             let queue = Queue {
                 entry_bytes,
-                ours: Completions::default(),
+                own: CompletionList::default(),
                 owners: Vec::new(),
-                told: dump::asked(),
+                answered_requests: dump::request_count(),
                 ops,
                 fid_ops,
             };
-            Some(Beside { is_signaled: AtomicBool::new(false), queue })
+            Some(QueueData { is_signaled: AtomicBool::new(false), queue })
         })?;
         // SAFETY: just allocated.
-        unsafe { (*beside).put(true) };
+        unsafe { (*address).set_installed(true) };
         Some(())
     }
 
@@ -151,25 +151,25 @@ impl Queue {
     #[inline]
     pub unsafe fn of<'a>(fid: *mut FidCq) -> &'a mut Queue {
         // SAFETY: guaranteed by the caller. The reference excludes the shared flag.
-        unsafe { &mut (*owner_at::<Beside, _>((*fid).ops)).queue }
+        unsafe { &mut (*data_at::<QueueData, _>((*fid).ops)).queue }
     }
 
     /// Returns the completion list of a queue, for an endpoint bound to it.
     ///
     /// # Safety
     /// As for [`of`](Self::of). No other reference to the list exists.
-    pub unsafe fn completions(fid: *mut FidCq) -> *mut Completions {
+    pub unsafe fn completion_list(fid: *mut FidCq) -> *mut CompletionList {
         // SAFETY: guaranteed by the caller.
-        unsafe { &raw mut (*owner_at::<Beside, _>((*fid).ops)).queue.ours }
+        unsafe { &raw mut (*data_at::<QueueData, _>((*fid).ops)).queue.own }
     }
 
     /// Adds an owner whose receives complete here.
-    pub fn add_owner(&mut self, owner: *mut Owner) {
+    pub fn add_owner(&mut self, owner: *mut SrxOwner) {
         self.owners.push(owner);
     }
 
     /// Removes an owner.
-    pub fn remove_owner(&mut self, owner: *mut Owner) {
+    pub fn remove_owner(&mut self, owner: *mut SrxOwner) {
         self.owners.retain(|&other| other != owner);
     }
 
@@ -187,10 +187,10 @@ impl Queue {
     ///
     /// # Safety
     /// The queue is open.
-    pub unsafe fn may_sleep(fid: *mut FidCq) -> bool {
+    pub unsafe fn can_sleep(fid: *mut FidCq) -> bool {
         // SAFETY: guaranteed by the caller.
-        let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
-        queue.ours.now.is_empty() && queue.ours.late.is_empty() && !queue.ours.owes_names
+        let (_guard, queue) = unsafe { (lock::acquire((*fid).ops), Queue::of(fid)) };
+        queue.own.ready.is_empty() && queue.own.deferred.is_empty() && !queue.own.has_pending_sources
     }
 
     /// `fi_cq_readfrom`.
@@ -204,27 +204,30 @@ impl Queue {
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application calls on an open queue.
         let queue = unsafe { Queue::of(fid) };
-        if dump::asked() != queue.told || !queue.ours.now.is_empty() || queue.ours.owes_names {
+        if dump::request_count() != queue.answered_requests
+            || !queue.own.ready.is_empty()
+            || queue.own.has_pending_sources
+        {
             // SAFETY: as above.
-            if let Some(read) = unsafe { Queue::read_ours(fid, buf, count, sources) } {
+            if let Some(read) = unsafe { Queue::handle_own_events(fid, buf, count, sources) } {
                 return read;
             }
         }
         if !queue.has_longest_entries() {
             // SAFETY: as above.
-            return unsafe { Queue::read_shorter(fid, buf, count, sources) };
+            return unsafe { Queue::read_short_format(fid, buf, count, sources) };
         }
         let core = queue.ops.core().readfrom.expect("every core can read");
         // SAFETY: the application's arguments.
         let read = unsafe { core(fid, buf, count, sources) };
         // SAFETY: as above. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
-        let read = match queue.ours.truncated.is_empty() {
+        let read = match queue.own.truncated.is_empty() {
             true => read,
             // SAFETY: the core provider has returned `read` entries.
-            false => unsafe { queue.take_errors(read, buf, sources) },
+            false => unsafe { queue.extract_truncated(read, buf, sources) },
         };
-        if queue.ours.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
+        if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
     }
 
     /// Removes completions that become errors from the application's buffer. Returns the result of the call.
@@ -233,16 +236,16 @@ impl Queue {
     /// `read` is the core provider's result of a read into `buf` and `sources`. The entries of `buf` have the longest
     /// format.
     #[cold]
-    unsafe fn take_errors(&mut self, read: isize, buf: *mut c_void, sources: *mut Addr) -> isize {
+    unsafe fn extract_truncated(&mut self, read: isize, buf: *mut c_void, sources: *mut Addr) -> isize {
         let entries = buf.cast::<CqTaggedEntry>();
         let mut kept = 0;
         for at in 0..read.max(0) as usize {
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let entry = *entries.add(at);
-                if let Some(truncated) = self.ours.take_truncated(entry.op_context) {
+                if let Some(truncated) = self.own.take_truncated(entry.op_context) {
                     // The application has not regained the buffers.
-                    self.ours.now.push_back(truncated.finish(&entry));
+                    self.own.ready.push_back(truncated.finish(&entry));
                     continue;
                 }
                 *entries.add(kept) = entry;
@@ -252,7 +255,7 @@ impl Queue {
             }
             kept += 1;
         }
-        remaining(read, kept)
+        read_result(read, kept)
     }
 
     /// Returns whether the application's entries have the core provider's format.
@@ -263,24 +266,29 @@ impl Queue {
 
     /// Reads for an application with a shorter entry format.
     #[inline(never)]
-    unsafe fn read_shorter(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
-        let count = count.min(AT_ONCE);
-        let mut entries = Entries::new();
+    unsafe fn read_short_format(
+        fid: *mut FidCq,
+        buf: *mut c_void,
+        count: usize,
+        sources: *mut Addr,
+    ) -> isize {
+        let count = count.min(BATCH);
+        let mut entries = CoreEntries::new();
         // SAFETY: an open queue.
         let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
-        let (to, froms) = entries.room();
+        let (to, core_sources) = entries.pointers();
         // SAFETY: the core provider's function, with buffers for `count` entries.
-        let read = unsafe { core(fid, to, count, froms) };
+        let read = unsafe { core(fid, to, count, core_sources) };
         // SAFETY: an open queue. The core provider has returned.
         let queue = unsafe { Queue::of(fid) };
         // SAFETY: the core provider has returned `read` entries.
-        let read = unsafe { entries.put(read, queue, &mut queue.room(buf, count, sources)) };
-        if queue.ours.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
+        let read = unsafe { entries.copy_to(read, queue, &mut queue.read_buffer(buf, count, sources)) };
+        if queue.own.deferred.is_empty() { read } else { queue.read_deferred(read, buf, count, sources) }
     }
 
     /// Handles the provider's events before the core provider reads. `None`: the application has no completion to read.
     #[cold]
-    unsafe fn read_ours(
+    unsafe fn handle_own_events(
         fid: *mut FidCq,
         buf: *mut c_void,
         count: usize,
@@ -288,8 +296,8 @@ impl Queue {
     ) -> Option<isize> {
         // SAFETY: an open queue.
         let queue = unsafe { Queue::of(fid) };
-        if dump::asked() != queue.told {
-            queue.told = dump::asked();
+        if dump::request_count() != queue.answered_requests {
+            queue.answered_requests = dump::request_count();
             let mut text = String::new();
             for &owner in &queue.owners {
                 // SAFETY: an owner removes itself from the queue before it is freed.
@@ -297,53 +305,53 @@ impl Queue {
             }
             dump::append(&text);
         }
-        if std::mem::take(&mut queue.ours.owes_names) {
+        if std::mem::take(&mut queue.own.has_pending_sources) {
             for at in 0..queue.owners.len() {
                 // SAFETY: an owner removes itself before it is freed. It may add completions here, and the core
                 // provider may call back: no borrow is live.
-                unsafe { Owner::name_owed(Queue::of(fid).owners[at]) };
+                unsafe { SrxOwner::set_pending_sources(Queue::of(fid).owners[at]) };
             }
         }
         // SAFETY: as above.
         let queue = unsafe { Queue::of(fid) };
-        let mut room = queue.room(buf, count, sources);
-        (count > 0 && !queue.ours.now.is_empty()).then(|| queue.take_now(&mut room))
+        let mut output = queue.read_buffer(buf, count, sources);
+        (count > 0 && !queue.own.ready.is_empty()).then(|| queue.take_ready(&mut output))
     }
 
     /// Reads deferred completions, if the core provider has no more completions.
     #[cold]
-    fn read_late(&mut self, read: isize, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+    fn read_deferred(&mut self, read: isize, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         if read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize)) {
             return read;
         }
-        let mut room = self.room(buf, count, sources);
-        room.taken = read.max(0) as usize;
-        self.put_late(&mut room);
-        match room.taken {
-            0 if self.ours.now.is_empty() => read,
+        let mut output = self.read_buffer(buf, count, sources);
+        output.taken = read.max(0) as usize;
+        self.append_deferred(&mut output);
+        match output.taken {
+            0 if self.own.ready.is_empty() => read,
             0 => -(errno::EAVAIL as isize),
             taken => taken as isize,
         }
     }
 
     /// Appends deferred completions. If the first one is an error, moves it to the ready completions.
-    fn put_late(&mut self, room: &mut Room) {
-        room.put_all(&mut self.ours.late);
-        if room.taken == 0 && room.count > 0 {
-            self.ours.now.extend(self.ours.late.pop_front());
+    fn append_deferred(&mut self, output: &mut ReadBuffer) {
+        output.append_all(&mut self.own.deferred);
+        if output.taken == 0 && output.count > 0 {
+            self.own.ready.extend(self.own.deferred.pop_front());
         }
     }
 
-    fn room(&self, buf: *mut c_void, count: usize, sources: *mut Addr) -> Room {
-        Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: self.entry_bytes }
+    fn read_buffer(&self, buf: *mut c_void, count: usize, sources: *mut Addr) -> ReadBuffer {
+        ReadBuffer { buf: buf.cast(), sources, count, taken: 0, entry_bytes: self.entry_bytes }
     }
 
     /// Reads the ready completions, up to the first error.
     #[inline]
-    fn take_now(&mut self, room: &mut Room) -> isize {
-        room.put_all(&mut self.ours.now);
-        match room.taken {
-            0 if self.ours.now.is_empty() => -(errno::EAGAIN as isize),
+    fn take_ready(&mut self, output: &mut ReadBuffer) -> isize {
+        output.append_all(&mut self.own.ready);
+        match output.taken {
+            0 if self.own.ready.is_empty() => -(errno::EAGAIN as isize),
             0 => -(errno::EAVAIL as isize),
             taken => taken as isize,
         }
@@ -353,7 +361,7 @@ impl Queue {
 unsafe extern "C" fn read<const IS_LOCKED: bool>(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
     // SAFETY: the application's arguments.
     unsafe {
-        let _guard = if IS_LOCKED { lock::wait((*fid).ops) } else { None };
+        let _guard = if IS_LOCKED { lock::acquire((*fid).ops) } else { None };
         Queue::read(fid, buf, count, ptr::null_mut())
     }
 }
@@ -366,16 +374,16 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
 ) -> isize {
     // SAFETY: the application's arguments.
     unsafe {
-        let _guard = if IS_LOCKED { lock::wait((*fid).ops) } else { None };
+        let _guard = if IS_LOCKED { lock::acquire((*fid).ops) } else { None };
         Queue::read(fid, buf, count, sources)
     }
 }
 
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
     // SAFETY: the application calls on an open queue.
-    let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
-    if queue.ours.now.front().is_some_and(|next| next.error != 0) {
-        let Some(next) = queue.ours.now.pop_front() else { return -(errno::EAGAIN as isize) };
+    let (_guard, queue) = unsafe { (lock::acquire((*fid).ops), Queue::of(fid)) };
+    if queue.own.ready.front().is_some_and(|next| next.error != 0) {
+        let Some(next) = queue.own.ready.pop_front() else { return -(errno::EAGAIN as isize) };
         // SAFETY: the application provides an entry. Fields of later versions are not written.
         unsafe {
             (*to).op_context = next.entry.op_context;
@@ -384,7 +392,7 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
             (*to).buf = next.entry.buf;
             (*to).data = next.entry.data;
             (*to).tag = next.entry.tag;
-            (*to).olen = next.left_out;
+            (*to).olen = next.excess_bytes;
             (*to).err = next.error;
             (*to).prov_errno = -next.error;
             (*to).err_data_size = 0;
@@ -393,10 +401,10 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
     }
     // SAFETY: the application's arguments.
     let read = unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) };
-    if read == 1 && !queue.ours.truncated.is_empty() {
+    if read == 1 && !queue.own.truncated.is_empty() {
         // SAFETY: the core provider has written an entry.
         unsafe {
-            if let Some(truncated) = queue.ours.take_truncated((*to).op_context) {
+            if let Some(truncated) = queue.own.take_truncated((*to).op_context) {
                 (*to).op_context = truncated.context();
             }
         }

@@ -22,7 +22,7 @@ macro_rules! table {
         unsafe impl crate::patch::Table for $table {}
 
         impl crate::lock::Lockable for $table {
-            fn wait_for_lock(&mut self) {
+            fn add_locking(&mut self) {
                 $({
                     #[allow(clippy::too_many_arguments)]
                     unsafe extern "C" fn locked(object: *mut $object, $($argument: $kind),*) -> $result {

@@ -9,8 +9,8 @@ use libc::iovec;
 
 use crate::abi::peer::PeerRxEntry;
 use crate::abi::{ADDR_UNSPEC, Addr, errno};
-use crate::asked::Asked;
-use crate::matching::Remember;
+use crate::criteria::Criteria;
+use crate::matching::EntryData;
 use crate::pool::Slot;
 
 /// Buffers per receive, the limit of `rx_attr.iov_limit`.
@@ -33,7 +33,7 @@ pub enum State {
     /// A full multi-receive buffer with unfinished messages.
     Full,
     /// A cancelled multi-receive buffer with unfinished messages.
-    Withdrawn,
+    Cancelled,
 }
 
 /// An entry. Its address never changes and is its id in the engine.
@@ -48,13 +48,13 @@ pub struct Entry {
     /// What it is.
     pub state: State,
     /// A tagged receive or message.
-    pub tagged: bool,
+    pub is_tagged: bool,
     /// A message whose source became known, but that is queued without it.
-    pub is_unnamed: bool,
+    pub is_queued_without_source: bool,
     /// Unfinished messages in this multi-receive buffer.
     pub users: usize,
     /// The multi-receive buffer that contains this message.
-    pub within: *mut Entry,
+    pub shared_buffer: *mut Entry,
     next_free: *mut Entry,
     iov: [iovec; IOV_LIMIT],
     desc: [*mut c_void; IOV_LIMIT],
@@ -66,7 +66,7 @@ impl Entry {
     /// # Safety
     /// `iov` has `count` elements, at most [`IOV_LIMIT`]. `desc` is null or has as many.
     #[inline]
-    pub unsafe fn buffers(&mut self, iov: *const iovec, desc: *const *mut c_void, count: usize) {
+    pub unsafe fn set_buffers(&mut self, iov: *const iovec, desc: *const *mut c_void, count: usize) {
         let mut bytes = 0;
         for at in 0..count {
             // SAFETY: guaranteed by the caller.
@@ -81,12 +81,12 @@ impl Entry {
     }
 
     /// The sum of the buffers' bytes.
-    pub fn room(&self) -> usize {
-        self.parts().iter().map(|part| part.iov_len).sum()
+    pub fn capacity(&self) -> usize {
+        self.buffers().iter().map(|part| part.iov_len).sum()
     }
 
     /// The buffers.
-    pub fn parts(&self) -> &[iovec] {
+    pub fn buffers(&self) -> &[iovec] {
         &self.iov[..self.peer.count]
     }
 
@@ -96,7 +96,7 @@ impl Entry {
     }
 
     /// The first buffer and its memory descriptor.
-    pub fn buffer(&mut self) -> (&mut iovec, *mut c_void) {
+    pub fn first_buffer(&mut self) -> (&mut iovec, *mut c_void) {
         (&mut self.iov[0], self.desc[0])
     }
 
@@ -109,9 +109,9 @@ impl Entry {
 
     /// Returns the entry of a core provider's pointer.
     #[inline]
-    pub fn from_core(given: *mut c_void, links: bool) -> *mut Entry {
+    pub fn from_core(pointer: *mut c_void, links: bool) -> *mut Entry {
         let offset = if links { 0 } else { offset_of!(Entry, peer) };
-        given.cast::<u8>().wrapping_sub(offset).cast()
+        pointer.cast::<u8>().wrapping_sub(offset).cast()
     }
 }
 
@@ -123,7 +123,7 @@ unsafe impl Slot for Entry {
         &mut self.next_free
     }
 
-    fn settle(&mut self) {
+    fn init(&mut self) {
         self.peer.iov = self.iov.as_mut_ptr();
         self.peer.desc = self.desc.as_mut_ptr();
     }
@@ -132,11 +132,11 @@ unsafe impl Slot for Entry {
 /// Entries as their own data: an id is the address of an entry.
 pub struct ByAddress;
 
-impl Remember for ByAddress {
-    fn asked(&self, receive: u64) -> Asked {
+impl EntryData for ByAddress {
+    fn criteria(&self, receive: u64) -> Criteria {
         // SAFETY: ids in the engine are addresses of entries. Queued entries are not freed.
         let entry = unsafe { &*(receive as *const Entry) };
-        Asked { addr: entry.peer.addr, tag: entry.peer.tag, ignore: entry.ignore }
+        Criteria { addr: entry.peer.addr, tag: entry.peer.tag, ignore: entry.ignore }
     }
 
     fn tag(&self, message: u64) -> u64 {
@@ -151,8 +151,8 @@ impl Remember for ByAddress {
 
     fn queued_source(&self, message: u64) -> Addr {
         // SAFETY: as above.
-        let is_unnamed = unsafe { &*(message as *const Entry) }.is_unnamed;
-        if is_unnamed { ADDR_UNSPEC } else { self.source(message) }
+        let is_queued_without_source = unsafe { &*(message as *const Entry) }.is_queued_without_source;
+        if is_queued_without_source { ADDR_UNSPEC } else { self.source(message) }
     }
 }
 

@@ -7,12 +7,12 @@
 
 mod calls;
 pub mod entry;
-mod naming;
+mod late_sources;
+mod never_enabled;
 pub mod owner;
 mod srx;
 mod tagged;
 mod untagged;
-mod unused;
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -24,24 +24,24 @@ use crate::abi::{
     CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV,
     Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
-use crate::asked::Terms;
+use crate::criteria::EndpointOptions;
 use crate::lock;
 use crate::matching::Matching;
 use crate::object;
-use crate::patch::{Lock, Patch, owner, shared_lock};
+use crate::patch::{Lock, Patch, data, shared_lock};
 use crate::peer::entry::{ByAddress, Claims, State};
-use crate::peer::owner::{Next, Owner, Untagged};
-use crate::peer::unused::Supplies;
+use crate::peer::never_enabled::BindingSource;
+use crate::peer::owner::{CoreAction, SrxOwner, UntaggedQueues};
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
 
 /// The default of `FI_OPT_MIN_MULTI_RECV`, in bytes.
-const LEAST_ROOM: usize = 64;
+const DEFAULT_MIN_MULTI_RECV: usize = 64;
 
 /// An endpoint of the core provider whose receive queue this provider owns.
 pub struct PeerEndpoint {
-    owner: Owner,
+    owner: SrxOwner,
     report: Endpoint,
     ep: *mut FidEp,
     /// The core provider's object for the shared queue.
@@ -54,7 +54,7 @@ pub struct PeerEndpoint {
     fid_ops: Patch<Ops>,
     ep_ops: Patch<OpsEp>,
     /// For the close of an endpoint that was never enabled.
-    supplies: Supplies,
+    binding_source: BindingSource,
     is_enabled: bool,
     /// Installed when the endpoint is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
@@ -82,12 +82,12 @@ impl PeerEndpoint {
     ) -> Result<(), String> {
         // SAFETY: an application's `fi_info` is complete.
         let rx_attr = unsafe { &*info.rx_attr };
-        let terms = Terms::new(info.caps | rx_attr.caps, rx_attr.op_flags);
+        let options = EndpointOptions::new(info.caps | rx_attr.caps, rx_attr.op_flags);
         // SAFETY: as above.
         let av_kind = unsafe { (*info.domain_attr).av_type };
-        let supplies = Supplies { domain, core: ptr::from_ref(core_ops), av_kind };
+        let binding_source = BindingSource { domain, core: ptr::from_ref(core_ops), av_kind };
         // SAFETY: the slots belong to the object.
-        let this = object::place(|this| unsafe {
+        let this = object::allocate(|this| unsafe {
             let mut fid_ops = Patch::new(&raw mut (*ep).fid.ops, this, lock)?;
             let mut ep_ops = Patch::new(&raw mut (*ep).ops, this, lock)?;
             let table = fid_ops.table();
@@ -100,16 +100,16 @@ impl PeerEndpoint {
             table.setopt = Some(setopt);
             let this = this.cast::<Self>();
             Some(PeerEndpoint {
-                owner: Owner {
+                owner: SrxOwner {
                     layout,
                     cq: ptr::null_mut(),
                     completions: ptr::null_mut(),
-                    terms,
+                    options,
                     srx: &raw mut (*this).srx,
                     pool: Pool::new(),
                     matching,
                     claims: Claims::default(),
-                    untagged: Untagged::new(LEAST_ROOM),
+                    untagged: UntaggedQueues::new(DEFAULT_MIN_MULTI_RECV),
                 },
                 report: Endpoint::new("peer"),
                 ep,
@@ -120,7 +120,7 @@ impl PeerEndpoint {
                 srx_ep_ops: srx::ep_ops(),
                 fid_ops,
                 ep_ops,
-                supplies,
+                binding_source,
                 is_enabled: false,
                 receives: None,
                 lock: lock.clone(),
@@ -131,25 +131,25 @@ impl PeerEndpoint {
         let this = this.ok_or("there is no memory")?;
         // SAFETY: just allocated.
         unsafe {
-            let front = &mut *this;
-            front.srx.owner_ops = &raw mut front.srx_owner_ops;
-            front.srx.ep_fid.fid.ops = &raw mut front.srx_fid_ops;
-            front.srx.ep_fid.ops = &raw mut front.srx_ep_ops;
-            if let Err(why) = front.share(domain, core_ops) {
+            let endpoint = &mut *this;
+            endpoint.srx.owner_ops = &raw mut endpoint.srx_owner_ops;
+            endpoint.srx.ep_fid.fid.ops = &raw mut endpoint.srx_fid_ops;
+            endpoint.srx.ep_fid.ops = &raw mut endpoint.srx_ep_ops;
+            if let Err(why) = endpoint.share_queue(domain, core_ops) {
                 drop(Box::from_raw(this));
                 return Err(why);
             }
-            front.fid_ops.install();
-            front.ep_ops.install();
+            endpoint.fid_ops.install();
+            endpoint.ep_ops.install();
             // After the last error: a refused endpoint keeps its tables.
-            front._rma = lock::all_of(&raw mut (*ep).rma, lock);
-            front._atomic = lock::all_of(&raw mut (*ep).atomic, lock);
+            endpoint._rma = lock::lock_table(&raw mut (*ep).rma, lock);
+            endpoint._atomic = lock::lock_table(&raw mut (*ep).atomic, lock);
         }
         Ok(())
     }
 
     /// Passes the shared queue to the core provider, and binds the endpoint to it.
-    unsafe fn share(&mut self, domain: *mut FidDomain, core_ops: &OpsDomain) -> Result<(), String> {
+    unsafe fn share_queue(&mut self, domain: *mut FidDomain, core_ops: &OpsDomain) -> Result<(), String> {
         let open = core_ops.srx_ctx.ok_or("the core provider has no shared receive queues")?;
         // SAFETY: zeroed attributes request nothing.
         let mut attr: crate::abi::RxAttr = unsafe { std::mem::zeroed() };
@@ -187,7 +187,7 @@ impl PeerEndpoint {
 
     /// Patches the receive functions. An enabled endpoint has tables that refuse receives, so the patches come after
     /// that.
-    fn enabled(&mut self) -> Result<(), c_int> {
+    fn replace_receives(&mut self) -> Result<(), c_int> {
         let this = (&raw mut self.owner).cast::<c_void>();
         // SAFETY: the slots belong to the object.
         let patches = unsafe {
@@ -195,8 +195,8 @@ impl PeerEndpoint {
             Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
         };
         let (mut tagged, mut msg) = patches.ok_or(-errno::ENOMEM)?;
-        calls::exchange(tagged.table(), self.lock.is_some());
-        calls::exchange_untagged(msg.table(), self.lock.is_some());
+        calls::replace_tagged(tagged.table(), self.lock.is_some());
+        calls::replace_untagged(msg.table(), self.lock.is_some());
         tagged.install();
         msg.install();
         self.receives = Some((tagged, msg));
@@ -210,54 +210,54 @@ impl PeerEndpoint {
 
     /// Installs or removes the patched tables. At close, the core provider detects the owner of the queue by its own
     /// tables.
-    fn put(&mut self, are_ours: bool) {
+    fn set_installed(&mut self, is_installed: bool) {
         if let Some((tagged, msg)) = &mut self.receives {
-            tagged.put(are_ours);
-            msg.put(are_ours);
+            tagged.set_installed(is_installed);
+            msg.set_installed(is_installed);
         }
-        self.ep_ops.put(are_ours);
-        self.fid_ops.put(are_ours);
+        self.ep_ops.set_installed(is_installed);
+        self.fid_ops.set_installed(is_installed);
     }
 }
 
 /// Returns the data of an endpoint.
-unsafe fn of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
+unsafe fn endpoint_of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
     // SAFETY: called through the patched table, whose data lives while the endpoint is open.
-    unsafe { owner((*fid).ops) }
+    unsafe { data((*fid).ops) }
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: the application's call.
-    let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
+    let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
     // SAFETY: as above.
     if unsafe { (*to).class } == CLASS_SRX_CTX {
         // The application's own shared queue is not supported.
         return -errno::EINVAL;
     }
     // SAFETY: the core provider's function, with the application's arguments.
-    let rc = unsafe { front.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
+    let rc = unsafe { endpoint.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
     // SAFETY: as above.
     if rc == 0 && unsafe { (*to).class } == CLASS_CQ && flags & flags::RECV != 0 {
-        front.owner.cq = to.cast::<FidCq>();
+        endpoint.owner.cq = to.cast::<FidCq>();
         // SAFETY: a patched queue of the domain, which stays open as long as the endpoint.
-        front.owner.completions = unsafe { Queue::completions(front.owner.cq) };
-        front.owner.terms.selective = flags & flags::SELECTIVE_COMPLETION != 0;
+        endpoint.owner.completions = unsafe { Queue::completion_list(endpoint.owner.cq) };
+        endpoint.owner.options.is_selective = flags & flags::SELECTIVE_COMPLETION != 0;
     }
     rc
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's call.
-    let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
+    let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
     // SAFETY: the core provider's function, with the application's arguments.
     let rc = unsafe {
-        front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
+        endpoint.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
     };
-    if command != ENABLE || rc != 0 || front.receives.is_some() {
+    if command != ENABLE || rc != 0 || endpoint.receives.is_some() {
         return rc;
     }
-    front.is_enabled = true;
-    match front.enabled() {
+    endpoint.is_enabled = true;
+    match endpoint.replace_receives() {
         Ok(()) => rc,
         Err(rc) => rc,
     }
@@ -265,30 +265,30 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call. A pointer, because the core provider calls back during the close.
-    let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), of(fid)) };
+    let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), endpoint_of(fid)) };
     let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the data lives until the end of this function. Borrows end before the core provider is called.
     unsafe {
-        let supplied = match (*this).is_enabled {
+        let temporary = match (*this).is_enabled {
             true => None,
-            false => match (*this).supplies.enable(fid, &(*this).fid_ops) {
-                Ok(supplied) => Some(supplied),
+            false => match (*this).binding_source.enable(fid, &(*this).fid_ops) {
+                Ok(temporary) => Some(temporary),
                 Err(rc) => return rc,
             },
         };
         report::closed(&(*this).report, &(*this).owner.matching);
-        for entry in (*this).owner.leftovers() {
-            if (*entry).state == State::Unexpected && (*entry).tagged {
+        for entry in (*this).owner.remaining_messages() {
+            if (*entry).state == State::Unexpected && (*entry).is_tagged {
                 (*this).owner.matching.retract(entry as u64, &ByAddress);
             }
-            Owner::proceed(&raw mut (*this).owner, Next::Discard(entry));
+            SrxOwner::perform(&raw mut (*this).owner, CoreAction::Discard(entry));
         }
-        (*this).put(false);
+        (*this).set_installed(false);
         let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
         if rc != 0 {
             // The endpoint keeps its temporary bindings.
             (*this).is_enabled = true;
-            (*this).put(true);
+            (*this).set_installed(true);
             return rc;
         }
         if !(*this).owner.cq.is_null() {
@@ -298,8 +298,8 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         if let Some(close) = (*(*srx).fid.ops).close {
             close(&raw mut (*srx).fid);
         }
-        if let Some(supplied) = supplied {
-            supplied.close();
+        if let Some(temporary) = temporary {
+            temporary.close();
         }
         drop(Box::from_raw(this));
         rc
@@ -310,8 +310,8 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: the application calls through the patched table of the endpoint.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
-    let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
-    front.owner.cancel(context)
+    let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
+    endpoint.owner.cancel(context)
 }
 
 unsafe extern "C" fn getopt(
@@ -324,13 +324,13 @@ unsafe extern "C" fn getopt(
     // SAFETY: as above.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
-    let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
+    let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         // SAFETY: the application provides a buffer for the value.
-        return unsafe { srx::tell_least_room(&front.owner, value, len) };
+        return unsafe { srx::get_min_multi_recv(&endpoint.owner, value, len) };
     }
     // SAFETY: the core provider's function, with the application's arguments.
-    unsafe { front.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
+    unsafe { endpoint.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
 }
 
 unsafe extern "C" fn setopt(
@@ -343,15 +343,15 @@ unsafe extern "C" fn setopt(
     // SAFETY: as above.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
-    let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
+    let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         if len != size_of::<usize>() {
             return -errno::EINVAL;
         }
         // SAFETY: the application provides a `size_t`.
-        front.owner.untagged.least_room = unsafe { *value.cast() };
+        endpoint.owner.untagged.min_multi_recv = unsafe { *value.cast() };
         return errno::SUCCESS;
     }
     // SAFETY: the core provider's function, with the application's arguments.
-    unsafe { front.ep_ops.core().setopt.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len)) }
+    unsafe { endpoint.ep_ops.core().setopt.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len)) }
 }

@@ -6,10 +6,10 @@ use std::mem::zeroed;
 use crate::abi::peer::{FidPeerSrx, Get, Layout, OpsSrxOwner, PeerMatchAttr};
 use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno};
 use crate::peer::entry::Entry;
-use crate::peer::owner::Owner;
+use crate::peer::owner::SrxOwner;
 
 /// Creates the object. Its tables are set later, at their final addresses.
-pub fn object(owner: *mut Owner) -> FidPeerSrx {
+pub fn object(owner: *mut SrxOwner) -> FidPeerSrx {
     // SAFETY: zeros are an object without tables.
     let mut object: FidPeerSrx = unsafe { zeroed() };
     object.ep_fid.fid.class = CLASS_SRX_CTX;
@@ -59,14 +59,18 @@ pub fn ep_ops() -> OpsEp {
 
 /// The owner of the object.
 #[inline]
-unsafe fn owner_of(srx: *mut FidPeerSrx) -> *mut Owner {
+unsafe fn owner_of(srx: *mut FidPeerSrx) -> *mut SrxOwner {
     // SAFETY: the core provider passes the object or a copy, while the endpoint is open.
     unsafe { (*srx).ep_fid.fid.context.cast() }
 }
 
 /// Returns a match to the core provider.
 #[inline]
-unsafe fn answer(owner: &Owner, found: Result<(*mut Entry, c_int), c_int>, to: *mut *mut c_void) -> c_int {
+unsafe fn return_match(
+    owner: &SrxOwner,
+    found: Result<(*mut Entry, c_int), c_int>,
+    to: *mut *mut c_void,
+) -> c_int {
     match found {
         Ok((entry, rc)) => {
             // SAFETY: the core provider provides the output pointer.
@@ -86,7 +90,7 @@ unsafe extern "C" fn get_tag(
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.tagged_message(attr.addr, attr.msg_size, attr.tag);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
@@ -99,7 +103,7 @@ unsafe extern "C" fn get_msg(
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.untagged_message(attr.addr, attr.msg_size);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
@@ -114,7 +118,7 @@ unsafe extern "C" fn get_tag_by_number(
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.tagged_message(addr, usize::MAX, tag);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
@@ -128,7 +132,7 @@ unsafe extern "C" fn get_msg_by_number(
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.untagged_message(addr, size as usize);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
@@ -137,14 +141,14 @@ unsafe extern "C" fn queue(_: *mut c_void) -> c_int {
     errno::SUCCESS
 }
 
-unsafe extern "C" fn free_plain(given: *mut c_void) {
+unsafe extern "C" fn free_plain(pointer: *mut c_void) {
     // SAFETY: the core provider frees its entry.
-    unsafe { free(Entry::from_core(given, false)) };
+    unsafe { free(Entry::from_core(pointer, false)) };
 }
 
-unsafe extern "C" fn free_linked(given: *mut c_void) {
+unsafe extern "C" fn free_linked(pointer: *mut c_void) {
     // SAFETY: as above.
-    unsafe { free(Entry::from_core(given, true)) };
+    unsafe { free(Entry::from_core(pointer, true)) };
 }
 
 unsafe fn free(entry: *mut Entry) {
@@ -157,7 +161,7 @@ unsafe extern "C" fn foreach_unspec_addr(
     address: unsafe extern "C" fn(*mut c_void) -> Addr,
 ) {
     // SAFETY: as above.
-    unsafe { Owner::name_sources(owner_of(srx), address) };
+    unsafe { SrxOwner::set_sources(owner_of(srx), address) };
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
@@ -176,7 +180,7 @@ unsafe extern "C" fn getopt(
         return -errno::ENOPROTOOPT;
     }
     // SAFETY: a shared queue begins with its `fid`. The core provider provides a buffer for the value.
-    unsafe { tell_least_room(&*owner_of(fid.cast()), value, len) }
+    unsafe { get_min_multi_recv(&*owner_of(fid.cast()), value, len) }
 }
 
 unsafe extern "C" fn setopt(
@@ -190,7 +194,7 @@ unsafe extern "C" fn setopt(
         return -errno::ENOPROTOOPT;
     }
     // SAFETY: as above.
-    unsafe { (*owner_of(fid.cast())).untagged.least_room = *value.cast() };
+    unsafe { (*owner_of(fid.cast())).untagged.min_multi_recv = *value.cast() };
     errno::SUCCESS
 }
 
@@ -198,10 +202,10 @@ unsafe extern "C" fn setopt(
 ///
 /// # Safety
 /// `value` has space for a `size_t`, and `len` is writable.
-pub unsafe fn tell_least_room(owner: &Owner, value: *mut c_void, len: *mut usize) -> c_int {
+pub unsafe fn get_min_multi_recv(owner: &SrxOwner, value: *mut c_void, len: *mut usize) -> c_int {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        value.cast::<usize>().write(owner.untagged.least_room);
+        value.cast::<usize>().write(owner.untagged.min_multi_recv);
         *len = size_of::<usize>();
     }
     errno::SUCCESS

@@ -6,10 +6,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{AT_ONCE, Beside, Entries, Queue};
+use super::{BATCH, CoreEntries, Queue, QueueData};
 use crate::abi::{Addr, FidCq, errno};
 use crate::lock;
-use crate::patch::{below, owner_at};
+use crate::patch::{data_at, original_table};
 
 /// `fi_cq_sread`
 pub unsafe extern "C" fn wait_read(
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn wait_read_from(
     timeout: c_int,
 ) -> isize {
     // SAFETY: the application calls on an open queue. This thread does not hold the lock yet.
-    let Some(core) = (unsafe { below((*fid).ops) }).sreadfrom else {
+    let Some(core) = (unsafe { original_table((*fid).ops) }).sreadfrom else {
         return -(errno::ENOSYS as isize);
     };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn wait_read_from(
         // The provider's completions first. The core provider may wake the thread for such a completion. SAFETY: the
         // application's arguments.
         let (read, is_locked) = unsafe {
-            let guard = lock::wait((*fid).ops);
+            let guard = lock::acquire((*fid).ops);
             (Queue::read(fid, buf, count, sources), guard.is_some())
         };
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -56,24 +56,24 @@ pub unsafe extern "C" fn wait_read_from(
         }
         // SAFETY: as above.
         let is_longest = unsafe { Queue::of(fid) }.has_longest_entries();
-        let mut entries = Entries::new();
-        let (to, most, froms) = if is_longest {
+        let mut entries = CoreEntries::new();
+        let (to, most, core_sources) = if is_longest {
             (buf, count, sources)
         } else {
-            let (to, froms) = entries.room();
-            (to, count.min(AT_ONCE), froms)
+            let (to, core_sources) = entries.pointers();
+            (to, count.min(BATCH), core_sources)
         };
         // SAFETY: the application's arguments, or a buffer for as many entries.
-        let read = unsafe { core(fid, to, most, froms, condition, timeout) };
+        let read = unsafe { core(fid, to, most, core_sources, condition, timeout) };
         // SAFETY: as above. The core provider has also consumed a pending signal.
         unsafe { take_signal(fid) };
         // SAFETY: as above. The core provider has returned `read` entries.
         return unsafe {
             let queue = Queue::of(fid);
-            let mut room = queue.room(buf, count, sources);
+            let mut output = queue.read_buffer(buf, count, sources);
             match is_longest {
-                true => queue.take_errors(read, buf, sources),
-                false => entries.put(read, queue, &mut room),
+                true => queue.extract_truncated(read, buf, sources),
+                false => entries.copy_to(read, queue, &mut output),
             }
         };
     }
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
     unsafe {
         // The flag is set before the sleeping thread reads it.
         is_signaled(fid).store(true, Ordering::Release);
-        below((*fid).ops).signal.expect("only what is there is exchanged")(fid)
+        original_table((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
 }
 
@@ -98,7 +98,7 @@ unsafe fn take_signal(fid: *mut FidCq) -> bool {
 /// The only field that threads share. Another thread may refer to the queue meanwhile.
 unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
     // SAFETY: guaranteed by the caller: an open queue.
-    unsafe { &(*owner_at::<Beside, _>((*fid).ops)).is_signaled }
+    unsafe { &(*data_at::<QueueData, _>((*fid).ops)).is_signaled }
 }
 
 #[cfg(test)]

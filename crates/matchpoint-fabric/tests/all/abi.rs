@@ -23,7 +23,7 @@ macro_rules! laid_out {
 }
 
 #[test]
-fn structures_of_all_versions() {
+fn structures_match_all_versions() {
     laid_out!(Fid: size 24; class 0, context 8, ops 16);
     laid_out!(Ops: close 8, bind 16, control 24, ops_open 32);
     laid_out!(Info: next 0, caps 8, mode 16, addr_format 24, src_addrlen 32, src_addr 48, handle 64, tx_attr 72,
@@ -75,7 +75,7 @@ fn error_tail_is_absent_before_1_20() {
 }
 
 #[test]
-fn queues_of_peers_from_2_3_on() {
+fn peer_structures_match_libfabric_2_3() {
     laid_out!(PeerRxEntry: size 96; srx 0, addr 8, msg_size 16, tag 24, cq_data 32, flags 40, context 48,
         count 56, desc 64, peer_context 72, owner_context 80, iov 88);
     laid_out!(PeerMatchAttr: size 24; addr 0, msg_size 8, tag 16);
@@ -87,7 +87,7 @@ fn queues_of_peers_from_2_3_on() {
 }
 
 #[test]
-fn queues_of_peers_before() {
+fn older_peer_entries_begin_with_links() {
     // In 1.19.0, 1.22.0 and 2.0.0 the structure begins with two links (16 bytes) and has 112 bytes.
     assert_eq!(size_of::<PeerRxEntry>() + 16, 112);
     let entry = std::ptr::dangling_mut::<Entry>();
@@ -109,7 +109,7 @@ fn queues_of_peers_before() {
 }
 
 #[test]
-fn bits() {
+fn flags_match_libfabric() {
     let bits = [
         (flags::MSG, 1),
         (flags::TAGGED, 3),
@@ -135,7 +135,7 @@ fn bits() {
 }
 
 #[test]
-fn numbers() {
+fn constants_match_libfabric() {
     assert_eq!(abi::EP_RDM, 3);
     assert_eq!(abi::THREAD_UNSPEC, 0);
     assert_eq!(abi::THREAD_DOMAIN, 3);

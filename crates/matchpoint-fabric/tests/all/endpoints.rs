@@ -19,7 +19,7 @@ fn begin() {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    mock::objects::give(VERSION);
+    mock::objects::install(VERSION);
     mock::begin(3, true, VERSION, 0);
 }
 
@@ -57,7 +57,7 @@ fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
 }
 
 /// Reads completions of all endpoints `times` times. Returns their contexts.
-fn look(all: &[Opened], times: usize) -> Vec<usize> {
+fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for at in all.iter().cycle().take(all.len() * times) {
         // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
@@ -74,7 +74,7 @@ fn look(all: &[Opened], times: usize) -> Vec<usize> {
 }
 
 #[test]
-fn what_is_offered_may_be_asked_for() {
+fn getinfo_accepts_own_info() {
     begin();
     // SAFETY: calls of an application.
     let rc = unsafe {
@@ -112,7 +112,7 @@ fn undirected_receives_take_any_source() {
         let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
         receive(&all[0], other, tag, 21);
         send(&all[1], to, tag);
-        assert_eq!(look(&all, 100), [21], "{tag:?}");
+        assert_eq!(read_contexts(&all, 100), [21], "{tag:?}");
     }
 }
 
@@ -127,7 +127,7 @@ fn only_tagged_receives_may_name_sources() {
     receive(&all[0], other, Some(5), 22);
     send(&all[1], to, None);
     send(&all[1], to, Some(5));
-    assert_eq!(look(&all, 100), [21]);
+    assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn second_endpoint_is_left_to_core() {
     all[0].insert(&all[1]);
     receive(&all[0], ADDR_UNSPEC, Some(5), 21);
     send(&all[1], to, Some(5));
-    assert_eq!(look(&all, 100), [21]);
+    assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isiz
 }
 
 #[test]
-fn unclaimed_message_cannot_be_received_as_claimed() {
+fn claim_without_message_returns_enomsg() {
     const NOTHING: isize = -(errno::ENOMSG as isize);
     begin();
     let all = endpoints(2);
@@ -230,12 +230,12 @@ fn unclaimed_message_cannot_be_received_as_claimed() {
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
     assert_eq!(error(&all[0]).op_context, one);
     send(&all[1], to, Some(5));
-    look(&all, 100);
+    read_contexts(&all, 100);
     assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "it was received");
-    assert_eq!(look(&all, 100), [one as usize; 2]);
+    assert_eq!(read_contexts(&all, 100), [one as usize; 2]);
 }
 
 /// Reads the next error.
@@ -260,11 +260,11 @@ fn endpoint_works_after_failed_close() {
         let fid = &raw mut (*ep).fid;
         (*(*fid).ops).close.expect("every object can be closed")(fid)
     };
-    world().keeps_endpoints = true;
+    world().refuses_close = true;
     assert_eq!(close(), -libc::EBUSY);
     receive(&all[0], ADDR_UNSPEC, Some(5), 21);
     send(&all[1], to, Some(5));
-    assert_eq!(look(&all, 100), [21]);
-    world().keeps_endpoints = false;
+    assert_eq!(read_contexts(&all, 100), [21]);
+    world().refuses_close = false;
     assert_eq!(close(), 0);
 }

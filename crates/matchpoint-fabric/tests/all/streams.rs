@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use crate::application::{Stream, Wanted};
+use crate::application::{Stream, StreamOptions};
 use crate::mock;
 
 const TEST: &str = "streams::streams_equal_plain_lists";
@@ -29,10 +29,10 @@ fn version() -> Option<u32> {
 
 /// Runs streams with all parameters.
 fn streams(version: u32) {
-    mock::objects::give(version);
+    mock::objects::install(version);
     let formats = [1, 2, 3, 4];
     for seed in 0..36 {
-        let wanted = Wanted {
+        let options = StreamOptions {
             seed,
             version,
             endpoints: 1 + seed as usize % 4,
@@ -44,7 +44,7 @@ fn streams(version: u32) {
             inject_bytes: [64, 20_000][seed as usize % 2],
             is_late: seed % 4 > 1,
         };
-        Stream::new(wanted).run();
+        Stream::new(options).run();
     }
 }
 

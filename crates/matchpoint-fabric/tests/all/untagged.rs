@@ -17,7 +17,7 @@ fn endpoints(seed: u64) -> (Opened, Opened) {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    mock::objects::give(VERSION);
+    mock::objects::install(VERSION);
     mock::begin(seed, true, VERSION, 0);
     // SAFETY: the core provider is initialized.
     let both = unsafe { open(2, CQ_FORMAT_TAGGED, BOTH) };
@@ -45,7 +45,7 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
 }
 
 /// Reads completions 200 times. Returns contexts, and whether a buffer is released.
-fn look(at: &Opened) -> Vec<(usize, bool)> {
+fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
         // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
@@ -54,38 +54,38 @@ fn look(at: &Opened) -> Vec<(usize, bool)> {
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
             let rc = read(at.cq, entries.as_mut_ptr().cast(), 2, ptr::null_mut());
             let read = usize::try_from(rc).unwrap_or(0);
-            let told =
+            let reported =
                 |entry: &CqTaggedEntry| (entry.op_context as usize, entry.flags & flags::MULTI_RECV != 0);
-            complete.extend(entries[..read].iter().map(told));
+            complete.extend(entries[..read].iter().map(reported));
         }
     }
     complete
 }
 
 #[test]
-fn late_sender_name_finds_waiting_receive() {
+fn late_source_matches_posted_receive() {
     let (sender, receiver) = endpoints(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let (mut first, mut second) = ([0; 8], [0; 8]);
     receive(&receiver, from, &mut first, 21, 0);
     receive(&receiver, from, &mut second, 22, 0);
     receiver.remove(from);
-    for what in 1..=3 {
-        send(&sender, to, &[what; 8]);
+    for kind in 1..=3 {
+        send(&sender, to, &[kind; 8]);
     }
-    assert_eq!(look(&receiver), []);
+    assert_eq!(read_contexts(&receiver), []);
     assert_eq!(receiver.insert(&sender), from);
-    let mut complete = look(&receiver);
+    let mut complete = read_contexts(&receiver);
     complete.sort_unstable();
     assert_eq!(complete, [(21, false), (22, false)]);
     let mut third = [0; 8];
     receive(&receiver, from, &mut third, 23, 0);
-    assert_eq!(look(&receiver), [(23, false)]);
+    assert_eq!(read_contexts(&receiver), [(23, false)]);
     assert_eq!((first, second, third), ([1; 8], [2; 8], [3; 8]));
 }
 
 #[test]
-fn a_late_name_finds_buffers_for_several() {
+fn late_source_matches_multi_receive_buffer() {
     let (sender, receiver) = endpoints(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let mut room = [0; 100];
@@ -93,10 +93,10 @@ fn a_late_name_finds_buffers_for_several() {
     receiver.remove(from);
     send(&sender, to, &[1; 20]);
     send(&sender, to, &[2; 40]);
-    assert_eq!(look(&receiver), []);
+    assert_eq!(read_contexts(&receiver), []);
     receiver.insert(&sender);
     // The default of FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
-    assert_eq!(look(&receiver), [(21, false), (21, false), (21, true)]);
+    assert_eq!(read_contexts(&receiver), [(21, false), (21, false), (21, true)]);
     assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
 }
 
@@ -109,13 +109,13 @@ fn multi_receive_buffer_is_released_last() {
         let (mut one, mut two) = ([0; 200], [0; 200]);
         // The first message is unexpected, the others find a posted buffer.
         send(&sender, to, &[1; 50]);
-        look(&receiver);
+        read_contexts(&receiver);
         receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
         receive(&receiver, ADDR_UNSPEC, &mut two, 22, flags::MULTI_RECV);
         send(&sender, to, &[2; 60]);
         send(&sender, to, &[3; 70]);
         send(&sender, to, &[4; 80]);
-        let complete = look(&receiver);
+        let complete = read_contexts(&receiver);
         let of = |context| {
             complete.iter().filter(move |(own, _)| *own == context).map(|(_, is_released)| *is_released)
         };
@@ -140,7 +140,7 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         // simulated core provider.
         let rc = unsafe {
             let core = &mut *mock::world().endpoints[receiver.number() as usize];
-            while core.under_way() > 0 {
+            while core.in_transit() > 0 {
                 core.progress();
             }
             let fid = &raw mut (*receiver.ep).fid;
@@ -148,20 +148,20 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         };
         assert_eq!(rc, 0);
         send(&sender, to, &[3; 70]);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..100 {
-            told.extend(look_once(&receiver));
+            reported.extend(read_once(&receiver));
         }
-        assert_eq!(told, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
+        assert_eq!(reported, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
         assert!(room[..50] == [1; 50] && room[50..110] == [2; 60] && room[110..] == [0; 290]);
         let mut last = [0; 70];
         receive(&receiver, ADDR_UNSPEC, &mut last, 22, 0);
-        assert_eq!((look(&receiver), last), (vec![(22, false)], [3; 70]));
+        assert_eq!((read_contexts(&receiver), last), (vec![(22, false)], [3; 70]));
     }
 }
 
 /// Reads one completion. Returns its context and error.
-fn look_once(at: &Opened) -> Option<(usize, i32)> {
+fn read_once(at: &Opened) -> Option<(usize, i32)> {
     // SAFETY: zeros are entries. An open queue, and a buffer for one entry.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();

@@ -50,7 +50,7 @@ unsafe extern "C" fn close(_: *mut Fid) -> c_int {
 }
 
 /// Opens a patched queue.
-fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
+fn open_queue(format: c_int, lock: &Lock) -> *mut FidCq {
     let ops = Ops { size: size_of::<Ops>(), close: Some(close), bind: None, control: None, ops_open: None };
     let cq = OpsCq {
         size: size_of::<OpsCq>(),
@@ -75,7 +75,7 @@ fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
 }
 
 /// Closes and frees a queue.
-fn closed(fid: *mut FidCq) {
+fn close_queue(fid: *mut FidCq) {
     // SAFETY: from `opened`, and without other users.
     unsafe {
         let ops = (*fid).fid.ops;
@@ -112,28 +112,28 @@ impl Shared {
 const ROUNDS: usize = 20;
 
 #[test]
-fn a_thread_may_signal_while_another_reads() {
+fn signal_during_read_wakes_reader() {
     for format in [CQ_FORMAT_TAGGED, CQ_FORMAT_DATA] {
-        let queue = Shared(opened(format, &None));
+        let queue = Shared(open_queue(format, &None));
         let waiting = thread::spawn(move || (0..ROUNDS).for_each(|_| { queue }.wait()));
         while !waiting.is_finished() {
             queue.signal();
             thread::yield_now();
         }
         waiting.join().expect("every round ends");
-        closed(queue.0);
+        close_queue(queue.0);
     }
 }
 
 /// With a lock, several threads may wait.
 #[test]
-fn threads_may_wait_while_others_read() {
-    let queue = Shared(opened(CQ_FORMAT_DATA, &lock::new()));
+fn locked_queue_allows_several_waiters() {
+    let queue = Shared(open_queue(CQ_FORMAT_DATA, &lock::new()));
     let waiting = [(); 2].map(|()| thread::spawn(move || (0..ROUNDS).for_each(|_| { queue }.wait())));
     while !waiting.iter().all(thread::JoinHandle::is_finished) {
         queue.signal();
         thread::yield_now();
     }
     waiting.into_iter().for_each(|thread| thread.join().expect("every round ends"));
-    closed(queue.0);
+    close_queue(queue.0);
 }

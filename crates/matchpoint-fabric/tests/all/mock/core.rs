@@ -38,8 +38,8 @@ unsafe fn send(
     unsafe {
         let from = &mut *ep.cast::<Ep>();
         assert!((*from.av).knows.contains(&to), "an application sends to peers that it has named");
-        let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
-        let completion = context.filter(|_| tells).map(|context| {
+        let is_reported = !from.tx_selective || flags & flags::COMPLETION != 0;
+        let completion = context.filter(|_| is_reported).map(|context| {
             let entry = CqTaggedEntry {
                 op_context: context,
                 flags: flags::SEND | if tagged { flags::TAGGED } else { flags::MSG },
@@ -146,11 +146,11 @@ pub unsafe extern "C" fn trecvmsg(ep: *mut FidEp, msg: *const MsgTagged, _: u64)
         let (ep, msg) = (&mut *ep.cast::<Ep>(), &*msg);
         let iov = parts(msg.msg_iov, msg.iov_count).to_vec();
         let posted = Posted { iov, from: msg.addr, tag: msg.tag, ignore: msg.ignore, context: msg.context };
-        let fits = |message: &Message| {
+        let is_match = |message: &Message| {
             (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)
                 && (posted.tag ^ message.tag) & !posted.ignore == 0
         };
-        match ep.unexpected.iter().position(fits) {
+        match ep.unexpected.iter().position(is_match) {
             Some(at) => {
                 let message = ep.unexpected.remove(at).expect("found there");
                 ep.receive(&posted, &message);
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
             data: 0,
             tag: 0,
         };
-        if ep.take_back(context) {
+        if ep.remove_posted(context) {
             let error = errno::ECANCELED;
             (*ep.rx_cq).ring.push_back(Item { entry, source: ADDR_UNSPEC, error, missing: 0 });
         }
@@ -273,25 +273,25 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
 }
 
 /// Starts an unexpected message that has a receive now.
-unsafe extern "C" fn start(given: *mut c_void) -> c_int {
+unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
     // SAFETY: an entry that this core provider queued.
     unsafe {
-        let entry = &mut *entry_of(given);
+        let entry = &mut *entry_of(pointer);
         let message = Box::from_raw(entry.peer_context.cast::<Message>());
         let ep = &mut *entry.owner_context.cast::<Ep>();
         if world().random.percent(50) {
-            ep.finish(given, &message);
+            ep.finish(pointer, &message);
         } else {
-            ep.started.push_back((given, *message));
+            ep.started.push_back((pointer, *message));
         }
     }
     0
 }
 
 /// Discards a message.
-unsafe extern "C" fn discard(given: *mut c_void) -> c_int {
+unsafe extern "C" fn discard(pointer: *mut c_void) -> c_int {
     // SAFETY: an entry that this core provider queued.
-    unsafe { drop(Box::from_raw((*entry_of(given)).peer_context.cast::<Message>())) };
+    unsafe { drop(Box::from_raw((*entry_of(pointer)).peer_context.cast::<Message>())) };
     world().discarded += 1;
     0
 }

@@ -43,12 +43,12 @@ impl Random {
 pub struct World {
     pub random: Random,
     /// Peer receive queues are accepted.
-    pub takes_peers: bool,
+    pub accepts_peers: bool,
     pub layout: Layout,
     /// The percentage of calls that fail with `FI_EAGAIN`.
     pub busy_percent: usize,
     /// Closing an endpoint fails.
-    pub keeps_endpoints: bool,
+    pub refuses_close: bool,
     /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
     /// Peer receive queues that are still accepted.
@@ -82,14 +82,14 @@ pub fn world<'a>() -> &'a mut World {
 }
 
 /// Creates a core provider for this thread.
-pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
+pub fn begin(seed: u64, accepts_peers: bool, version: u32, busy_percent: usize) {
     let layout = Layout::of(version).unwrap_or(Layout { links: false, by_attr: true });
     let world = World {
         random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
-        takes_peers,
+        accepts_peers,
         layout,
         busy_percent,
-        keeps_endpoints: false,
+        refuses_close: false,
         inject_bytes: 64,
         queues_left: usize::MAX,
         caps: flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA,
@@ -174,7 +174,7 @@ pub struct Ep {
     pub rx_selective: bool,
     pub srx: *mut FidPeerSrx,
     /// The message table after the endpoint was enabled with a peer's queue.
-    pub of_peer: *mut OpsMsg,
+    pub peer_msg_ops: *mut OpsMsg,
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
     inbox: VecDeque<Message>,
@@ -191,9 +191,9 @@ pub fn is_busy() -> bool {
     world.random.percent(percent)
 }
 
-pub fn entry_of(given: *mut c_void) -> *mut PeerRxEntry {
+pub fn entry_of(pointer: *mut c_void) -> *mut PeerRxEntry {
     let offset = if world().layout.links { 16 } else { 0 };
-    given.cast::<u8>().wrapping_add(offset).cast()
+    pointer.cast::<u8>().wrapping_add(offset).cast()
 }
 
 /// Copies a message into buffers. Returns the bytes that do not fit.
@@ -230,13 +230,13 @@ impl Ep {
     unsafe fn arrive(&mut self, message: Message) {
         if !self.srx.is_null() {
             // SAFETY: the peer's queue lives as long as the endpoint.
-            return unsafe { self.ask_peer(message) };
+            return unsafe { self.request_receive(message) };
         }
-        let fits = |posted: &Posted| {
+        let is_match = |posted: &Posted| {
             (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)
                 && (posted.tag ^ message.tag) & !posted.ignore == 0
         };
-        match self.posted.iter().position(fits) {
+        match self.posted.iter().position(is_match) {
             Some(at) => {
                 let posted = self.posted.remove(at).expect("found there");
                 // SAFETY: the receive's buffers.
@@ -268,36 +268,36 @@ impl Ep {
             tag: message.tag,
         };
         let error = if missing == 0 { 0 } else { errno::ETRUNC };
-        Item { entry, source: self.name_of(message.from), error, missing }
+        Item { entry, source: self.source_of(message.from), error, missing }
     }
 
     /// Returns the source of a message, if it is in the address vector.
-    pub fn name_of(&self, from: usize) -> Addr {
+    pub fn source_of(&self, from: usize) -> Addr {
         // SAFETY: the address vector is bound and open.
         let knows = unsafe { (*self.av).knows.contains(&(from as Addr)) };
         if knows { from as Addr } else { ADDR_UNSPEC }
     }
 
     /// Requests the receive that a message takes from the peer.
-    unsafe fn ask_peer(&mut self, message: Message) {
+    unsafe fn request_receive(&mut self, message: Message) {
         let (srx, layout) = (self.srx, world().layout);
         world().arrivals.push_back((self.at, message.from));
-        let (addr, bytes) = (self.name_of(message.from), message.bytes.len());
-        let mut given: *mut c_void = ptr::null_mut();
+        let (addr, bytes) = (self.source_of(message.from), message.bytes.len());
+        let mut pointer: *mut c_void = ptr::null_mut();
         // SAFETY: the peer's functions, in the form of the layout.
         unsafe {
             let ops = &*(*srx).owner_ops;
             let get = if message.tagged { ops.get_tag } else { ops.get_msg };
             let rc = if layout.by_attr {
                 let attr = PeerMatchAttr { addr, msg_size: bytes, tag: message.tag };
-                (get.by_attr)(srx, &raw const attr, &raw mut given)
+                (get.by_attr)(srx, &raw const attr, &raw mut pointer)
             } else {
                 let number = if message.tagged { message.tag } else { bytes as u64 };
-                (get.by_number)(srx, addr, number, &raw mut given)
+                (get.by_number)(srx, addr, number, &raw mut pointer)
             };
-            let entry = &mut *entry_of(given);
+            let entry = &mut *entry_of(pointer);
             match rc {
-                0 => self.started.push_back((given, message)),
+                0 => self.started.push_back((pointer, message)),
                 rc if rc == -errno::ENOENT => {
                     if let Some(data) = message.data {
                         entry.cq_data = data;
@@ -308,7 +308,7 @@ impl Ep {
                     entry.peer_context = Box::into_raw(Box::new(message)).cast();
                     entry.owner_context = ptr::from_mut(self).cast();
                     let queue = if tagged { ops.queue_tag } else { ops.queue_msg };
-                    assert_eq!(queue(given), 0);
+                    assert_eq!(queue(pointer), 0);
                 }
                 rc => panic!("the owner refuses a message: {rc}"),
             }
@@ -316,33 +316,36 @@ impl Ep {
     }
 
     /// Copies a message into its receive's buffers and frees the peer's entry.
-    unsafe fn finish(&mut self, given: *mut c_void, message: &Message) {
+    unsafe fn finish(&mut self, pointer: *mut c_void, message: &Message) {
         // SAFETY: the entry belongs to the core provider until it is freed.
         unsafe {
-            let entry = &mut *entry_of(given);
+            let entry = &mut *entry_of(pointer);
             let iov = std::slice::from_raw_parts(entry.iov, entry.count);
             let missing = fill(iov, &message.bytes);
             // Before libfabric 2.0, the owner does not know the size of a tagged message.
-            let told = world().layout.by_attr;
-            assert!(!told || entry.msg_size <= message.bytes.len(), "a message does not grow");
-            assert!(missing == 0 || !told || !message.tagged, "the owner makes room for the whole message");
+            let reported = world().layout.by_attr;
+            assert!(!reported || entry.msg_size <= message.bytes.len(), "a message does not grow");
+            assert!(
+                missing == 0 || !reported || !message.tagged,
+                "the owner makes room for the whole message"
+            );
             let mut item = self.item(entry.context, message, missing);
             item.entry.buf = if entry.count > 0 { (*entry.iov).iov_base } else { ptr::null_mut() };
             if entry.flags & flags::COMPLETION != 0 || missing > 0 {
                 (*self.rx_cq).ring.push_back(item);
             }
-            ((*(*self.srx).owner_ops).free_entry)(given);
+            ((*(*self.srx).owner_ops).free_entry)(pointer);
         }
     }
 
     /// Removes a posted receive. Returns whether it was posted.
-    pub fn take_back(&mut self, context: *mut c_void) -> bool {
+    pub fn remove_posted(&mut self, context: *mut c_void) -> bool {
         let at = self.posted.iter().position(|posted| posted.context == context);
         at.and_then(|at| self.posted.remove(at)).is_some()
     }
 
     /// Returns the number of messages in transit to this endpoint.
-    pub fn under_way(&self) -> usize {
+    pub fn in_transit(&self) -> usize {
         self.inbox.len()
     }
 
@@ -364,9 +367,9 @@ impl Ep {
             if some == 0 {
                 break;
             }
-            let Some((given, message)) = self.started.remove(world().random.below(some)) else { break };
+            let Some((pointer, message)) = self.started.remove(world().random.below(some)) else { break };
             // SAFETY: the message is started and not finished.
-            unsafe { self.finish(given, &message) };
+            unsafe { self.finish(pointer, &message) };
         }
     }
 

@@ -118,7 +118,7 @@ unsafe extern "C" fn open_domain(
         let mut domain: FidDomain = zeroed();
         domain.fid.ops = fid_ops();
         let ops = table!(OpsDomain; av_open: open_av, cq_open: open_cq, endpoint: open_ep);
-        if world().takes_peers {
+        if world().accepts_peers {
             (*ops).srx_ctx = Some(open_srx);
         }
         domain.ops = ops;
@@ -197,11 +197,11 @@ unsafe extern "C" fn insert(
 }
 
 /// Returns the source of a message in a peer's queue.
-unsafe extern "C" fn sender_of(given: *mut c_void) -> Addr {
+unsafe extern "C" fn sender_of(pointer: *mut c_void) -> Addr {
     // SAFETY: an entry that this core provider queued.
     unsafe {
-        let entry = &*entry_of(given);
-        (*entry.owner_context.cast::<Ep>()).name_of((*entry.peer_context.cast::<Message>()).from)
+        let entry = &*entry_of(pointer);
+        (*entry.owner_context.cast::<Ep>()).source_of((*entry.peer_context.cast::<Message>()).from)
     }
 }
 
@@ -260,7 +260,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
             tx_selective: false,
             rx_selective: false,
             srx: ptr::null_mut(),
-            of_peer: ptr::null_mut(),
+            peer_msg_ops: ptr::null_mut(),
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
             inbox: VecDeque::new(),
@@ -305,8 +305,8 @@ unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
         return -errno::EINVAL;
     }
     if !ep.srx.is_null() {
-        ep.of_peer = table!(OpsMsg; send: untagged_send);
-        ep.fid.msg = ep.of_peer;
+        ep.peer_msg_ops = table!(OpsMsg; send: untagged_send);
+        ep.fid.msg = ep.peer_msg_ops;
     }
     0
 }
@@ -316,8 +316,11 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         // A core provider detects the owner of a queue by this table.
-        assert!(ep.srx.is_null() || ep.fid.msg == ep.of_peer, "the core closes a queue that is not its own");
-        if world().keeps_endpoints {
+        assert!(
+            ep.srx.is_null() || ep.fid.msg == ep.peer_msg_ops,
+            "the core closes a queue that is not its own"
+        );
+        if world().refuses_close {
             return -libc::EBUSY;
         }
         for cq in [ep.rx_cq, ep.tx_cq] {
@@ -330,6 +333,6 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
 }
 
 /// Replaces libfabric of this version with the simulated core provider.
-pub fn give(version: u32) {
-    Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).give();
+pub fn install(version: u32) {
+    Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).install();
 }

@@ -15,20 +15,20 @@ pub const VERSION: u32 = version(2, 5);
 /// Bytes of a rendezvous message.
 pub const LONG: usize = 50_000;
 
-/// Opens endpoints of a new core provider, each with its queue. `takes_peers`: the core provider accepts peer receive
+/// Opens endpoints of a new core provider, each with its queue. `accepts_peers`: the core provider accepts peer receive
 /// queues.
-pub fn endpoints(count: usize, takes_peers: bool) -> Vec<Opened> {
+pub fn endpoints(count: usize, accepts_peers: bool) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    objects::give(VERSION);
-    begin(5, takes_peers, VERSION, 0);
+    objects::install(VERSION);
+    begin(5, accepts_peers, VERSION, 0);
     // SAFETY: the core provider is initialized.
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
 /// Exchanges the addresses of two endpoints.
-pub fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
+pub fn exchange_addresses(a: &Opened, b: &Opened) -> (Addr, Addr) {
     (a.insert(b), b.insert(a))
 }
 
@@ -54,7 +54,7 @@ pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u
 }
 
 /// Reads completions `times` times. Returns their contexts.
-pub fn look(at: &Opened, times: usize) -> Vec<usize> {
+pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for _ in 0..times {
         // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.

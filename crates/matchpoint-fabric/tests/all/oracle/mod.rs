@@ -12,13 +12,13 @@ pub struct Posted {
 
 /// An unexpected message.
 #[derive(Clone, Copy)]
-pub struct Waiting {
+pub struct Unexpected {
     pub id: usize,
     pub from: usize,
     pub tag: u64,
 }
 
-fn fits(posted: &Posted, message: &Waiting) -> bool {
+fn is_match(posted: &Posted, message: &Unexpected) -> bool {
     posted.from.is_none_or(|from| from == message.from) && (posted.tag ^ message.tag) & !posted.ignore == 0
 }
 
@@ -26,15 +26,15 @@ fn fits(posted: &Posted, message: &Waiting) -> bool {
 #[derive(Default)]
 pub struct Lists {
     pub posted: Vec<Posted>,
-    pub waiting: Vec<Waiting>,
+    pub unexpected: Vec<Unexpected>,
 }
 
 impl Lists {
     /// Adds an arriving message. Returns the receive that it takes.
-    pub fn arrive(&mut self, message: Waiting) -> Option<usize> {
-        let at = self.posted.iter().position(|posted| fits(posted, &message));
+    pub fn arrive(&mut self, message: Unexpected) -> Option<usize> {
+        let at = self.posted.iter().position(|posted| is_match(posted, &message));
         if at.is_none() {
-            self.waiting.push(message);
+            self.unexpected.push(message);
         }
         at.map(|at| self.posted.remove(at).id)
     }
@@ -50,13 +50,13 @@ impl Lists {
 
     /// Returns the message that a receive with these criteria would take.
     pub fn probe(&self, posted: &Posted) -> Option<usize> {
-        self.waiting.iter().find(|message| fits(posted, message)).map(|message| message.id)
+        self.unexpected.iter().find(|message| is_match(posted, message)).map(|message| message.id)
     }
 
     /// As [`probe`](Self::probe), and removes the message.
     pub fn take(&mut self, posted: &Posted) -> Option<usize> {
-        let at = self.waiting.iter().position(|message| fits(posted, message))?;
-        Some(self.waiting.remove(at).id)
+        let at = self.unexpected.iter().position(|message| is_match(posted, message))?;
+        Some(self.unexpected.remove(at).id)
     }
 
     /// Cancels a receive. Returns whether it was posted.

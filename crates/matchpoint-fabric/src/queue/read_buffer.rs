@@ -7,7 +7,7 @@ use crate::abi::{Addr, CqTaggedEntry};
 use crate::completion::Completion;
 
 /// The buffer of a read call, and the number of entries in it.
-pub(super) struct Room {
+pub(super) struct ReadBuffer {
     pub(super) buf: *mut u8,
     pub(super) sources: *mut Addr,
     pub(super) count: usize,
@@ -15,10 +15,10 @@ pub(super) struct Room {
     pub(super) entry_bytes: usize,
 }
 
-impl Room {
+impl ReadBuffer {
     /// Appends an entry. False: the buffer is full.
     #[inline]
-    pub(super) fn put(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
+    pub(super) fn append(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
         if self.taken == self.count {
             return false;
         }
@@ -36,10 +36,10 @@ impl Room {
     }
 
     /// Appends completions of the provider, up to the first error.
-    pub(super) fn put_all(&mut self, from: &mut VecDeque<Completion>) {
+    pub(super) fn append_all(&mut self, from: &mut VecDeque<Completion>) {
         while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
             let Some(next) = from.pop_front() else { break };
-            self.put(&next.entry, next.source);
+            self.append(&next.entry, next.source);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::abi::{
 use crate::patch::Patch;
 
 /// The objects that create missing bindings.
-pub struct Supplies {
+pub struct BindingSource {
     /// The core provider's domain.
     pub domain: *mut FidDomain,
     /// The core provider's table of the domain.
@@ -25,31 +25,31 @@ pub struct Supplies {
 }
 
 /// Temporary objects of an endpoint, closed after the endpoint.
-pub struct Supplied {
+pub struct TemporaryBindings {
     cq: *mut FidCq,
     av: *mut FidAv,
 }
 
-impl Supplies {
+impl BindingSource {
     /// Enables an endpoint. `Err`: the core provider's error; the endpoint must not be closed.
     ///
     /// # Safety
     /// `ops` is the patch of `ep`, an open endpoint of the domain.
-    pub unsafe fn enable(&self, ep: *mut Fid, ops: &Patch<Ops>) -> Result<Supplied, c_int> {
-        let mut given = Supplied { cq: ptr::null_mut(), av: ptr::null_mut() };
+    pub unsafe fn enable(&self, ep: *mut Fid, ops: &Patch<Ops>) -> Result<TemporaryBindings, c_int> {
+        let mut bindings = TemporaryBindings { cq: ptr::null_mut(), av: ptr::null_mut() };
         // SAFETY: functions of the core provider, on its objects. Zeroed attributes request nothing.
         let rc = unsafe {
             let core = &*self.core;
             let mut attr: CqAttr = zeroed();
             attr.format = CQ_FORMAT_TAGGED;
             let open = core.cq_open.expect("every domain has queues");
-            open(self.domain, &raw mut attr, &raw mut given.cq, ptr::null_mut());
+            open(self.domain, &raw mut attr, &raw mut bindings.cq, ptr::null_mut());
             let mut attr: AvAttr = zeroed();
             attr.kind = self.av_kind.max(AV_MAP);
             let open = core.av_open.expect("every domain has address vectors");
-            open(self.domain, &raw mut attr, &raw mut given.av, ptr::null_mut());
+            open(self.domain, &raw mut attr, &raw mut bindings.av, ptr::null_mut());
             let bind = ops.core().bind.expect("every endpoint can be bound");
-            let (cq, av) = (given.cq.cast::<Fid>(), given.av.cast::<Fid>());
+            let (cq, av) = (bindings.cq.cast::<Fid>(), bindings.av.cast::<Fid>());
             for (object, flags) in [(cq, flags::RECV), (cq, flags::SEND), (av, 0)] {
                 if !object.is_null() {
                     // An endpoint refuses a second binding.
@@ -58,11 +58,11 @@ impl Supplies {
             }
             ops.core().control.expect("every endpoint can be enabled")(ep, ENABLE, ptr::null_mut())
         };
-        if rc == errno::SUCCESS { Ok(given) } else { Err(rc) }
+        if rc == errno::SUCCESS { Ok(bindings) } else { Err(rc) }
     }
 }
 
-impl Supplied {
+impl TemporaryBindings {
     /// Closes the temporary objects.
     ///
     /// # Safety

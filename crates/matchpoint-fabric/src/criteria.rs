@@ -8,7 +8,7 @@ use crate::abi::{ADDR_UNSPEC, Addr, flags};
 
 /// The match criteria of a receive or a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct Criteria {
     /// The source, or [`ADDR_UNSPEC`] for any source.
     pub addr: Addr,
     /// The tag.
@@ -18,7 +18,7 @@ pub struct Asked {
 }
 
 /// The arguments of a receive or a peek.
-pub struct Call {
+pub struct ReceiveCall {
     /// The buffers.
     pub iov: *const iovec,
     /// The number of buffers.
@@ -26,7 +26,7 @@ pub struct Call {
     /// The memory descriptors of the buffers, or null.
     pub desc: *const *mut c_void,
     /// The match criteria.
-    pub asked: Asked,
+    pub criteria: Criteria,
     /// The context of the operation.
     pub context: *mut c_void,
     /// The flags of the operation.
@@ -35,39 +35,39 @@ pub struct Call {
 
 /// Options of an endpoint, from its capabilities and bindings.
 #[derive(Clone, Copy, Debug)]
-pub struct Terms {
+pub struct EndpointOptions {
     /// The source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
-    pub directed: bool,
+    pub is_directed: bool,
     /// The source of an untagged receive counts (`FI_DIRECTED_RECV`).
-    pub untagged_directed: bool,
+    pub is_untagged_directed: bool,
     /// Only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
-    pub selective: bool,
+    pub is_selective: bool,
     /// Default flags of receives (`rx_attr.op_flags`).
     pub receive_flags: u64,
 }
 
-impl Terms {
+impl EndpointOptions {
     /// The options of an endpoint with these capabilities and this `rx_attr.op_flags`.
     pub fn new(caps: u64, receive_flags: u64) -> Self {
-        let untagged_directed = caps & flags::DIRECTED_RECV != 0;
-        let directed = untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
-        Terms { directed, untagged_directed, selective: false, receive_flags }
+        let is_untagged_directed = caps & flags::DIRECTED_RECV != 0;
+        let is_directed = is_untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
+        EndpointOptions { is_directed, is_untagged_directed, is_selective: false, receive_flags }
     }
 
     /// Returns `FI_COMPLETION` if an operation with these flags writes a completion.
     #[inline]
-    pub fn completion(&self, flags: u64) -> u64 {
-        if self.selective { flags & flags::COMPLETION } else { flags::COMPLETION }
+    pub fn completion_flag(&self, flags: u64) -> u64 {
+        if self.is_selective { flags & flags::COMPLETION } else { flags::COMPLETION }
     }
 
     /// Returns the source for matching a tagged receive.
     #[inline]
     pub fn source(&self, addr: Addr) -> Addr {
-        if self.directed { addr } else { ADDR_UNSPEC }
+        if self.is_directed { addr } else { ADDR_UNSPEC }
     }
 
     /// Returns the source for matching an untagged receive.
     pub fn untagged_source(&self, addr: Addr) -> Addr {
-        if self.untagged_directed { addr } else { ADDR_UNSPEC }
+        if self.is_untagged_directed { addr } else { ADDR_UNSPEC }
     }
 }
