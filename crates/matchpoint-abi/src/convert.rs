@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back_as_they_went() {
+    fn entry_conversion_round_trips() {
         for source in [Wild::Any, Wild::Is(Rank(7))] {
             for tag in
                 [Wild::Any, Wild::Is(Tag(u64::MAX)), Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF })]
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_numbers_are_not_understood() {
+    fn unknown_numbers_are_rejected() {
         assert_eq!(Entry { queue: 2, ..Entry::default() }.read(), None);
         assert_eq!((hints(32), order(3), refusal(0)), (None, None, None));
     }
 
     #[test]
-    fn hints_come_back_as_they_went() {
+    fn hint_bits_round_trip() {
         for bits in 0..32 {
             assert_eq!(hints(bits).map(hint_bits), Some(bits));
         }

@@ -8,5 +8,5 @@ mod foreign;
 mod library;
 pub mod types;
 
-pub use foreign::{Foreign, Function};
+pub use foreign::{ForeignEngine, Function};
 pub use library::{Library, LoadError};

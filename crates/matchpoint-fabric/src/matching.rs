@@ -276,7 +276,7 @@ impl Matching {
             },
         };
         if let Some(receive) = receive {
-            self.observer.named(id, receive);
+            self.observer.readdressed(id, receive);
         }
         Ok(receive)
     }
@@ -449,7 +449,7 @@ impl Matching {
         }
         self.short.clear();
         self.is_short = false;
-        self.observer.tally.lengthened += 1;
+        self.observer.tally.moved_to_engine += 1;
         Ok(())
     }
 

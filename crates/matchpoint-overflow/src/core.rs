@@ -168,11 +168,11 @@ impl Core {
 }
 
 /// If set, a process without overflowed receives writes no report.
-const QUIET: &str = "MATCHPOINT_QUIET";
+const QUIET_VARIABLE: &str = "MATCHPOINT_QUIET";
 
 /// Writes the report of this process.
 fn write(counts: &CoreCounts) {
-    if counts.overflowed == 0 && variable(QUIET).is_some() {
+    if counts.overflowed == 0 && variable(QUIET_VARIABLE).is_some() {
         return;
     }
     let rank = u64::try_from(counts.rank).ok().or_else(report::rank);

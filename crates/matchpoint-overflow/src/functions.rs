@@ -16,7 +16,7 @@ use crate::interface::{
 };
 
 /// The target of a `struct core *`.
-struct Opened {
+struct OpenCore {
     core: Core,
     counts: *const CoreCounts,
 }
@@ -39,13 +39,13 @@ pub static FUNCTIONS: CoreFunctions = CoreFunctions {
 unsafe extern "C" fn open(
     counts: *const CoreCounts,
     error: *mut c_char,
-    room: usize,
+    capacity: usize,
 ) -> *mut interface::Core {
     match Core::new(&settings().engine) {
-        Ok(core) => Box::into_raw(Box::new(Opened { core, counts })).cast(),
+        Ok(core) => Box::into_raw(Box::new(OpenCore { core, counts })).cast(),
         Err(reason) => {
-            // SAFETY: `error` has `room` bytes.
-            unsafe { copy(&reason.to_string(), error, room) };
+            // SAFETY: `error` has `capacity` bytes.
+            unsafe { copy(&reason.to_string(), error, capacity) };
             ptr::null_mut()
         }
     }
@@ -54,10 +54,10 @@ unsafe extern "C" fn open(
 /// Copies a text into a buffer, truncated if necessary, with a zero at its end.
 ///
 /// # Safety
-/// The buffer has `room` bytes.
-unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
-    let Some(most) = room.checked_sub(1) else { return };
-    let mut length = text.len().min(most);
+/// The buffer has `capacity` bytes.
+unsafe fn copy(text: &str, buffer: *mut c_char, capacity: usize) {
+    let Some(limit) = capacity.checked_sub(1) else { return };
+    let mut length = text.len().min(limit);
     while !text.is_char_boundary(length) {
         length -= 1;
     }
@@ -68,16 +68,16 @@ unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
     }
 }
 
-unsafe extern "C" fn close(opened: *mut interface::Core) {
+unsafe extern "C" fn close(core_pointer: *mut interface::Core) {
     // SAFETY: `open` allocated the box, and the shim closes it once.
-    let mut opened = unsafe { Box::from_raw(opened.cast::<Opened>()) };
+    let mut open_core = unsafe { Box::from_raw(core_pointer.cast::<OpenCore>()) };
     // SAFETY: the shim's counts outlive the core.
-    opened.core.write_report(unsafe { &*opened.counts }, false);
+    open_core.core.write_report(unsafe { &*open_core.counts }, false);
 }
 
-unsafe extern "C" fn report(opened: *mut interface::Core) {
+unsafe extern "C" fn report(core_pointer: *mut interface::Core) {
     // SAFETY: an open core, called by one thread at a time. Its counts outlive it.
-    let (core, counts) = unsafe { (core(opened), &*(*opened.cast::<Opened>()).counts) };
+    let (core, counts) = unsafe { (core(core_pointer), &*(*core_pointer.cast::<OpenCore>()).counts) };
     core.write_report(counts, true);
 }
 
@@ -86,29 +86,29 @@ unsafe extern "C" fn report(opened: *mut interface::Core) {
 /// # Safety
 /// The core is open and called by one thread at a time.
 #[inline]
-unsafe fn core<'a>(opened: *mut interface::Core) -> &'a mut Core {
+unsafe fn core<'a>(core_pointer: *mut interface::Core) -> &'a mut Core {
     // SAFETY: `open` allocated it.
-    unsafe { &mut (*opened.cast::<Opened>()).core }
+    unsafe { &mut (*core_pointer.cast::<OpenCore>()).core }
 }
 
 unsafe extern "C" fn post(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     receive: u64,
     envelope: *const CoreEnvelope,
     message: *mut u64,
 ) -> CoreResult {
     // SAFETY: an open core, called by one thread at a time; the shim's envelope and output pointer.
-    unsafe { answer(core(opened).post(receive, &*envelope), message) }
+    unsafe { write_result(core(core_pointer).post(receive, &*envelope), message) }
 }
 
 unsafe extern "C" fn arrive(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     message: u64,
     envelope: *const CoreEnvelope,
     receive: *mut u64,
 ) -> CoreResult {
     // SAFETY: as in `post`.
-    unsafe { answer(core(opened).arrive(message, &*envelope), receive) }
+    unsafe { write_result(core(core_pointer).arrive(message, &*envelope), receive) }
 }
 
 /// Writes the result of a call.
@@ -116,7 +116,7 @@ unsafe extern "C" fn arrive(
 /// # Safety
 /// `to` is valid for a write.
 #[inline]
-unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> CoreResult {
+unsafe fn write_result(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> CoreResult {
     match result {
         Ok(Some(id)) => {
             // SAFETY: guaranteed by the caller.
@@ -128,39 +128,39 @@ unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> Core
     }
 }
 
-unsafe extern "C" fn probe(opened: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
+unsafe extern "C" fn probe(core_pointer: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
     // SAFETY: as in `post`.
-    unsafe { core(opened).probe(&*envelope, false) }.unwrap_or(0)
+    unsafe { core(core_pointer).probe(&*envelope, false) }.unwrap_or(0)
 }
 
-unsafe extern "C" fn take(opened: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
+unsafe extern "C" fn take(core_pointer: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
     // SAFETY: as in `post`.
-    unsafe { core(opened).probe(&*envelope, true) }.unwrap_or(0)
+    unsafe { core(core_pointer).probe(&*envelope, true) }.unwrap_or(0)
 }
 
 unsafe extern "C" fn cancel(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     receive: u64,
     envelope: *const CoreEnvelope,
 ) -> bool {
     // SAFETY: as in `post`.
-    unsafe { core(opened).cancel(receive, &*envelope) }
+    unsafe { core(core_pointer).cancel(receive, &*envelope) }
 }
 
 unsafe extern "C" fn visit(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     queue: CoreQueue,
     each: Each,
     argument: *mut c_void,
 ) {
     let queue = if queue == CORE_POSTED { Queue::Posted } else { Queue::Unexpected };
     // SAFETY: as in `post`.
-    let core = unsafe { core(opened) };
+    let core = unsafe { core(core_pointer) };
     // SAFETY: the shim's function takes the shim's argument and does not call the core.
     core.visit(queue, |id| unsafe { each(argument, id) });
 }
 
-unsafe extern "C" fn close_context(opened: *mut interface::Core, context: u32) {
+unsafe extern "C" fn close_context(core_pointer: *mut interface::Core, context: u32) {
     // SAFETY: as in `post`.
-    unsafe { core(opened).close_context(context) }
+    unsafe { core(core_pointer).close_context(context) }
 }

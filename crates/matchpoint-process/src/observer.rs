@@ -57,28 +57,28 @@ impl Observer {
     }
 
     /// The source of an unexpected message became known, and the message matched a posted receive.
-    pub fn named(&mut self, message: u64, receive: u64) {
-        self.tally.named();
+    pub fn readdressed(&mut self, message: u64, receive: u64) {
+        self.tally.readdressed();
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.named(message, receive);
+            arrivals.readdressed(message, receive);
         }
     }
 
     /// A posted receive was removed without a message.
     pub fn cancelled(&mut self, id: u64) {
         self.tally.posted_now -= 1;
-        self.withdrawn(id);
+        self.removed(id);
     }
 
     /// An unexpected message was removed without a receive.
     pub fn retracted(&mut self, id: u64) {
         self.tally.unexpected_now -= 1;
-        self.withdrawn(id);
+        self.removed(id);
     }
 
-    fn withdrawn(&mut self, id: u64) {
+    fn removed(&mut self, id: u64) {
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.withdrawn(id);
+            arrivals.removed(id);
         }
     }
 }

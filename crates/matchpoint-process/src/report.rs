@@ -25,7 +25,7 @@ pub struct State<'a> {
 }
 
 /// The figures of one endpoint.
-struct Figures {
+struct EndpointFigures {
     front_end: &'static str,
     engine: String,
     is_open: bool,
@@ -36,7 +36,7 @@ struct Figures {
 }
 
 /// All endpoints of this process, open or closed.
-static ENDPOINTS: Mutex<Vec<Figures>> = Mutex::new(Vec::new());
+static ENDPOINTS: Mutex<Vec<EndpointFigures>> = Mutex::new(Vec::new());
 
 /// The entry of one endpoint in the report.
 pub struct Endpoint {
@@ -67,12 +67,12 @@ impl Endpoint {
         ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[index] = figures;
     }
 
-    fn figures(&self, state: &State<'_>, is_open: bool) -> Figures {
+    fn figures(&self, state: &State<'_>, is_open: bool) -> EndpointFigures {
         let (elapsed_ns, ns_per_tick) = self.opened.since();
         let tally = state.tally;
         let operations = (tally.posts + tally.arrivals) as f64;
         let mean_ticks = tally.timed_ticks as f64 / tally.timed.max(1) as f64;
-        Figures {
+        EndpointFigures {
             front_end: self.front_end,
             engine: if state.fell_back { "hybrid".to_owned() } else { settings().engine.clone() },
             is_open,
@@ -156,7 +156,7 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
     }
 }
 
-fn write_endpoint(text: &mut String, endpoint: &Figures) {
+fn write_endpoint(text: &mut String, endpoint: &EndpointFigures) {
     let t = &endpoint.tally;
     let _ = write!(
         text,

@@ -27,18 +27,18 @@ static inline const struct function *function_of(uint64_t code)
     FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
     FAILURE(NAME);                                                                                       \
     static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
-    static __attribute__((noinline, cold)) int asked_##NAME PARAMETERS                                   \
+    static __attribute__((noinline, cold)) int checked_##NAME PARAMETERS                                 \
     {                                                                                                    \
-        void *instead = instead_of(&function_##NAME);                                                    \
+        void *instead = redirect_target(&function_##NAME);                                               \
         if (instead != NULL)                                                                             \
             return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
-        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
-            asked = (struct asked){__builtin_return_address(0), true};                                   \
-            return asked_##NAME ARGUMENTS;                                                               \
+        if (__builtin_expect(hot_state.checks_caller, 0)) {                                              \
+            call_origin = (struct call_origin){__builtin_return_address(0), true};                       \
+            return checked_##NAME ARGUMENTS;                                                             \
         }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
@@ -46,9 +46,9 @@ static inline const struct function *function_of(uint64_t code)
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
             return REAL(NAME) ARGUMENTS;                                                                 \
-        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
-            asked = (struct asked){__builtin_return_address(0), false};                                  \
-            return asked_##NAME ARGUMENTS;                                                               \
+        if (__builtin_expect(hot_state.checks_caller, 0)) {                                              \
+            call_origin = (struct call_origin){__builtin_return_address(0), false};                      \
+            return checked_##NAME ARGUMENTS;                                                             \
         }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
@@ -58,24 +58,24 @@ static inline const struct function *function_of(uint64_t code)
  * and those from a component of the library. The caller is checked only if such tools or components exist, or if
  * call sites are recorded. It is passed in a variable next to the arguments: all other calls then take only two more
  * instructions. */
-struct asked {
+struct call_origin {
     const void *caller;
     bool first; /* called by the first name */
 };
-static __thread struct asked asked __attribute__((tls_model("initial-exec")));
-static void *instead_of(const struct function *function);
+static __thread struct call_origin call_origin __attribute__((tls_model("initial-exec")));
+static void *redirect_target(const struct function *function);
 
 static bool within_call(void);
 
-static void *instead_of(const struct function *function)
+static void *redirect_target(const struct function *function)
 {
-    struct asked by = asked;
+    struct call_origin by = call_origin;
     library_ready();
     if (is_of_component(by.caller))
         return function->real;
     if (by.first && function->next != NULL)
         return function->next;
-    if (always.sites_wanted && !within_call())
+    if (hot_state.sites_wanted && !within_call())
         site = by.caller;
     return NULL;
 }

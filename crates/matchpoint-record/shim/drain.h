@@ -15,7 +15,7 @@ static struct {
     struct clock_pair last_pair;
     struct clock_pair first_pair;
     int64_t write_after_ns;
-    int64_t asked_ns; /* time of the last request for queue lengths */
+    int64_t requested_ns; /* time of the last request for queue lengths */
 } drain = {.mutex = PTHREAD_MUTEX_INITIALIZER, .write_after_ns = DRAIN_NAP_NS / 2};
 
 static void note_clock(struct clock_pair now)
@@ -40,10 +40,10 @@ static void block_flush(struct lane *lane)
         file.limit_ticks = block->first_ticks;
     block->length = block->times_length = 0;
     block->calls = 0;
-    block->tells_queues = false;
+    block->has_queues_remark = false;
 }
 
-static void take(struct lane *lane, const uint64_t *words)
+static void take_record(struct lane *lane, const uint64_t *words)
 {
     if (block_length(lane->block) >= BLOCK_BYTES)
         block_flush(lane);
@@ -51,10 +51,10 @@ static void take(struct lane *lane, const uint64_t *words)
     uint64_t count = words[WORD_HEAD] >> 16;
     if (block_length(lane->block) + count * 10 > BLOCK_RAW_MAX)
         block_flush(lane);
-    bool alone = lane->block->length == 0;
+    bool is_first = lane->block->length == 0;
     if (!encode(lane->block, words))
         drain.left_out++;
-    if (alone && block_length(lane->block) > BLOCK_RAW_MAX) {
+    if (is_first && block_length(lane->block) > BLOCK_RAW_MAX) {
         drain.too_long++; /* millions of requests: readers reject it */
         lane->block->length = lane->block->times_length = lane->block->calls = 0;
     }
@@ -76,13 +76,13 @@ static void lane_read(struct lane *lane)
             break;
         case CODE_OUTSIDE: {
             uint64_t *outside = (uint64_t *)(uintptr_t)words[1];
-            take(lane, outside);
+            take_record(lane, outside);
             free(outside);
             at += 2;
             break;
         }
         default:
-            take(lane, words);
+            take_record(lane, words);
             at += words[WORD_HEAD] >> 16;
         }
         atomic_store_explicit(&lane->consumed, at, memory_order_release);
@@ -91,14 +91,14 @@ static void lane_read(struct lane *lane)
 
 /* Requests a remark on the library's queues after the next call of any thread. The interval is shorter than that of
  * block writes, so that a remark ends a block, and its data is recent. */
-#define ASK_EVERY_NS 900000000
+#define REQUEST_EVERY_NS 900000000
 
-static void ask_for_queues(void)
+static void request_queues(void)
 {
     int64_t now = monotonic_ns();
-    if (!atomic_load(&queues_on) || now - drain.asked_ns < ASK_EVERY_NS)
+    if (!atomic_load(&queues_on) || now - drain.requested_ns < REQUEST_EVERY_NS)
         return;
-    drain.asked_ns = now;
+    drain.requested_ns = now;
     atomic_store(&queues_due, true);
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next)
         if (atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
@@ -115,22 +115,22 @@ static uint64_t code_of(const char *name)
 
 /* Reports a thread that stays in one call for long, for example in a deadlock: a killed process leaves no other
  * information. Reported once, after all earlier calls of the thread. Checked once a second. */
-static void tell_within(struct lane *lane, uint64_t now, uint64_t old)
+static void report_within(struct lane *lane, uint64_t now, uint64_t old)
 {
     uint64_t words = atomic_load_explicit(&lane->published, memory_order_relaxed);
-    const char *name = inside(lane) == 0 ? NULL : doing(lane);
+    const char *name = inside(lane) == 0 ? NULL : current_function(lane);
     if (name == NULL || words != lane->seen.written || lane->seen.since == 0) {
         lane->seen.written = words;
         lane->seen.since = name == NULL ? 0 : now;
-        lane->seen.told = false;
+        lane->seen.is_reported = false;
         return;
     }
-    if (lane->seen.told || now - lane->seen.since < old / 2 || (lane->block != NULL && lane->block->length > 0))
+    if (lane->seen.is_reported || now - lane->seen.since < old / 2 || (lane->block != NULL && lane->block->length > 0))
         return;
-    uint64_t said[] = {lane->seen.since, code_of(name)};
-    lane->seen.told = true;
-    if (said[1] < FUNCTIONS)
-        file_block(BLOCK_WITHIN, lane->thread, 0, said, sizeof said);
+    uint64_t values[] = {lane->seen.since, code_of(name)};
+    lane->seen.is_reported = true;
+    if (values[1] < FUNCTIONS)
+        file_block(BLOCK_WITHIN, lane->thread, 0, values, sizeof values);
 }
 
 /* Reads all lanes. Once a second, and more often at first, writes their calls to the file, followed by the time
@@ -150,7 +150,7 @@ static void drain_once(bool all)
             continue;
         bool left = state == LANE_LEFT;
         lane_read(lane);
-        due |= lane->block != NULL && lane->block->tells_queues;
+        due |= lane->block != NULL && lane->block->has_queues_remark;
         if (left) {
             if (lane->block != NULL)
                 block_flush(lane);
@@ -166,7 +166,7 @@ static void drain_once(bool all)
         if (lane->block != NULL)
             block_flush(lane);
         if (!all && atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
-            tell_within(lane, now, old);
+            report_within(lane, now, old);
     }
     note_clock(pair);
 }
@@ -187,7 +187,7 @@ static void *drain_run(void *unused)
             ;
         pthread_mutex_lock(&drain.mutex);
         drain_once(false);
-        ask_for_queues();
+        request_queues();
         pthread_mutex_unlock(&drain.mutex);
     }
     return NULL;

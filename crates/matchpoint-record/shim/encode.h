@@ -7,11 +7,11 @@ struct block {
     uint8_t *times; /* times of the same calls, separate: see below */
     size_t times_length, times_room;
     uint64_t calls;
-    uint64_t first_ticks; /* entry of the first call */
-    uint64_t entered;     /* entry of the last call */
-    uint64_t handles[4];  /* the last communicator, request, message, address */
-    bool remark_follows;  /* a remark on the last call follows in the same block: not written yet */
-    bool tells_queues;    /* a reader may wait for the block's remark */
+    uint64_t first_ticks;   /* entry of the first call */
+    uint64_t entered;       /* entry of the last call */
+    uint64_t handles[4];    /* the last communicator, request, message, address */
+    bool remark_follows;    /* a remark on the last call follows in the same block: not written yet */
+    bool has_queues_remark; /* a reader may wait for the block's remark */
 };
 
 #define BLOCK_BYTES ((size_t)64 << 10) /* length of a full block: four times more packs 3 % better */
@@ -165,7 +165,7 @@ static bool encode(struct block *block, const uint64_t *words)
     block->times_length = (size_t)(times - block->times);
     block->entered = words[WORD_ENTER];
     if (__builtin_expect(function->name[0] == '+', 0))
-        block->tells_queues |= function == &function_queues;
+        block->has_queues_remark |= function == &function_queues;
     else
         block->calls++;
     const uint64_t *at = words + WORD_FIELDS;
@@ -208,7 +208,7 @@ static bool encode(struct block *block, const uint64_t *words)
         }
         }
     }
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         to = put_handle(to, block, HANDLE_ADDRESS, *at);
     block->length = (size_t)(to - block->bytes);
     return true;

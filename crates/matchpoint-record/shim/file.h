@@ -20,8 +20,8 @@ static struct {
     ino_t inode;
     char path[PATH_MAX];
     uint64_t bytes;
-    uint64_t limit;  /* bytes after which calls are only counted */
-    bool failed;     /* a write has failed; no more writes */
+    uint64_t limit; /* bytes after which calls are only counted */
+    bool failed;    /* a write has failed; no more writes */
     uint64_t limit_ticks;
     uint32_t crc_tables[8][256];
     void *compressor; /* reused: creating one per block would cost more than the compression */
@@ -87,7 +87,7 @@ static uint32_t crc(uint32_t so_far, const void *bytes, size_t length)
     return ~rest;
 }
 
-static __attribute__((format(printf, 1, 2))) void complain(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -134,7 +134,7 @@ static void file_check(void)
     if (again >= 0)
         close(again);
     file.failed = true;
-    complain("%s was closed by the program, and is no longer there; its trace ends here", file.path);
+    log_error("%s was closed by the program, and is no longer there; its trace ends here", file.path);
 }
 
 /* Beyond the file size limit (ulimit -f), the system sends a signal that ends the process. A failure of the recorder
@@ -164,7 +164,7 @@ static void file_write(struct iovec *parts, int count)
             continue;
         if (written < 0) {
             file.failed = true;
-            complain("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
+            log_error("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
             return;
         }
         file.bytes += (uint64_t)written;

@@ -6,8 +6,8 @@
  * systems, and all others read it. */
 
 /* Time for the other processes to leave MPI_Init. Later, missing processes count as not recorded. */
-#define MEETING_NS 5000000000
-#define MEETING_NS_PER_PROCESS 1000000
+#define AGREEMENT_NS 5000000000
+#define AGREEMENT_NS_PER_PROCESS 1000000
 
 static struct {
     char name[256]; /* equal for all processes of a world, different for other worlds; empty: unknown */
@@ -17,7 +17,7 @@ static struct {
 
 /* Finds the value of an option in the command line of a process or an ancestor. Hydra's proxies have options with
  * their launcher's port and the number of their process group. */
-static bool hydra_says(pid_t process, const char *option, char *value, size_t room)
+static bool hydra_option(pid_t process, const char *option, char *value, size_t room)
 {
     for (int generation = 0; process > 1 && generation < 16; generation++) {
         char path[64], line[4096];
@@ -64,8 +64,8 @@ static void job_find(void)
         /* MPICH's proxies start spawned processes like others: no variable distinguishes spawned worlds. */
         snprintf(job.name, sizeof job.name, "hydra, %d spawned", world.size);
         job.unique = false;
-    } else if (is_hydra && hydra_says(getppid(), "--control-port", port, sizeof port) &&
-             hydra_says(getppid(), "--pgid", number, sizeof number))
+    } else if (is_hydra && hydra_option(getppid(), "--control-port", port, sizeof port) &&
+             hydra_option(getppid(), "--pgid", number, sizeof number))
         snprintf(job.name, sizeof job.name, "hydra %s %s", port, number);
     else if (pals != NULL)
         snprintf(job.name, sizeof job.name, "pals %s", pals);
@@ -78,7 +78,7 @@ static void job_find(void)
 }
 
 /* Returns the decision of a link: this proposal, or an earlier one of another process. */
-static bool agreed(const char *link, const char *proposed, char *decided, size_t room)
+static bool decide(const char *link, const char *proposed, char *decided, size_t room)
 {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/%s", job.folder, link);
@@ -105,7 +105,7 @@ static int job_file(const char *folder, bool spawned, char *path, size_t room)
         }
         if (number > 0 && mkdir(job.folder, 0777) != 0 && errno != EEXIST)
             return -1;
-        if (!agreed("job", job.name[0] != 0 ? job.name : NULL, owner, sizeof owner))
+        if (!decide("job", job.name[0] != 0 ? job.name : NULL, owner, sizeof owner))
             job.name[0] = 0; /* one job, or a file system without links: no agreement */
         else if (strcmp(owner, job.name) != 0)
             continue;
@@ -120,7 +120,7 @@ static int job_file(const char *folder, bool spawned, char *path, size_t room)
  * because libraries may change these variables. */
 static int processes_here;
 
-static void ask_launcher(void)
+static void read_launcher_variables(void)
 {
     static const char *const here[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"};
     const char *nodes = getenv("SLURM_STEP_NUM_NODES"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
@@ -160,7 +160,7 @@ static int rank_files(void)
 static bool all_are_recorded(void)
 {
     char answer[16] = "";
-    int64_t limit = MEETING_NS + (int64_t)world.size * MEETING_NS_PER_PROCESS, since = monotonic_ns();
+    int64_t limit = AGREEMENT_NS + (int64_t)world.size * AGREEMENT_NS_PER_PROCESS, since = monotonic_ns();
     if (job.name[0] == 0 || !job.unique)
         return false;
     if (world.rank != 0)
@@ -168,7 +168,7 @@ static bool all_are_recorded(void)
     for (long nap = 200000;; nap = nap < 50000000 ? 2 * nap : nap) {
         bool all = world.rank == 0 && rank_files() >= world.size;
         bool late = monotonic_ns() - since > limit;
-        if (agreed("clocks", all ? "together" : late ? "apart" : NULL, answer, sizeof answer))
+        if (decide("clocks", all ? "together" : late ? "apart" : NULL, answer, sizeof answer))
             return strcmp(answer, "together") == 0;
         if (late && monotonic_ns() - since > 4 * limit)
             return false; /* no process can write any more */

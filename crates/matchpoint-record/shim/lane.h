@@ -25,7 +25,7 @@ enum lane_state {
 #define REMARK_FOLLOWS 0x8000
 
 /* Fields of different threads are in separate cache lines. Processors fetch lines in pairs. */
-#define APART 128
+#define LINE_PAIR_BYTES 128
 
 struct lane {
     /* Fields of the writer. Most calls use only the first cache line. The drain reads `published` ten times a
@@ -35,37 +35,37 @@ struct lane {
     _Atomic uint64_t published; /* words written */
     /* Words that the writer may publish before it calls `lane_wait`. The drain sets 0 to get the writer's attention. */
     _Atomic uint64_t limit;
-    uint64_t *outside; /* the memory of a record that is too long for the ring; or LANE_ASKED */
-    _Atomic uintptr_t inside; /* the stack pointer at the entry of the current MPI call; 0: no call */
-    _Atomic uint32_t doing;   /* the current call: the lower half of the address of its name. The drain reads both */
-    uint32_t types_freed;     /* at the last query of a type's size */
-    MPI_Datatype type;        /* that type */
-    uint64_t size;            /* its size */
-    bool calls_back;  /* the current call reserves no words, and calls from its callbacks are recorded */
+    uint64_t *outside;                 /* the memory of a record that is too long for the ring; or LANE_ASKED */
+    _Atomic uintptr_t inside;          /* the stack pointer at the entry of the current MPI call; 0: no call */
+    _Atomic uint32_t current_function; /* the call: the lower half of its name's address. The drain reads both */
+    uint32_t types_freed;              /* at the last query of a type's size */
+    MPI_Datatype type;                 /* that type */
+    uint64_t size;                     /* its size */
+    bool calls_back;                   /* the current call reserves no words, and calls from its callbacks are recorded */
     unsigned called_back;
     uint64_t woken; /* words written at the last wake-up of the drain */
     uint64_t waited_ns;
     MPI_Status *statuses;
     size_t statuses_room;
     /* Fields of both. */
-    _Alignas(APART) _Atomic uint64_t consumed;
+    _Alignas(LINE_PAIR_BYTES) _Atomic uint64_t consumed;
     _Atomic int state;
     /* Fields of the drain. */
-    _Alignas(APART) struct lane *next;
+    _Alignas(LINE_PAIR_BYTES) struct lane *next;
     uint16_t thread;
     struct block *block;
     struct {
         uint64_t written; /* words at the last observation of the thread */
         uint64_t since;   /* ticks, if the thread was in a call */
-        bool told;
+        bool is_reported;
     } seen;
 };
 
 _Static_assert(offsetof(struct lane, calls_back) <= 64, "what most calls look at is one cache line");
 
 /* The current record is followed by a remark on the library's queues: see queues.h. */
-static uint64_t lane_asked[1];
-#define LANE_ASKED lane_asked
+static uint64_t lane_queues_requested[1];
+#define LANE_QUEUES_REQUESTED lane_queues_requested
 
 FUNCTION(queues, "+queues", "iii");
 static _Atomic bool queues_on;  /* queue lengths are available */
@@ -128,7 +128,7 @@ static struct lane *lane_of_ended_thread(void)
 static struct lane *lane_make(void)
 {
     unsigned number = atomic_fetch_add(&lanes_made, 1);
-    struct lane *lane = number > UINT16_MAX ? NULL : aligned_alloc(APART, sizeof *lane);
+    struct lane *lane = number > UINT16_MAX ? NULL : aligned_alloc(LINE_PAIR_BYTES, sizeof *lane);
     if (lane == NULL)
         return NULL;
     memset(lane, 0, sizeof *lane);
@@ -211,16 +211,16 @@ static inline __attribute__((always_inline)) struct lane *enter_as(const char *n
     if (__builtin_expect(inside(lane) != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
         return NULL;
     set_inside(lane, stack);
-    atomic_store_explicit(&lane->doing, (uint32_t)(uintptr_t)name, memory_order_relaxed);
+    atomic_store_explicit(&lane->current_function, (uint32_t)(uintptr_t)name, memory_order_relaxed);
     return lane;
 }
 #define enter() enter_as(__func__)
 
 /* Returns the MPI function that a thread is in, or NULL. */
-static const char *doing(struct lane *lane)
+static const char *current_function(struct lane *lane)
 {
     static const char own[] = "call_";
-    uint32_t low = atomic_load_explicit(&lane->doing, memory_order_relaxed);
+    uint32_t low = atomic_load_explicit(&lane->current_function, memory_order_relaxed);
     const char *name = own + (int32_t)(low - (uint32_t)(uintptr_t)own); /* names are adjacent: 32 bits suffice */
     return low != 0 && strncmp(name, own, sizeof own - 1) == 0 ? name + sizeof own - 1 : NULL;
 }
@@ -296,7 +296,7 @@ static inline bool is_beyond(struct lane *lane, uint64_t end)
     return end > atomic_load_explicit(&lane->limit, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
+static __attribute__((noinline)) uint64_t *reserve_elsewhere(struct lane *lane, uint64_t words)
 {
     if (words > LANE_WORDS / 2) {
         if (atomic_load(&recording) == RECORDING_OVER)
@@ -315,30 +315,30 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
     if (is_beyond(lane, written(lane) + words) && !lane_wait(lane, words))
         return NULL;
     if (atomic_load(&queues_on) && atomic_exchange(&queues_due, false))
-        lane->outside = LANE_ASKED;
+        lane->outside = LANE_QUEUES_REQUESTED;
     return lane->words + written(lane) % LANE_WORDS;
 }
 
 /* Prefetches the words of a record three calls ahead. The drain has read them one round ago, so they are in another
  * processor's cache, and a write would wait. Beyond the ring's end the prefetch has no effect. */
-#define AHEAD 32
+#define PREFETCH_WORDS 32
 
 static inline void lane_prepare(const uint64_t *record)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(record[AHEAD])); /* no-op where missing; the builtin needs an option */
+    __asm__ volatile("prefetchw %0" : : "m"(record[PREFETCH_WORDS])); /* no-op where missing; the builtin needs an option */
 #else
-    __builtin_prefetch(record + AHEAD, 1);
+    __builtin_prefetch(record + PREFETCH_WORDS, 1);
 #endif
 }
 
 /* Reserves at most this number of words. NULL: no memory (the call is counted), or the recording is over. */
-static inline uint64_t *room(struct lane *lane, uint64_t words)
+static inline uint64_t *reserve(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
     uint64_t at = written(lane), offset = at % LANE_WORDS;
     if (__builtin_expect(offset + words > LANE_WORDS || is_beyond(lane, at + words), 0))
-        return room_elsewhere(lane, words);
+        return reserve_elsewhere(lane, words);
     lane_prepare(lane->words + offset);
     return lane->words + offset;
 }
@@ -346,14 +346,14 @@ static inline uint64_t *room(struct lane *lane, uint64_t words)
 /* Completes a record outside the ring, or a record with a following remark. */
 static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64_t *record, uint64_t words)
 {
-    bool asked = lane->outside == LANE_ASKED;
+    bool is_requested = lane->outside == LANE_QUEUES_REQUESTED;
     lane->outside = NULL;
-    if (asked && atomic_load(&recording) == RECORDING_OVER) { /* no space for more */
+    if (is_requested && atomic_load(&recording) == RECORDING_OVER) { /* no space for more */
         record[WORD_HEAD] |= words << 16;
         lane_publish(lane, words);
         return;
     }
-    if (asked) { /* before the call's other remarks */
+    if (is_requested) { /* before the call's other remarks */
         uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
         record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
         lane_publish(lane, words);
@@ -361,7 +361,7 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
         return;
     }
     record[WORD_HEAD] |= words << 16;
-    uint64_t *reference = room(lane, 2);
+    uint64_t *reference = reserve(lane, 2);
     if (reference == NULL) {
         free(record);
         return;
@@ -372,7 +372,7 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
 }
 
 /* Abandons the record at `record`. In the ring, the next record replaces it. */
-static inline void give_up(struct lane *lane, uint64_t *record)
+static inline void abandon(struct lane *lane, uint64_t *record)
 {
     if (__builtin_expect(record != NULL && record == lane->outside, 0)) {
         lane->outside = NULL;
@@ -383,7 +383,7 @@ static inline void give_up(struct lane *lane, uint64_t *record)
 /* Completes the record at `record` with this number of words. */
 static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
 {
-    if (__builtin_expect(always.sites_wanted, 0))
+    if (__builtin_expect(hot_state.sites_wanted, 0))
         record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
         commit_elsewhere(lane, record, words);

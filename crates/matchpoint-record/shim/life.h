@@ -11,7 +11,7 @@ static void put_functions(struct text *head)
     for (uint64_t code = 0; code < FUNCTIONS + FAILURES; code++) {
         const struct function *function = function_of(code);
         text_add(head, "%s[\"%s\",\"%s%s\"]", code == 0 ? "" : ",", function->name,
-                 function->fields != NULL ? function->fields : "", always.sites_wanted ? "a" : "");
+                 function->fields != NULL ? function->fields : "", hot_state.sites_wanted ? "a" : "");
     }
     text_add(head, "]");
 }
@@ -19,7 +19,7 @@ static void put_functions(struct text *head)
 static const char *ticks_source_name(void)
 {
     static const char *const names[] = {"monotonic", "tsc", "cntvct"};
-    return names[always.ticks_source];
+    return names[hot_state.ticks_source];
 }
 
 static const char *thread_level(void)
@@ -35,7 +35,7 @@ static const char *thread_level(void)
 /* Estimates the rate from both clocks. A few milliseconds of waiting would improve the estimate and delay the job. */
 static double ticks_per_second(const struct clock_pair *since)
 {
-    if (always.ticks_source == TICKS_MONOTONIC)
+    if (hot_state.ticks_source == TICKS_MONOTONIC)
         return 1e9;
     struct clock_pair now = clock_pair();
     return now.ns > since->ns ? (double)(now.ticks - since->ticks) * 1e9 / (double)(now.ns - since->ns) : 1e9;
@@ -88,7 +88,7 @@ static bool open_file(const char *folder, bool spawned)
     job_find();
     int descriptor = job_file(folder, spawned, file.path, sizeof file.path);
     if (descriptor < 0)
-        complain("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
+        log_error("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
     else
         file_opened(descriptor);
     return descriptor >= 0;
@@ -118,8 +118,8 @@ static bool recording_is_due(int result)
     }
     if (library.foreign == NULL)
         return true;
-    complain("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name the "
-             "compiler of its MPI with --mpicc", library.foreign);
+    log_error("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name the "
+              "compiler of its MPI with --mpicc", library.foreign);
     atomic_store(&recording, RECORDING_OVER);
     return false;
 }
@@ -137,12 +137,12 @@ static void recording_begin(bool has_world)
     find_length();
     crc_prepare();
     find_zstd();
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
     write_head();
     note_clock(drain.first_pair);
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         note_modules(); /* repeated at the end, for files loaded later */
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
@@ -156,12 +156,12 @@ static void recording_begin(bool has_world)
         queues_open();
     bool runs = drain_start();
     if (!runs)
-        complain("cannot start a thread; this process is not recorded");
+        log_error("cannot start a thread; this process is not recorded");
     atomic_store(&recording, runs ? RECORDING_ON : RECORDING_OVER);
 }
 
 /* Records the call with which the recording began. Returns its result. */
-static int recorded_beginning(int result, uint64_t code, uint64_t entered)
+static int record_first_call(int result, uint64_t code, uint64_t entered)
 {
     struct lane *lane = enter();
     if (lane == NULL)
@@ -171,16 +171,16 @@ static int recorded_beginning(int result, uint64_t code, uint64_t entered)
 }
 
 /* This thread writes: a handler of a signal that ends the process must not wait for the code that it interrupted. */
-static __thread volatile sig_atomic_t writes __attribute__((tls_model("initial-exec")));
+static __thread volatile sig_atomic_t is_writing __attribute__((tls_model("initial-exec")));
 
 /* Writes all recorded calls to the file. */
 static void recording_pause(void)
 {
-    writes = 1;
+    is_writing = 1;
     pthread_mutex_lock(&drain.mutex);
     drain_once(true);
     pthread_mutex_unlock(&drain.mutex);
-    writes = 0;
+    is_writing = 0;
 }
 
 /* Returns whether the world and all sessions are finalized. */
@@ -193,7 +193,7 @@ static bool all_is_finalized(void)
 static void recording_end(const char *reason)
 {
     int on = RECORDING_ON;
-    if (writes || getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
+    if (is_writing || getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
     /* Another thread may be blocked in a write to the file. */
@@ -204,10 +204,10 @@ static void recording_end(const char *reason)
         return;
     drain.ends = true;
     drain_once(true);
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         note_modules();
     if (atomic_load(&calls_refused) > 0)
-        complain("calls of some threads were only counted: there was no memory for them, or there were more than 65536");
+        log_error("calls of some threads were only counted: there was no memory for them, or there were more than 65536");
     struct text end = {0};
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)
@@ -229,7 +229,7 @@ __attribute__((constructor)) static void loaded(void)
 {
     ticks_choose();
     loaded_at = clock_pair();
-    ask_launcher();
+    read_launcher_variables();
 }
 
 __attribute__((destructor)) static void unloaded(void)

@@ -10,7 +10,7 @@
  *                      lane: a ring for each thread ─▶ drain: one thread for the process ─▶ blocks ─▶ rank file */
 #include "common/header.h"
 
-#include "always.h"
+#include "hot_state.h"
 #include "common/ticks.h"
 #include "common/transport.h"
 #include "site.h"
@@ -55,7 +55,7 @@
 /* Begin and end of a recording use some functions above. */
 static bool recording_is_due(int result);
 static void recording_begin(bool has_world);
-static int recorded_beginning(int result, uint64_t code, uint64_t entered);
+static int record_first_call(int result, uint64_t code, uint64_t entered);
 static void recording_pause(void);
 static void recording_end(const char *reason);
 static void offset_end(void);

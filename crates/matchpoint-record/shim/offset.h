@@ -60,7 +60,7 @@ static void offset_answer(int rank)
     }
 }
 
-static struct offset offset_ask(void)
+static struct offset offset_exchange(void)
 {
     struct offset best = OFFSET_UNKNOWN;
     for (int round = 0; round < OFFSET_ROUNDS; round++) {
@@ -87,7 +87,7 @@ static struct offset offset_measure(void)
         if (leads && world.rank == 0)
             offset_answer(at->rank);
         else if (leads && world.rank == at->rank)
-            own = offset_ask();
+            own = offset_exchange();
     }
     return own;
 }
@@ -111,7 +111,7 @@ static bool offset_note(void)
     struct offset own = offset_measure(), *all = malloc((size_t)world.size * sizeof *all);
     if (all == NULL) {
         /* No process may leave the others waiting, and without memory the program ends anyway. */
-        complain("no memory to compare the clocks of %d processes", world.size);
+        log_error("no memory to compare the clocks of %d processes", world.size);
         REAL(Abort)(library.comm_world, 1);
     }
     bool good = !FAILED(REAL(Allgather)(&own, sizeof own, library.byte, all, sizeof own, library.byte, offsets.comm));
@@ -135,7 +135,7 @@ static void offset_begin(void)
     struct host_of own = {host_hash(), world.rank};
     offsets.hosts = malloc((size_t)world.size * sizeof own);
     if (offsets.hosts == NULL) {
-        complain("no memory to compare the clocks of %d processes", world.size);
+        log_error("no memory to compare the clocks of %d processes", world.size);
         REAL(Abort)(library.comm_world, 1);
     }
     REAL(Allgather)(&own, sizeof own, library.byte, offsets.hosts, sizeof own, library.byte, offsets.comm);

@@ -4,7 +4,7 @@
  * The drain requests a reading each second. The next recorded call is then followed by a remark.
  *
  * Other calls have no extra cost. The drain lowers a lane's `limit`, which every record checks anyway: the next
- * record exceeds it, and the slow path finds the request (`room_elsewhere`). */
+ * record exceeds it, and the slow path finds the request (`reserve_elsewhere`). */
 
 USED(T_init_thread);
 USED(T_finalize);
@@ -30,7 +30,7 @@ enum queue { QUEUE_POSTED, QUEUE_UNEXPECTED, QUEUES };
  * have a separate queue. */
 static const struct {
     const char *names[QUEUES];
-    uint64_t leaves_out;
+    uint64_t excluded;
 } queue_names[] = {
     {{"posted_recvq_length", "unexpected_recvq_length"}, 0},
     {{"pml_ob1_posted_recvq_length", "pml_ob1_unexpected_msgq_length"}, QUEUE_BUT_ANY_SOURCE},
@@ -55,10 +55,10 @@ static struct {
     pthread_mutex_t mutex;
     MPI_T_pvar_session session;
     struct queue_variable variables[QUEUES];
-    uint64_t leaves_out;
+    uint64_t excluded;
     MPI_T_pvar_handle handles[QUEUES]; /* of variables of the process */
     struct queue_comm comms[QUEUE_COMMS_MOST];
-    int comms_untold; /* live communicators without handles: while any exists, lengths are unknown */
+    int comms_unbound; /* live communicators without handles: while any exists, lengths are unknown */
     uint64_t *values;
 } queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -123,7 +123,7 @@ static int queue_values(void)
 }
 
 /* Adds handles for a communicator. False for intercommunicators: libraries return too few values. */
-static bool queues_tell(MPI_Comm comm)
+static bool queues_bind(MPI_Comm comm)
 {
     struct queue_comm *entry = queue_comm(false, comm);
     int inter = 1, before = queue_values();
@@ -152,8 +152,8 @@ static void queues_add(MPI_Comm comm, bool whole)
     if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
         return;
     pthread_mutex_lock(&queues.mutex);
-    if (atomic_load(&queues_on) && !(whole && queues_tell(comm)))
-        queues.comms_untold++;
+    if (atomic_load(&queues_on) && !(whole && queues_bind(comm)))
+        queues.comms_unbound++;
     pthread_mutex_unlock(&queues.mutex);
 }
 
@@ -166,8 +166,8 @@ static void queues_drop(MPI_Comm comm)
     struct queue_comm *entry = queue_comm(true, comm);
     if (atomic_load(&queues_on) && entry != NULL)
         queues_drop_at(entry, QUEUES);
-    else if (queues.comms_untold > 0)
-        queues.comms_untold--;
+    else if (queues.comms_unbound > 0)
+        queues.comms_unbound--;
     pthread_mutex_unlock(&queues.mutex);
 }
 
@@ -183,7 +183,7 @@ static void queues_open(void)
             queues.variables[queue] = queue_variable(queue_names[i].names[queue]);
             any |= queues.variables[queue].index >= 0;
         }
-        queues.leaves_out = queue_names[i].leaves_out;
+        queues.excluded = queue_names[i].excluded;
         if (any)
             break;
     }
@@ -244,7 +244,7 @@ static uint64_t queue_sum(enum queue queue, MPI_T_pvar_handle handle, int values
 static uint64_t queue_length(enum queue queue)
 {
     struct queue_variable *variable = &queues.variables[queue];
-    if (variable->index < 0 || (variable->of_comms && queues.comms_untold > 0))
+    if (variable->index < 0 || (variable->of_comms && queues.comms_unbound > 0))
         return QUEUE_UNKNOWN;
     if (!variable->of_comms)
         return queue_sum(queue, queues.handles[queue], 1, 0);
@@ -265,7 +265,7 @@ static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t re
         for (int queue = 0; queue < QUEUES; queue++)
             lengths[queue] = queue_length(queue);
     pthread_mutex_unlock(&queues.mutex);
-    uint64_t *record = room(lane, WORD_FIELDS + 3);
+    uint64_t *record = reserve(lane, WORD_FIELDS + 3);
     if (record == NULL)
         return; /* the recording is over */
     record[WORD_HEAD] = CODE(queues) | remark_follows;
@@ -273,6 +273,6 @@ static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t re
     record[WORD_LEAVE] = ticks();
     record[WORD_FIELDS] = lengths[QUEUE_POSTED];
     record[WORD_FIELDS + 1] = lengths[QUEUE_UNEXPECTED];
-    record[WORD_FIELDS + 2] = queues.leaves_out;
+    record[WORD_FIELDS + 2] = queues.excluded;
     commit(lane, record, WORD_FIELDS + 3);
 }

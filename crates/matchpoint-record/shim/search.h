@@ -31,9 +31,9 @@ static const int burst_lengths[] = {128, BURST_MOST};
 
 /* Costs of one kind of search, in nanoseconds. */
 struct search_cost {
-    double empty_ns;                 /* a call with an empty queue */
-    double best_ns[SEARCH_LENGTHS];  /* per entry */
-    double worst_ns;                 /* per entry of the longest queue */
+    double empty_ns;                /* a call with an empty queue */
+    double best_ns[SEARCH_LENGTHS]; /* per entry */
+    double worst_ns;                /* per entry of the longest queue */
 };
 
 static struct search_pair {
@@ -226,7 +226,7 @@ static void search_note(double ticks_per_ns)
     REAL(Comm_set_errhandler)(comm, library.errors_return);
     struct search_pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL || (pair->walked = calloc(1, SEARCH_WALKED)) == NULL) {
-        complain("no memory to measure what a search costs");
+        log_error("no memory to measure what a search costs");
         REAL(Abort)(library.comm_world, 1); /* the other ranks wait for this one */
     }
     search_pair = pair;

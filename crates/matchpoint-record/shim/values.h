@@ -7,7 +7,7 @@ static inline uint64_t handle_word(uint64_t handle, bool null)
 }
 
 /* Handles are numbers in some libraries, addresses in others. */
-#define AS_WORD(handle) \
+#define AS_WORD(handle)                                                                                  \
     (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
 
 static inline uint64_t comm_word(MPI_Comm comm)
@@ -54,7 +54,7 @@ static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datat
 /* Returns the length in bytes plus one; 0: unknown. */
 static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Count count)
 {
-    uint32_t freed = atomic_load_explicit(&always.types_freed, memory_order_relaxed) + 1;
+    uint32_t freed = atomic_load_explicit(&hot_state.types_freed, memory_order_relaxed) + 1;
     uint64_t size = lane->types_freed == freed && lane->type == type ? lane->size : type_size(lane, type, freed);
     /* One test for an unknown size and for a negative count, which libraries without argument checks accept. */
     return (int64_t)(size | (uint64_t)count) < 0 ? 0 : (uint64_t)count * size + 1;
@@ -70,7 +70,7 @@ static bool length_is_at(unsigned at)
     static const int lengths[] = {1, 0, 8, 4242, 0x12345678, INT_MAX};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         MPI_Status status = {0};
-        int words[STATUS_INTS], told = -1;
+        int words[STATUS_INTS], reported = -1;
         if (REAL(Status_set_elements)(&status, library.byte, lengths[i]) != MPI_SUCCESS)
             return false;
         memcpy(words, &status, sizeof status);
@@ -79,7 +79,7 @@ static bool length_is_at(unsigned at)
         /* The length depends on this int only: another value gives another length. */
         words[at] = 77;
         memcpy(&status, words, sizeof status);
-        if (REAL(Get_count)(&status, library.byte, &told) != MPI_SUCCESS || told != 77)
+        if (REAL(Get_count)(&status, library.byte, &reported) != MPI_SUCCESS || reported != 77)
             return false;
     }
     return true;
@@ -89,9 +89,9 @@ static void find_length(void)
 {
     if (!has(function_Status_set_elements.real))
         return;
-    for (unsigned at = 0; at + 1 < STATUS_INTS && !always.length_is_found; at++) {
-        always.length_at = (uint8_t)at;
-        always.length_is_found = length_is_at(at);
+    for (unsigned at = 0; at + 1 < STATUS_INTS && !hot_state.length_is_found; at++) {
+        hot_state.length_at = (uint8_t)at;
+        hot_state.length_is_found = length_is_at(at);
     }
 }
 
@@ -110,14 +110,14 @@ static __attribute__((cold, noinline)) uint64_t length_by_library(const MPI_Stat
 static inline uint64_t length_of(const MPI_Status *status)
 {
     uint32_t words[2];
-    memcpy(words, (const char *)status + sizeof(int) * always.length_at, sizeof words);
-    return __builtin_expect(always.length_is_found && words[1] == 0, 1) ? (uint64_t)words[0] + 1 : length_by_library(status);
+    memcpy(words, (const char *)status + sizeof(int) * hot_state.length_at, sizeof words);
+    return __builtin_expect(hot_state.length_is_found && words[1] == 0, 1) ? (uint64_t)words[0] + 1 : length_by_library(status);
 }
 
 static inline void put_status_words(uint64_t *words, const MPI_Status *status)
 {
     int cancelled = 0;
-    if (__builtin_expect(atomic_load_explicit(&always.anything_cancelled, memory_order_relaxed), 0))
+    if (__builtin_expect(atomic_load_explicit(&hot_state.anything_cancelled, memory_order_relaxed), 0))
         REAL(Test_cancelled)(status, &cancelled);
     if (cancelled) {
         words[0] = 0;
@@ -135,11 +135,11 @@ static inline void put_no_status(uint64_t *words)
 }
 
 /* Libraries do not write the statuses of sends, and of other operations. This source marks an unwritten status. */
-#define NOT_TOLD INT_MIN
+#define STATUS_UNWRITTEN INT_MIN
 
-static inline MPI_Status *not_told(MPI_Status *status)
+static inline MPI_Status *mark_unwritten(MPI_Status *status)
 {
-    status->MPI_SOURCE = NOT_TOLD;
+    status->MPI_SOURCE = STATUS_UNWRITTEN;
     return status;
 }
 
@@ -156,14 +156,14 @@ static MPI_Status *statuses_of_lane(struct lane *lane, size_t count)
         lane->statuses_room = room;
     }
     for (size_t i = 0; i < count; i++)
-        not_told(&lane->statuses[i]);
+        mark_unwritten(&lane->statuses[i]);
     return lane->statuses;
 }
 
 /* Writes the head of a record. Returns the record, or NULL without memory. */
 static inline uint64_t *begin(struct lane *lane, uint64_t code, uint64_t fields, uint64_t entered, uint64_t left)
 {
-    uint64_t *record = room(lane, WORD_FIELDS + fields);
+    uint64_t *record = reserve(lane, WORD_FIELDS + fields);
     if (__builtin_expect(record == NULL, 0))
         return NULL;
     record[WORD_HEAD] = code;
@@ -180,7 +180,7 @@ static int error_class(int result)
 }
 
 /* Returns whether a failed receive took no message. A truncated receive took its message. */
-static inline bool lost(int result)
+static inline bool took_no_message(int result)
 {
     return FAILED(result) && error_class(result) != MPI_ERR_TRUNCATE;
 }

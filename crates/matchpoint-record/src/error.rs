@@ -10,9 +10,9 @@ pub struct RecordError(pub(crate) String);
 impl RecordError {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
         // Some messages end with the name of a temporary file, which no longer exists.
-        let said = error.to_string();
-        let why = said.split(" at path \"").next().unwrap_or_default();
-        RecordError(format!("{}: {why}; check the path and its permissions", path.display()))
+        let message = error.to_string();
+        let reason = message.split(" at path \"").next().unwrap_or_default();
+        RecordError(format!("{}: {reason}; check the path and its permissions", path.display()))
     }
 }
 

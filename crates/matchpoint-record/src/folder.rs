@@ -12,15 +12,15 @@ use crate::error::RecordError;
 use crate::sites;
 
 /// Creates or empties the folder. Returns whether it is new.
-pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
+pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
     let found = check(path, replace)?;
-    let made = !path.exists();
-    if made {
+    let is_new = !path.exists();
+    if is_new {
         fs::create_dir(path).map_err(failed)?;
     }
     remove(&found).map_err(failed)?;
-    Ok(made)
+    Ok(is_new)
 }
 
 /// Checks that the folder can be created. Returns the files of an earlier trace in it.
@@ -44,7 +44,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
         )));
     }
     let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
-    let all = entries.iter().all(|entry| is_of_trace(entry));
+    let all = entries.iter().all(|entry| is_trace_file(entry));
     if !entries.is_empty() && (!replace || !all) {
         let advice = if all { "name another, or replace it with --replace" } else { "name another" };
         return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
@@ -53,20 +53,20 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
 }
 
 /// Removes the folder of a job that recorded nothing.
-pub(crate) fn forget(path: &Path, made: bool) {
+pub(crate) fn remove_unused(path: &Path, is_new: bool) {
     // Other files in the folder stay, and so does the folder.
     let _ = fs::remove_file(path.join(manifest::FILE));
-    if made {
+    if is_new {
         let _ = fs::remove_dir(path);
     }
 }
 
 /// Returns whether an entry is from the recorder: rank files, manifests, call sites, links, and folders of spawned
 /// processes that contain nothing else.
-fn is_of_trace(entry: &Path) -> bool {
+fn is_trace_file(entry: &Path) -> bool {
     if is_spawned(entry) && !entry.is_symlink() {
         return entries(entry)
-            .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_of_trace(entry)));
+            .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_trace_file(entry)));
     }
     is_link(entry)
         || entry.is_file()
@@ -106,7 +106,7 @@ fn is_link(entry: &Path) -> bool {
 }
 
 /// Removes the links after the last process has ended.
-pub(crate) fn forget_links(path: &Path) {
+pub(crate) fn remove_links(path: &Path) {
     for link in LINKS.iter().map(|link| path.join(link)).filter(|link| is_link(link)) {
         // A link that stays has no effect.
         let _ = fs::remove_file(link);
@@ -123,7 +123,7 @@ pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
 
 /// Completes a manifest from the rank files. Returns their summaries.
 pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summary>, RecordError> {
-    forget_links(path);
+    remove_links(path);
     let files = native::summaries(path).map_err(|error| RecordError(error.to_string()))?;
     let first = files.first();
     manifest.state = "finished".to_owned();
@@ -206,16 +206,16 @@ mod tests {
         ] {
             touch(&trace.join(file));
         }
-        let refused = make(&trace, false).unwrap_err();
+        let refused = create(&trace, false).unwrap_err();
         assert!(refused.to_string().contains("--replace"), "{refused}");
         std::os::unix::fs::symlink("nobody's", trace.join("job")).unwrap();
-        make(&trace, true).unwrap();
+        create(&trace, true).unwrap();
         assert!(entries(&trace).unwrap().is_empty());
         for other in ["notes.txt", "spawned-1/results", "spawned-1/spawned-1/rank-00000.mpt"] {
             let trace = root.path().join(other.replace('/', "_"));
             touch(&trace.join("rank-00000.mpt"));
             touch(&trace.join(other));
-            let refused = make(&trace, true).unwrap_err();
+            let refused = create(&trace, true).unwrap_err();
             assert!(!refused.to_string().contains("--replace"), "{refused}");
             assert!(trace.join(other).exists() && trace.join("rank-00000.mpt").exists());
         }
@@ -225,12 +225,12 @@ mod tests {
     fn trace_needs_existing_parent_folder() {
         let root = tempfile::tempdir().unwrap();
         let nowhere = root.path().join("no/trace");
-        let refused = make(&nowhere, false).unwrap_err().to_string();
+        let refused = create(&nowhere, false).unwrap_err().to_string();
         assert!(refused.contains("there is no folder") && !root.path().join("no").exists(), "{refused}");
         let source = root.path().join("ring.c");
         fs::write(&source, "int main;").unwrap();
         for replace in [false, true] {
-            let refused = make(&source, replace).unwrap_err().to_string();
+            let refused = create(&source, replace).unwrap_err().to_string();
             assert!(refused.contains("ring.c is there, and no folder"), "{refused}");
         }
         assert_eq!(fs::read(&source).unwrap(), b"int main;");

@@ -82,8 +82,8 @@ impl Launcher {
         if !self.is_of_library() {
             return Vec::new();
         }
-        let beside = |path: &PathBuf| Some(path.parent()?.parent()?.join("include"));
-        self.path.iter().filter_map(beside).filter(|folder| folder.join("mpi.h").is_file()).collect()
+        let include_folder = |path: &PathBuf| Some(path.parent()?.parent()?.join("include"));
+        self.path.iter().filter_map(include_folder).filter(|folder| folder.join("mpi.h").is_file()).collect()
     }
 
     /// Returns whether the launcher is from an MPI library, not from a batch system.

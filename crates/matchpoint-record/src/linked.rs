@@ -33,9 +33,9 @@ impl Family {
     fn of_library(name: &str) -> Option<Family> {
         let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
         // Cray and other vendors add the compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's library is Open MPI.
-        let of_cray = ["cray", "gnu", "intel", "aocc", "nvidia"];
+        let vendor_compilers = ["cray", "gnu", "intel", "aocc", "nvidia"];
         let vendor = name.strip_prefix("libmpi_").unwrap_or_default();
-        if of_cray.iter().any(|compiler| vendor.starts_with(compiler)) {
+        if vendor_compilers.iter().any(|compiler| vendor.starts_with(compiler)) {
             return Some(Family::Mpich);
         }
         match (version("libmpi.so.").or(version("libmpi_ibm.so.").map(|_| 40)), version("libmpich.so.")) {
@@ -59,7 +59,7 @@ pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
 }
 
 /// System libraries, which do not depend on MPI.
-const OF_THE_SYSTEM: &[&str] = &[
+const SYSTEM_LIBRARIES: &[&str] = &[
     "ld-linux",
     "libacl",
     "libattr",
@@ -76,21 +76,25 @@ const OF_THE_SYSTEM: &[&str] = &[
 ];
 
 /// Functions that start programs or open libraries.
-const OPENS_MORE: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
+const STARTING_FUNCTIONS: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
 
 /// Returns whether a program cannot call MPI: an executable that depends on system libraries only, opens no libraries
 /// and starts no programs.
 pub fn is_without_mpi(path: &Path) -> bool {
-    let of_system = |library: &String| {
+    let is_system_library = |library: &String| {
         let name = library.split(".so").next().unwrap_or_default();
-        OF_THE_SYSTEM.iter().any(|known| name == *known || (*known == "ld-linux" && name.starts_with(known)))
+        SYSTEM_LIBRARIES
+            .iter()
+            .any(|known| name == *known || (*known == "ld-linux" && name.starts_with(known)))
     };
-    let opens = |name: &String| {
-        OPENS_MORE.contains(&name.as_str()) || name.starts_with("exec") || name.starts_with("posix_spawn")
+    let is_starting = |name: &String| {
+        STARTING_FUNCTIONS.contains(&name.as_str())
+            || name.starts_with("exec")
+            || name.starts_with("posix_spawn")
     };
     // A static executable has no dynamic symbols to check.
-    needed(path).is_some_and(|libraries| !libraries.is_empty() && libraries.iter().all(of_system))
-        && imported(path).is_some_and(|names| !names.iter().any(opens))
+    needed(path).is_some_and(|libraries| !libraries.is_empty() && libraries.iter().all(is_system_library))
+        && imported(path).is_some_and(|names| !names.iter().any(is_starting))
 }
 
 /// Returns the functions that an executable imports.
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surely_calls_no_mpi_is_known() {
+    fn system_program_is_without_mpi() {
         assert!(is_without_mpi(&in_path("ls").unwrap()));
         for may in ["sh", "env", "Cargo.toml"] {
             assert!(!is_without_mpi(&in_path(may).unwrap_or(may.into())), "{may}");
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_executable_tells_its_libraries() {
+    fn executable_lists_needed_libraries() {
         let own = std::env::current_exe().unwrap();
         assert!(needed(&own).unwrap().iter().any(|name| name.starts_with("libc.so")));
         assert_eq!(needed(Path::new("Cargo.toml")), None);

@@ -79,8 +79,8 @@ impl Preload {
         // A site may preload the same library for all jobs. It is listed once.
         let others = env::var_os(PRELOAD).unwrap_or_default();
         let others = others.to_string_lossy();
-        let is_ours = |file: &str| Path::new(file).file_name() == library.file_name();
-        for other in others.split([':', ' ']).filter(|file| !file.is_empty() && !is_ours(file)) {
+        let is_library = |file: &str| Path::new(file).file_name() == library.file_name();
+        for other in others.split([':', ' ']).filter(|file| !file.is_empty() && !is_library(file)) {
             files.push(":");
             files.push(other);
         }
@@ -91,9 +91,9 @@ impl Preload {
     pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
         let preload = self.variable(library);
-        let Merged { words, by_x } = merge(&self.words, &self.files(library));
+        let Merged { words, is_set_by_x } = merge(&self.words, &self.files(library));
         // Open MPI's launcher passes only variables of `-x` to other hosts.
-        let names = variables.iter().map(|(name, _)| *name).chain((!by_x).then_some(PRELOAD));
+        let names = variables.iter().map(|(name, _)| *name).chain((!is_set_by_x).then_some(PRELOAD));
         let at = self.launcher.as_ref().map_or(0, |launcher| launcher.at);
         command.args(&words[1..=at]);
         if self.needs_x() {
@@ -130,22 +130,22 @@ struct Merged {
     /// The words, with Matchpoint's libraries first.
     words: Vec<String>,
     /// The user sets the variable by `-x`, which Open MPI's launcher accepts once per variable.
-    by_x: bool,
+    is_set_by_x: bool,
 }
 
 /// Puts Matchpoint's libraries before those of the command: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
 /// `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
-fn merge(words: &[String], ours: &str) -> Merged {
+fn merge(words: &[String], libraries: &str) -> Merged {
     let assignment = format!("{PRELOAD}=");
-    let mut merged = Merged { words: Vec::with_capacity(words.len()), by_x: false };
+    let mut merged = Merged { words: Vec::with_capacity(words.len()), is_set_by_x: false };
     for (at, word) in words.iter().enumerate() {
         let before = |back: usize| at.checked_sub(back).map_or("", |at| words[at].trim_start_matches('-'));
         let is_option = |back: usize| at >= back && words[at - back].starts_with('-');
         let ahead = |others: &str| {
-            if others.is_empty() { ours.to_owned() } else { format!("{ours}:{others}") }
+            if others.is_empty() { libraries.to_owned() } else { format!("{libraries}:{others}") }
         };
         merged.words.push(if let Some(others) = word.strip_prefix(&assignment) {
-            merged.by_x |= is_option(1) && before(1) == "x";
+            merged.is_set_by_x |= is_option(1) && before(1) == "x";
             format!("{assignment}{}", ahead(others))
         } else if is_option(2) && matches!(before(2), "genv" | "env") && before(1) == PRELOAD {
             ahead(word)
@@ -167,12 +167,12 @@ mod tests {
     fn merged(command: &str) -> (String, bool) {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let merged = merge(&words, "/r.so");
-        (merged.words.join(" "), merged.by_x)
+        (merged.words.join(" "), merged.is_set_by_x)
     }
 
     #[test]
     fn preloads_of_user_follow_recorder() {
-        for (command, with, by_x) in [
+        for (command, with, is_set_by_x) in [
             ("mpiexec -n 2 ./a", "mpiexec -n 2 ./a", false),
             ("mpiexec -x LD_PRELOAD=/u.so ./a", "mpiexec -x LD_PRELOAD=/r.so:/u.so ./a", true),
             ("mpiexec -x LD_PRELOAD ./a", "mpiexec -x LD_PRELOAD ./a", false),
@@ -187,7 +187,7 @@ mod tests {
             ),
             ("mpiexec -n 2 env LD_PRELOAD=/u.so ./a", "mpiexec -n 2 env LD_PRELOAD=/r.so:/u.so ./a", false),
         ] {
-            assert_eq!(merged(command), (with.to_owned(), by_x), "{command}");
+            assert_eq!(merged(command), (with.to_owned(), is_set_by_x), "{command}");
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Recording {
     preload: Preload,
     manifest: Manifest,
     /// The folder is new.
-    made: bool,
+    is_new: bool,
 }
 
 /// The variable with the folder of the trace.
@@ -60,7 +60,7 @@ impl Recording {
         // First, because a compilation takes time.
         folder::check(&settings.output, settings.replace)?;
         let preload = Preload::prepare(&RECORDER, &settings.command, settings.mpicc.as_deref(), compiles)?;
-        let made = folder::make(&settings.output, settings.replace)?;
+        let is_new = folder::create(&settings.output, settings.replace)?;
         let output =
             settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
         let manifest = Manifest {
@@ -72,7 +72,7 @@ impl Recording {
             ..Manifest::default()
         };
         let settings = Settings { output, ..settings };
-        let recording = Recording { settings, preload, manifest, made };
+        let recording = Recording { settings, preload, manifest, is_new };
         folder::write(recording.output(), &recording.manifest)?;
         Ok(recording)
     }
@@ -140,17 +140,17 @@ impl Recording {
         let files = folder::describe(&output, &mut self.manifest)?;
         unwritten.extend(folder::write(&output, &self.manifest).err());
         if files.is_empty() && spawned.is_empty() {
-            folder::forget(&output, self.made);
+            folder::remove_unused(&output, self.is_new);
         }
         if self.settings.call_sites && !files.is_empty() {
             unwritten.extend(sites::write(&output, &files).err());
         }
-        let told = |file: &&RankFile| !file.complete;
+        let is_incomplete = |file: &&RankFile| !file.complete;
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
             missing: missing(&self.manifest),
-            incomplete: self.manifest.files.iter().filter(told).map(|file| file.rank).collect(),
+            incomplete: self.manifest.files.iter().filter(is_incomplete).map(|file| file.rank).collect(),
             silent: without_calls(&files, |end| end.is_none()),
             all_left_out: without_calls(&files, |end| end.is_some_and(|end| end.left_out > 0)),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),

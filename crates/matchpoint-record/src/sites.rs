@@ -97,7 +97,7 @@ pub struct Place {
 pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceError> {
     let files = native::summaries(folder)?;
     let of_rank: BTreeMap<u32, &Summary> = files.iter().map(|file| (file.head.rank, file)).collect();
-    let known = known(folder);
+    let stored_places = stored_places(folder);
     let mut loaders: BTreeMap<String, Option<Loader>> = BTreeMap::new();
     let mut place = |&(rank, address): &(u32, u64)| {
         let modules = of_rank.get(&rank).map_or(&[][..], |file| &file.modules);
@@ -106,8 +106,8 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
         };
         let at = address - module.base;
         let mut place = Place { module: module.path.clone(), address: at, ..Place::default() };
-        if let Some(told) = known.get(&(module.path.clone(), at)) {
-            place.clone_from(told);
+        if let Some(stored) = stored_places.get(&(module.path.clone(), at)) {
+            place.clone_from(stored);
         } else if let Some(loader) =
             loaders.entry(module.path.clone()).or_insert_with(|| Loader::new(Path::new(&module.path)).ok())
         {
@@ -120,20 +120,20 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
 }
 
 /// Reads the call sites that were resolved after the job.
-fn known(folder: &Path) -> BTreeMap<(String, u64), Place> {
+fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     #[derive(Deserialize)]
-    struct Told {
+    struct StoredSite {
         module: String,
         address: u64,
         function: Option<String>,
         source: Option<String>,
     }
     let text = fs::read(folder.join(FILE)).unwrap_or_default();
-    let told: Vec<Told> = serde_json::from_slice(&text).unwrap_or_default();
-    let place = |Told { module, address, function, source }| {
+    let stored: Vec<StoredSite> = serde_json::from_slice(&text).unwrap_or_default();
+    let place = |StoredSite { module, address, function, source }| {
         ((module.clone(), address), Place { module, address, function, source })
     };
-    told.into_iter().map(place).collect()
+    stored.into_iter().map(place).collect()
 }
 
 fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {

@@ -3,16 +3,16 @@
 struct communicator {
     MPI_Comm handle;
     uint32_t context;
-    int sources;  /* the number of possible source ranks */
-    long queued;  /* receives in the engine */
-    long held;    /* messages in the engine */
-    long persistent; /* requests of persistent receives */
-    uint64_t messages;  /* messages taken from the library */
-    uint64_t received;  /* number of the last received message */
-    unsigned in_order;  /* messages received in the order in which they were taken */
+    int sources;       /* the number of possible source ranks */
+    long queued;       /* receives in the engine */
+    long unexpected;   /* messages in the engine */
+    long persistent;   /* requests of persistent receives */
+    uint64_t messages; /* messages taken from the library */
+    uint64_t received; /* number of the last received message */
+    unsigned in_order; /* messages received in the order in which they were taken */
     bool watched;
-    bool is_freed; /* freed by the program: only persistent receives use it */
-    unsigned quiet; /* posts since a drain found a long queue */
+    bool is_freed;                        /* freed by the program: only persistent receives use it */
+    unsigned quiet;                       /* posts since a drain found a long queue */
     struct communicator *previous, *next; /* ring of communicators with receives in the engine */
     struct communicator *chain;           /* hash chain */
 };
@@ -30,7 +30,7 @@ static struct communicator **communicator_slot(MPI_Comm handle)
 }
 
 /* Adds a record. NULL: no memory, or the handle is invalid, and the library has called its error handler. */
-static __attribute__((noinline)) struct communicator *meet_communicator(MPI_Comm handle)
+static __attribute__((noinline)) struct communicator *add_communicator(MPI_Comm handle)
 {
     int inter = 0, size = 0;
     if (handle == library.comm_null || REAL(Comm_test_inter)(handle, &inter) != MPI_SUCCESS)
@@ -65,7 +65,7 @@ static inline struct communicator *known_communicator(MPI_Comm handle)
 static inline struct communicator *find_communicator(MPI_Comm handle)
 {
     struct communicator *found = known_communicator(handle);
-    return found != NULL ? found : meet_communicator(handle);
+    return found != NULL ? found : add_communicator(handle);
 }
 
 static void enter_ring(struct communicator *communicator)

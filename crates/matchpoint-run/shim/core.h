@@ -22,20 +22,20 @@ struct core_envelope {
 
 /* Counts of the shim. The core reads them when it writes a report. */
 struct core_counts {
-    uint64_t receives;      /* posted by the program */
-    uint64_t overflowed;    /* of these, posted to the engine or matched with a message in the engine */
-    uint64_t given_back;    /* of these, posted to the MPI library later, before a call that may block */
-    uint64_t give_backs;    /* calls that gave receives back */
-    uint64_t taken;         /* messages taken from the library's unexpected queue */
-    uint64_t watches;       /* detected long unexpected queues */
-    int64_t limit_named;    /* limit of receives with a source in the library; -1: no limit */
-    int64_t limit_any;      /* the same with MPI_ANY_SOURCE */
-    uint64_t eager_bytes;   /* receives up to this size may stay in the engine during a call that may block */
-    uint64_t synchronous;   /* 1: the program may send synchronously, so no receive may stay */
-    double entry_named_ns;  /* measured cost of an entry in a search of the library */
+    uint64_t receives;     /* posted by the program */
+    uint64_t overflowed;   /* of these, posted to the engine or matched with a message in the engine */
+    uint64_t given_back;   /* of these, posted to the MPI library later, before a call that may block */
+    uint64_t give_backs;   /* calls that gave receives back */
+    uint64_t taken;        /* messages taken from the library's unexpected queue */
+    uint64_t watches;      /* detected long unexpected queues */
+    int64_t limit_named;   /* limit of receives with a source in the library; -1: no limit */
+    int64_t limit_any;     /* the same with MPI_ANY_SOURCE */
+    uint64_t eager_bytes;  /* receives up to this size may stay in the engine during a call that may block */
+    uint64_t synchronous;  /* 1: the program may send synchronously, so no receive may stay */
+    double entry_named_ns; /* measured cost of an entry in a search of the library */
     double entry_any_ns;
-    double overflow_ns;     /* cost of a message through the engine; 0: not measured */
-    int64_t rank;           /* in MPI_COMM_WORLD; -1: unknown */
+    double overflow_ns; /* cost of a message through the engine; 0: not measured */
+    int64_t rank;       /* in MPI_COMM_WORLD; -1: unknown */
 };
 
 enum core_result { CORE_QUEUED = 0, CORE_MATCHED = 1, CORE_REFUSED = 2 /* no memory; unchanged queues */ };

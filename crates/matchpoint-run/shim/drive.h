@@ -3,7 +3,7 @@
 /* Waits for a request of the library, with the lock held. */
 static int wait_native(MPI_Request *request, MPI_Status *status)
 {
-    while (always.drives) {
+    while (hot_state.needs_progress) {
         int flag = 0, result = REAL(Test)(request, &flag, status);
         if (flag || result != MPI_SUCCESS)
             return result;
@@ -52,7 +52,7 @@ static inline MPI_Request *native_of(struct receive *receive)
 }
 
 /* Updates the program's request after a completion call on `native_of`. */
-static int settle(struct receive *receive, MPI_Request *request, int result)
+static int update_request(struct receive *receive, MPI_Request *request, int result)
 {
     if (receive->state != RECEIVE_STARTED || receive->inner != library.request_null)
         return result;

@@ -102,7 +102,7 @@ static bool is_synchronous_name(const char *name)
 /* Imports of the executable and its libraries, except MPI libraries. */
 struct imports {
     bool synchronous;
-    bool initializes; /* an object imports MPI_Init. Programs that look up functions by name do not */
+    bool initializes;     /* an object imports MPI_Init. Programs that look up functions by name do not */
     bool hidden_messages; /* an object other than the Python bindings, which import every function: see below */
     bool of_bindings;     /* the current object is of the Python bindings */
 };
@@ -186,7 +186,7 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
     }
 }
 
-static int look_at_imports(struct dl_phdr_info *info, size_t size, void *found)
+static int read_object_imports(struct dl_phdr_info *info, size_t size, void *found)
 {
     struct imports *imports = found;
     (void)size;
@@ -202,7 +202,7 @@ static int look_at_imports(struct dl_phdr_info *info, size_t size, void *found)
 static struct imports find_imports(void)
 {
     struct imports imports = {0};
-    dl_iterate_phdr(look_at_imports, &imports);
+    dl_iterate_phdr(read_object_imports, &imports);
     return imports;
 }
 
@@ -232,7 +232,7 @@ static unsigned long long objects_loaded(void)
 }
 
 /* Checks plugins loaded since the last check: they may send synchronously. */
-static void look_at_plugins(void)
+static void check_plugins(void)
 {
     unsigned long long loaded = overflow.synchronous ? overflow.objects : objects_loaded();
     if (loaded == overflow.objects)

@@ -1,13 +1,13 @@
 /* The rules of overflow matching: the destination of receives, and the handling of messages. All functions need the
  * lock. */
 
-static void answer_if_asked(void);
+static void write_requested_dump(void);
 
 /* A message in the engine. */
 struct message {
     MPI_Message handle; /* first, in the cache line that a receive reads: long queues are not in the cache */
     struct communicator *communicator;
-    uint64_t number; /* sequence number in the communicator */
+    uint64_t number;      /* sequence number in the communicator */
     struct message *next; /* free list */
     uint64_t since;       /* ticks */
     MPI_Status status;
@@ -125,7 +125,7 @@ static void start_receive(struct receive *receive, struct message *message)
 }
 
 /* Adds a message to the engine. False: no memory. */
-static bool let_arrive(struct message *message)
+static bool add_message(struct message *message)
 {
     struct communicator *communicator = message->communicator;
     struct core_envelope envelope =
@@ -136,8 +136,8 @@ static bool let_arrive(struct message *message)
         start_receive((struct receive *)(uintptr_t)receive, message);
         return true;
     case CORE_QUEUED:
-        communicator->held++;
-        if (overflow.held++ == 0)
+        communicator->unexpected++;
+        if (overflow.unexpected++ == 0)
             set_paths();
         return true;
     default:
@@ -153,7 +153,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
 {
     long taken = 0;
     if (refused_message != NULL) {
-        if (!let_arrive(refused_message))
+        if (!add_message(refused_message))
             return 0;
         refused_message = NULL;
     }
@@ -175,7 +175,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
         message->since = ticks();
         taken++;
         overflow.counts.taken++;
-        if (!let_arrive(message)) {
+        if (!add_message(message)) {
             refused_message = message;
             return taken;
         }
@@ -190,7 +190,7 @@ static long drain(struct communicator *communicator)
 }
 
 /* Takes the message that matches from the engine. NULL: no match. */
-static struct message *take_held(struct communicator *communicator, int source, int tag)
+static struct message *take_unexpected(struct communicator *communicator, int source, int tag)
 {
     struct core_envelope envelope = envelope_of(communicator, source, tag);
     uint64_t id = overflow.functions->take(overflow.core, &envelope);
@@ -199,8 +199,8 @@ static struct message *take_held(struct communicator *communicator, int source, 
     struct message *message = (struct message *)(uintptr_t)id;
     communicator->in_order = message->number == communicator->received + 1 ? communicator->in_order + 1 : 0;
     communicator->received = message->number;
-    communicator->held--;
-    if (--overflow.held == 0)
+    communicator->unexpected--;
+    if (--overflow.unexpected == 0)
         set_paths();
     return message;
 }
@@ -228,8 +228,8 @@ static bool queue_receive(struct receive *receive)
     overflow.queued++;
     if (result == CORE_MATCHED) {
         struct message *taken = (struct message *)(uintptr_t)message;
-        communicator->held--;
-        overflow.held--;
+        communicator->unexpected--;
+        overflow.unexpected--;
         start_receive(receive, taken);
     }
     set_paths();
@@ -237,7 +237,7 @@ static bool queue_receive(struct receive *receive)
 }
 
 /* Removes a receive from the engine. False: the engine does not have it. */
-static bool withdraw(const struct receive *receive)
+static bool cancel_in_engine(const struct receive *receive)
 {
     if (receive->communicator == NULL)
         return false;
@@ -264,7 +264,7 @@ static void give_back_all(void)
     for (struct receive *receive = first, *next; receive != NULL; receive = next) {
         next = receive->next;
         MPI_Comm comm = receive->communicator->handle;
-        withdraw(receive);
+        cancel_in_engine(receive);
         unqueue(receive);
         overflow.counts.given_back++;
         receive->error = library_irecv(receive->buffer, receive->count, receive->type, receive->source, receive->tag, comm,
@@ -318,7 +318,7 @@ static void make_progress(const struct receive *awaited)
             for (struct communicator *all = communicators.slots[i]; all != NULL; all = all->chain)
                 taken += drain(all);
     overflow.idle = taken > 0 ? 0 : overflow.idle + 1;
-    answer_if_asked();
+    write_requested_dump();
 }
 
 /* Called between polls. If processes share processors, each yields early, as the MPI libraries do. */
@@ -386,19 +386,19 @@ static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_D
     return is_valid;
 }
 
-static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm, struct type *met)
+static __attribute__((noinline)) bool add_type(MPI_Datatype type, MPI_Comm comm, struct type *added)
 {
     char nothing;
     int bytes = 0, integers, addresses, datatypes, combiner = 0;
     MPI_Count large = 0;
-    met->is_known = false;
+    added->is_known = false;
     if (!is_accepted(&nothing, 1, type, comm))
         return false;
     REAL(Type_size)(type, &bytes);
     if (bytes < 0 && REAL(Type_size_x)(type, &large) != MPI_SUCCESS) /* MPI_UNDEFINED: larger than an int */
         return false;
     REAL(Type_get_envelope)(type, &integers, &addresses, &datatypes, &combiner);
-    *met = (struct type){type, bytes < 0 ? (uint64_t)large : (uint64_t)bytes, true, combiner != MPI_COMBINER_NAMED};
+    *added = (struct type){type, bytes < 0 ? (uint64_t)large : (uint64_t)bytes, true, combiner != MPI_COMBINER_NAMED};
     return true;
 }
 
@@ -408,35 +408,35 @@ static inline const struct type *find_type(MPI_Datatype type, MPI_Comm comm)
     struct type *found = type_slot(type);
     if (LIKELY(found->is_known && found->type == type))
         return found;
-    return meet_type(type, comm, found) ? found : NULL;
+    return add_type(type, comm, found) ? found : NULL;
 }
 
 /* The destination of a receive. */
-enum place { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
+enum destination { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
 
 static void observe_posting(struct communicator *communicator);
 
-static enum place place_receive(struct communicator *communicator, int source, int tag, struct message **message)
+static enum destination choose_destination(struct communicator *communicator, int source, int tag, struct message **message)
 {
-    if (communicator->watched || always.limit_named == 0 || overflow.watches_always)
+    if (communicator->watched || hot_state.limit_named == 0 || overflow.watches_always)
         observe_posting(communicator);
-    if (communicator->held > 0 && (*message = take_held(communicator, source, tag)) != NULL)
+    if (communicator->unexpected > 0 && (*message = take_unexpected(communicator, source, tag)) != NULL)
         return TO_MESSAGE;
     return communicator->queued == 0 && is_below_limit(source) ? TO_LIBRARY : TO_ENGINE;
 }
 
-static void note_sample(uint64_t took, MPI_Comm comm);
+static void evaluate_sample(uint64_t took, MPI_Comm comm);
 
 static int post_to_library(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                            MPI_Request *request)
 {
-    bool is_sample = --always.until_sample <= 0;
+    bool is_sample = --hot_state.until_sample <= 0;
     uint64_t before = is_sample ? ticks() : 0;
     int result = library_irecv(buffer, count, type, source, tag, comm, request);
     if (result == MPI_SUCCESS)
         count_receive(source);
     if (is_sample)
-        note_sample(ticks() - before, comm);
+        evaluate_sample(ticks() - before, comm);
     return result;
 }
 
@@ -464,12 +464,12 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
 {
     struct message *message;
     const struct type *known;
-    always.receives++;
+    hot_state.receives++;
     struct communicator *communicator = check_receive(buffer, count, type, source, tag, comm, &known);
     if (communicator == NULL)
         return post_to_library(buffer, count, type, source, tag, comm, request);
-    enum place place = place_receive(communicator, source, tag, &message);
-    if (place == TO_MESSAGE) {
+    enum destination destination = choose_destination(communicator, source, tag, &message);
+    if (destination == TO_MESSAGE) {
         overflow.counts.overflowed++;
         count_request();
         int result = library_imrecv(buffer, count, type, &message->handle, request);
@@ -479,7 +479,7 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
     struct receive *receive = NULL;
     uint64_t bytes = known->size * (uint64_t)count;
     bool is_blocking = is_sender_blocking(bytes);
-    if (place == TO_ENGINE && !(overflow.undriven > 0 && is_blocking) && (receive = take_receive()) != NULL) {
+    if (destination == TO_ENGINE && !(overflow.blocked_threads > 0 && is_blocking) && (receive = take_receive()) != NULL) {
         receive->buffer = buffer;
         receive->count = count;
         receive->type = type;
@@ -496,7 +496,7 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
         }
         return_receive(receive);
     }
-    if (place == TO_ENGINE)
+    if (destination == TO_ENGINE)
         give_back_all();
     return post_to_library(buffer, count, type, source, tag, comm, request);
 }

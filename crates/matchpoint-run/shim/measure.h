@@ -79,7 +79,7 @@ static void measure_limits(void)
 {
     MPI_Request requests[SEARCHED];
     struct search_link link = {.comm = overflow.private, .receives = true, .sends = true, .requests = requests};
-    always.limit_named = always.limit_any = 32;
+    hot_state.limit_named = hot_state.limit_any = 32;
     if (!overflow.has_private)
         return;
     double posted = (double)search_time(&link, SEARCH_POSTED, TIMED);
@@ -90,6 +90,6 @@ static void measure_limits(void)
     overflow.counts.entry_named_ns = named;
     overflow.counts.entry_any_ns = any;
     overflow.counts.overflow_ns = overflow_ns;
-    always.limit_named = limit_of(named, overflow_ns);
-    always.limit_any = limit_of(any, overflow_ns);
+    hot_state.limit_named = limit_of(named, overflow_ns);
+    hot_state.limit_any = limit_of(any, overflow_ns);
 }

@@ -48,7 +48,7 @@ static struct {
 } map;
 
 /* Handles are numbers in some libraries, addresses in others. */
-#define AS_WORD(handle) \
+#define AS_WORD(handle)                                                                                  \
     (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
 
 static inline size_t map_slot(MPI_Request handle)

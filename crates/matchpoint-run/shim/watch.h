@@ -25,7 +25,7 @@ static void observe_posting(struct communicator *communicator)
     long taken = drain(communicator);
     if (!communicator->watched)
         return;
-    bool is_long = taken >= LONG_QUEUE || communicator->held >= LONG_QUEUE;
+    bool is_long = taken >= LONG_QUEUE || communicator->unexpected >= LONG_QUEUE;
     communicator->quiet = is_long ? 0 : communicator->quiet + 1;
     if (communicator->quiet > QUIET_POSTINGS || communicator->in_order > IN_ORDER) {
         communicator->watched = false;
@@ -47,23 +47,23 @@ static void try_watch(MPI_Comm comm)
 }
 
 /* Evaluates the duration of a post or a probe. */
-static __attribute__((noinline)) void note_sample(uint64_t took, MPI_Comm comm)
+static __attribute__((noinline)) void evaluate_sample(uint64_t took, MPI_Comm comm)
 {
     if (overflow.core == NULL || !overflow.may_watch) {
-        always.until_sample = INT_MAX;
+        hot_state.until_sample = INT_MAX;
         return;
     }
-    always.until_sample = SAMPLE;
+    hot_state.until_sample = SAMPLE;
     if (took < samples.fastest)
         samples.fastest = took;
     if (took < samples.fastest + (uint64_t)(SLOW_NS * overflow.ticks_per_ns)) {
         samples.slow = 0;
         return;
     }
-    always.until_sample = 1;
+    hot_state.until_sample = 1;
     if (++samples.slow >= SLOW_CALLS) {
         samples.slow = 0;
-        always.until_sample = SAMPLE;
+        hot_state.until_sample = SAMPLE;
         try_watch(comm);
     }
 }

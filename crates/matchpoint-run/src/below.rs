@@ -9,9 +9,9 @@ use crate::environment::{self, Variable};
 use crate::error::RunError;
 use crate::folder::{Folder, PROVIDER};
 use crate::hosts::Hosts;
+use crate::launcher_options::LauncherOptions;
 use crate::libfabric::{self, Fabric};
 use crate::stack::{self, Stack, Vendor};
-use crate::words::Words;
 
 /// Variables of the user that are passed on, to diagnose libfabric.
 const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
@@ -59,18 +59,18 @@ impl Below {
         program: &Path,
     ) -> Result<Below, RunError> {
         let stack = stack::find(words, settings.mpicc)?;
-        let asked = match settings.core {
+        let requested = match settings.core {
             Some(core) => Some((core.to_owned(), "--core".to_owned())),
-            None => environment::chosen(&stack, variable)?,
+            None => environment::requested_provider(&stack, variable)?,
         };
         let folders = environment::provider_folders(&stack, variable);
         let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
-        let choice = choice::choose(&stack, fabric.as_ref(), hosts, asked.as_ref())?;
+        let choice = choice::choose(&stack, fabric.as_ref(), hosts, requested.as_ref())?;
         let provider = PROVIDER.find(env::var_os(PROVIDER.variable).map(PathBuf::from), program)?;
         folder.add_providers(&provider, &choice.core, &folders)?;
         let mut variables =
             environment::variables(&stack, &choice, settings.engine, &folder.providers(), &folder.reports());
-        environment::reconcile(&mut variables, &Words::of(words), variable)?;
+        environment::reconcile(&mut variables, &LauncherOptions::of(words), variable)?;
         Ok(Below { command: words.to_vec(), stack, fabric, choice, variables })
     }
 
@@ -81,7 +81,7 @@ impl Below {
 
     /// Returns the command with the same core provider, which matches messages itself.
     pub fn command_of_core(&self) -> Command {
-        self.command_with(&environment::through(&self.stack, &self.choice.core))
+        self.command_with(&environment::provider_variables(&self.stack, &self.choice.core))
     }
 
     fn command_with(&self, variables: &[Variable]) -> Command {

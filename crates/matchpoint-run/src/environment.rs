@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::choice::Choice;
 use crate::error::RunError;
+use crate::launcher_options::LauncherOptions;
 use crate::stack::{Stack, Vendor};
-use crate::words::Words;
 
 /// A variable, its value and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +46,9 @@ pub fn variables(
         vec![set("FI_PROVIDER_PATH", &providers.to_string_lossy(), "where libfabric finds the provider")];
     if stack.vendor == Vendor::Intel {
         all.push(set("MATCHPOINT_PROVIDER", CORE, "its libfabric chooses among core providers only"));
-        all.extend(through(stack, CORE));
+        all.extend(provider_variables(stack, CORE));
     } else {
-        all.extend(through(stack, &format!("{};{UTILITY}", choice.core)));
+        all.extend(provider_variables(stack, &format!("{};{UTILITY}", choice.core)));
     }
     all.extend([
         set("MATCHPOINT_CORE", &choice.core, "what transports messages"),
@@ -64,7 +64,7 @@ pub fn variables(
 }
 
 /// Returns variables that direct all messages to a libfabric provider, including messages within a host.
-pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
+pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });
     set("FI_PROVIDER", provider, "the only one that the MPI gets to see");
@@ -94,7 +94,7 @@ fn include(stack: &Stack) -> &'static str {
 }
 
 /// Variables with which users choose a provider, which becomes the core provider.
-const CHOOSE: &[&str] = &[
+const PROVIDER_VARIABLES: &[&str] = &[
     "FI_PROVIDER",
     "I_MPI_OFI_PROVIDER",
     "OMPI_MCA_mtl_ofi_provider_include",
@@ -105,7 +105,7 @@ const CHOOSE: &[&str] = &[
 ///
 /// # Errors
 /// The value is a list or an exclusion.
-pub fn chosen(
+pub fn requested_provider(
     stack: &Stack,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<(String, String)>, RunError> {
@@ -115,7 +115,7 @@ pub fn chosen(
         Vendor::Mpich => name.starts_with("FI_"),
     };
     let mut found: Option<(String, String)> = None;
-    for name in CHOOSE.iter().filter(|name| concerns(name)) {
+    for name in PROVIDER_VARIABLES.iter().filter(|name| concerns(name)) {
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
         if value.contains([',', '^']) {
             return Err(RunError(format!(
@@ -141,32 +141,38 @@ pub fn chosen(
 /// A setting in the environment or on the command line contradicts.
 pub fn reconcile(
     variables: &mut Vec<Variable>,
-    words: &Words,
+    options: &LauncherOptions,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(), RunError> {
     let on_line = |name: &str| {
         let mca = name.strip_prefix("OMPI_MCA_");
-        let by_mca = words.mca.iter().find(|(key, _)| Some(key.as_str()) == mca);
-        by_mca.or_else(|| words.variables.iter().find(|(key, _)| key == name)).map(|(_, value)| value.clone())
+        let by_mca = options.mca.iter().find(|(key, _)| Some(key.as_str()) == mca);
+        by_mca
+            .or_else(|| options.variables.iter().find(|(key, _)| key == name))
+            .map(|(_, value)| value.clone())
     };
     // Every component except UCX's is compatible.
     let own_osc = on_line("OMPI_MCA_osc").or_else(|| variable("OMPI_MCA_osc"));
     if own_osc.is_some_and(|value| value.starts_with('^') || !value.contains("ucx")) {
-        variables.retain(|ours| ours.name != "OMPI_MCA_osc");
+        variables.retain(|setting| setting.name != "OMPI_MCA_osc");
     }
-    for ours in variables.iter() {
-        let (value, place) = match (on_line(ours.name), variable(ours.name).filter(|value| !value.is_empty()))
-        {
-            (Some(value), _) => (value, "on the command line"),
-            // Already used to choose the core provider or its folder.
-            (None, Some(_)) if CHOOSE.contains(&ours.name) || ours.name == "FI_PROVIDER_PATH" => continue,
-            (None, Some(value)) => (value, "in the environment"),
-            (None, None) => continue,
-        };
-        if value != ours.value {
+    for setting in variables.iter() {
+        let (value, place) =
+            match (on_line(setting.name), variable(setting.name).filter(|value| !value.is_empty())) {
+                (Some(value), _) => (value, "on the command line"),
+                // Already used to choose the core provider or its folder.
+                (None, Some(_))
+                    if PROVIDER_VARIABLES.contains(&setting.name) || setting.name == "FI_PROVIDER_PATH" =>
+                {
+                    continue;
+                }
+                (None, Some(value)) => (value, "in the environment"),
+                (None, None) => continue,
+            };
+        if value != setting.value {
             return Err(RunError(format!(
                 "{} is {value} {place}, and must be {} ({}): leave it out for this run",
-                ours.name, ours.value, ours.why
+                setting.name, setting.value, setting.why
             )));
         }
     }
@@ -180,10 +186,10 @@ pub fn provider_folders(stack: &Stack, variable: impl Fn(&str) -> Option<String>
         let words = path.split(':').map(|word| word.trim_start_matches(['+', '@']));
         return words.filter(|word| !word.is_empty()).map(PathBuf::from).collect();
     }
-    let Some(beside) = stack.fabric.as_deref().and_then(Path::parent) else { return Vec::new() };
+    let Some(folder) = stack.fabric.as_deref().and_then(Path::parent) else { return Vec::new() };
     let places = match stack.vendor {
-        Vendor::Intel => vec![beside.join("prov"), beside.to_owned()],
-        _ => vec![beside.join("libfabric")],
+        Vendor::Intel => vec![folder.join("prov"), folder.to_owned()],
+        _ => vec![folder.join("libfabric")],
     };
     places.into_iter().filter(|place| place.is_dir()).collect()
 }
@@ -218,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn mpich() {
+    fn mpich_gets_ofi_variables() {
         let all = of(Vendor::Mpich, "5.0.2", "tcp;ofi_rxm");
         assert_eq!(value(&all, "FI_PROVIDER"), Some("tcp;ofi_rxm;ofi_matchpoint"));
         assert_eq!(value(&all, "FI_PROVIDER_PATH"), Some("/run/prov"));
@@ -231,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn open_mpi() {
+    fn open_mpi_gets_cm_variables() {
         for (version, name) in [
             ("5.0.11", "OMPI_MCA_opal_common_ofi_provider_include"),
             ("4.1.4", "OMPI_MCA_mtl_ofi_provider_include"),
@@ -243,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn intel() {
+    fn intel_mpi_gets_core_name() {
         let all = of(Vendor::Intel, "2021.18.1", "shm");
         for name in ["FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MATCHPOINT_PROVIDER"] {
             assert_eq!(value(&all, name), Some("matchpoint"));
@@ -256,30 +262,34 @@ mod tests {
     fn provider_of_user_is_core() {
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let set = |value: &'static str| move |name: &str| (name == "FI_PROVIDER").then(|| value.to_owned());
-        let core = |value| chosen(&mpich, set(value)).map(|found| found.map(|(core, _)| core));
+        let core = |value| requested_provider(&mpich, set(value)).map(|found| found.map(|(core, _)| core));
         assert_eq!(core("tcp;ofi_rxm"), Ok(Some("tcp;ofi_rxm".to_owned())));
         assert_eq!(core("shm;ofi_matchpoint"), Ok(Some("shm".to_owned())));
         assert_eq!(core(""), Ok(None));
         assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is ^psm3"));
         // Variables of other MPI libraries are ignored.
-        assert_eq!(chosen(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())), Ok(None));
+        assert_eq!(
+            requested_provider(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())),
+            Ok(None)
+        );
     }
 
     #[test]
-    fn what_contradicts_is_refused_with_the_reason() {
-        let words = |line: &str| Words::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    fn contradicting_setting_is_refused_with_reason() {
+        let words = |line: &str| LauncherOptions::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         let refused = |line: &str, variable: fn(&str) -> Option<String>| {
             reconcile(&mut of(Vendor::OpenMpi, "5.0.11", "shm"), &words(line), variable)
                 .err()
                 .map(|error| error.0)
         };
-        let said = refused("mpirun --mca pml ob1 sh", none).unwrap();
-        assert!(said.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{said}");
+        let message = refused("mpirun --mca pml ob1 sh", none).unwrap();
+        assert!(message.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{message}");
         assert_eq!(refused("mpirun --mca pml cm sh", none), None);
-        let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
-        assert!(said.contains("FI_PROVIDER is tcp"), "{said}");
-        let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
-        assert!(said.contains("in the environment"), "{said}");
+        let message = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
+        assert!(message.contains("FI_PROVIDER is tcp"), "{message}");
+        let message =
+            refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
+        assert!(message.contains("in the environment"), "{message}");
         // The chosen core provider.
         assert_eq!(refused("mpirun sh", |name| (name == "FI_PROVIDER").then(|| "shm".to_owned())), None);
     }
@@ -287,7 +297,10 @@ mod tests {
     #[test]
     fn one_sided_component_of_user_is_kept() {
         let mut all = of(Vendor::OpenMpi, "5.0.11", "shm");
-        let words = Words { mca: vec![("osc".to_owned(), "rdma".to_owned())], ..Words::default() };
+        let words = LauncherOptions {
+            mca: vec![("osc".to_owned(), "rdma".to_owned())],
+            ..LauncherOptions::default()
+        };
         reconcile(&mut all, &words, none).unwrap();
         assert_eq!(value(&all, "OMPI_MCA_osc"), None);
     }

@@ -70,13 +70,14 @@ impl Library {
             return found
                 .map_err(|error| RunError(format!("{} is {}: {error}", self.variable, path.display())));
         }
-        let beside = program.parent().unwrap_or(Path::new("."));
-        let built = [beside.join(self.built), beside.join("deps").join(self.built)];
+        let folder_of_program = program.parent().unwrap_or(Path::new("."));
+        let built = [folder_of_program.join(self.built), folder_of_program.join("deps").join(self.built)];
         // Systems have three names for the folder of libraries.
         let libraries =
             ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
-        let installed =
-            libraries.map(|library| beside.join("..").join(library).join("matchpoint").join(self.installed));
+        let installed = libraries.map(|library| {
+            folder_of_program.join("..").join(library).join("matchpoint").join(self.installed)
+        });
         let mut places = built.iter().chain(&installed);
         places.find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
             RunError(format!(
@@ -152,16 +153,22 @@ impl Folder {
     pub fn add_providers(&self, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
         let providers = self.providers();
         fs::create_dir_all(&providers).map_err(|error| RunError::file(&providers, &error))?;
-        empty(&providers, &["-fi.so"])?;
-        self.fill(self.links, provider, core, folders)
+        remove_files(&providers, &["-fi.so"])?;
+        self.add_files(self.links, provider, core, folders)
     }
 
-    fn fill(&self, link: bool, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
+    fn add_files(
+        &self,
+        link: bool,
+        provider: &Path,
+        core: &str,
+        folders: &[PathBuf],
+    ) -> Result<(), RunError> {
         let own = self.providers().join(PROVIDER.installed);
         let done = if link { symlink(provider, &own) } else { fs::copy(provider, &own).map(drop) };
         done.map_err(|error| RunError::file(&own, &error))?;
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
-            for (name, file) in folders.iter().flat_map(|folder| files(folder)) {
+            for (name, file) in folders.iter().flat_map(|folder| provider_files(folder)) {
                 let at = self.providers().join(&name);
                 // The first folder takes precedence, as in libfabric.
                 if name.starts_with(&format!("lib{part}-")) && !at.exists() {
@@ -187,7 +194,7 @@ impl Folder {
     /// # Errors
     /// A file cannot be removed.
     pub fn forget_reports(&self) -> Result<(), RunError> {
-        empty(&self.reports(), &[".json", ".txt", ".bin"])
+        remove_files(&self.reports(), &[".json", ".txt", ".bin"])
     }
 
     /// Returns whether the user chose the folder, which then stays.
@@ -207,7 +214,7 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
 }
 
 /// Removes the files with one of these endings.
-fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
+fn remove_files(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     let failed = |error| RunError::file(folder, &error);
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -219,7 +226,7 @@ fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
 }
 
 /// Returns the providers in a folder, sorted. `folder` may also be one file.
-fn files(folder: &Path) -> Vec<(String, PathBuf)> {
+fn provider_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let paths = if folder.is_file() { vec![folder.to_owned()] } else { entries.collect() };
     let named = paths.into_iter().filter_map(|path| Some((path.file_name()?.to_str()?.to_owned(), path)));
@@ -243,7 +250,7 @@ mod tests {
     }
 
     fn names(folder: &Folder) -> Vec<String> {
-        files(&folder.providers()).into_iter().map(|(name, _)| name).collect()
+        provider_files(&folder.providers()).into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
@@ -277,23 +284,23 @@ mod tests {
         }
         assert!(other.exists());
         let colon = root.path().join("a:b");
-        let said = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
-        assert!(said.contains("--folder"), "{said}");
+        let message = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
+        assert!(message.contains("--folder"), "{message}");
     }
 
     #[test]
     fn provider_is_found_near_command() {
         let root = tempfile::tempdir().unwrap();
         let program = touch(&root.path().join("bin/matchpoint"));
-        let said = PROVIDER.find(None, &program).unwrap_err().to_string();
-        assert!(said.contains("cargo build") && said.contains(PROVIDER.variable), "{said}");
+        let message = PROVIDER.find(None, &program).unwrap_err().to_string();
+        assert!(message.contains("cargo build") && message.contains(PROVIDER.variable), "{message}");
         for library in [&format!("lib/{}-linux-gnu", env::consts::ARCH), "lib64", "lib"] {
             let path = root.path().join(library).join("matchpoint/libmatchpoint-fi.so");
             let installed = touch(&path).canonicalize().unwrap();
             assert_eq!(PROVIDER.find(None, &program).unwrap(), installed);
         }
-        let beside = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
-        assert_eq!(PROVIDER.find(None, &program).unwrap(), beside);
+        let folder_of_program = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
+        assert_eq!(PROVIDER.find(None, &program).unwrap(), folder_of_program);
         assert!(PROVIDER.find(Some(root.path().join("none")), &program).is_err());
     }
 }

@@ -9,9 +9,9 @@ use crate::environment::Variable;
 use crate::error::RunError;
 use crate::folder::Folder;
 use crate::hosts::Hosts;
+use crate::launcher_options::LauncherOptions;
 use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
-use crate::words::Words;
 
 /// The request for a job.
 #[derive(Debug, Clone, Default)]
@@ -86,8 +86,8 @@ impl Job {
         program: &Path,
         compiles: &mut dyn FnMut(&str),
     ) -> Result<Job, RunError> {
-        let words = Words::of(&request.command);
-        let hosts = Hosts::of(&words, variable);
+        let options = LauncherOptions::of(&request.command);
+        let hosts = Hosts::of(&options, variable);
         let folder = Folder::make(request.folder.as_deref(), &hosts)?;
         let (engine, mpicc) = (request.engine.as_str(), request.mpicc.as_deref());
         let position = if request.below {
@@ -104,7 +104,7 @@ impl Job {
             )?))
         };
         let (engine, command) = (request.engine, request.command);
-        Ok(Job { command, position, hosts, engine, ranks: words.ranks, missing: words.missing, folder })
+        Ok(Job { command, position, hosts, engine, ranks: options.ranks, missing: options.missing, folder })
     }
 
     /// Returns the command of a variant.

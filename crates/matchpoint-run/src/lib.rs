@@ -14,11 +14,11 @@ pub mod environment;
 pub mod folder;
 pub mod hosts;
 pub mod job;
+pub mod launcher_options;
 pub mod libfabric;
 pub mod overflow;
 pub mod report;
 pub mod stack;
-pub mod words;
 
 mod error;
 mod loader;

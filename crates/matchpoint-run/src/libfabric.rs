@@ -22,10 +22,10 @@ pub struct Fabric {
 }
 
 /// Providers requested by name, because a libfabric may list only its preferred ones.
-const NAMED: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
+const REQUESTED_PROVIDERS: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
 
 /// Time limit: some providers search for missing networks for seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Queries a libfabric in a separate process. `program` is this command, which calls [`answer`] for [`WORD`].
 /// `providers`: folders of providers.
@@ -42,7 +42,7 @@ pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabr
     folders.extend(std::env::split_paths(&std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     folders.retain(|folder| !folder.as_os_str().is_empty());
     let path: OsString = std::env::join_paths(folders).ok()?;
-    parse(&stack::answer(command.env("LD_LIBRARY_PATH", path), PATIENCE)?)
+    parse(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
 }
 
 /// The hidden command.
@@ -93,22 +93,22 @@ pub fn answer(library: &Path) -> Result<String, String> {
         let version = loaded.get::<unsafe extern "C" fn() -> u32>(b"fi_version\0");
         let getinfo = loaded.get::<GetInfo>(b"fi_getinfo\0");
         let dupinfo = loaded.get::<DupInfo>(b"fi_dupinfo\0");
-        let wrong = |error: libloading::Error| error.to_string();
-        (*version.map_err(wrong)?, *getinfo.map_err(wrong)?, *dupinfo.map_err(wrong)?)
+        let error_text = |error: libloading::Error| error.to_string();
+        (*version.map_err(error_text)?, *getinfo.map_err(error_text)?, *dupinfo.map_err(error_text)?)
     };
     // SAFETY: the function has no arguments.
     let version = unsafe { version() };
     let mut text = format!("version {}.{}\n", version >> 16, version & 0xFFFF);
     // SAFETY: null hints, or complete hints of libfabric with a provider name.
     unsafe {
-        tell(getinfo, version, ptr::null(), &mut text);
-        for name in NAMED {
+        append_providers(getinfo, version, ptr::null(), &mut text);
+        for name in REQUESTED_PROVIDERS {
             let (hints, name) = (dupinfo(ptr::null()), CString::new(*name).expect("it has no zero"));
             if hints.is_null() || (*hints).fabric_attr.is_null() {
                 continue;
             }
             (*(*hints).fabric_attr).prov_name = name.into_raw();
-            tell(getinfo, version, hints, &mut text);
+            append_providers(getinfo, version, hints, &mut text);
         }
     }
     // Nothing is unloaded or freed: providers have threads, and the process ends soon.
@@ -120,7 +120,7 @@ pub fn answer(library: &Path) -> Result<String, String> {
 ///
 /// # Safety
 /// `hints` is null or complete.
-unsafe fn tell(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut String) {
+unsafe fn append_providers(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut String) {
     let mut found: *mut Info = ptr::null_mut();
     // SAFETY: guaranteed by the caller. The returned list is complete; its names are null or strings.
     unsafe {
@@ -145,17 +145,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_back() {
-        let said = parse("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
+    fn answer_lines_are_parsed() {
+        let message = parse("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
         assert_eq!(
-            said,
+            message,
             Fabric { version: (2, 5), providers: vec!["tcp".to_owned(), "tcp;ofi_rxm".to_owned()] }
         );
         assert_eq!(parse("cannot load"), None);
     }
 
     #[test]
-    fn what_is_no_libfabric_is_told() {
+    fn missing_libfabric_is_an_error() {
         assert!(answer(Path::new("/nowhere/libfabric.so.1")).is_err());
     }
 }

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_ldd() {
+    fn ldd_lines_are_parsed() {
         let found = line("\tlibfabric.so.1 => /opt/a (b)/libfabric.so.1 (0x00007f936e717000)");
         assert_eq!(found, Some(("libfabric.so.1".to_owned(), PathBuf::from("/opt/a (b)/libfabric.so.1"))));
         assert_eq!(line("\tlibmpi.so.12 => not found"), None);
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_needs_the_c_library() {
+    fn test_program_needs_c_library() {
         let own = std::env::current_exe().unwrap();
         assert!(needs(&own, &[]).iter().any(|(name, path)| name.starts_with("libc.so") && path.is_file()));
     }

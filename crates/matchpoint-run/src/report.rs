@@ -200,7 +200,7 @@ mod tests {
         {"front_end":"peer","engine":"hybrid","open":false,"elapsed_ns":2000000,"bytes_max":1}]}"#;
 
     #[test]
-    fn endpoints_are_added_up() {
+    fn endpoints_are_summed() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a-7.json"), TEXT).unwrap();
         fs::write(folder.path().join("a-8.json"), "{\"rank\":1").unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sampled_is_not_told() {
+    fn few_calls_have_no_matching_time() {
         let process = Process {
             endpoints: vec![Endpoint { posts: 10, arrivals: 20, elapsed_ns: 1000, ..Endpoint::default() }],
             ..Process::default()

@@ -85,7 +85,7 @@ impl Display for Stack {
 }
 
 /// The alternative if the provider cannot be put below the MPI library.
-pub const INSTEAD: &str = "Without --below, matchpoint run works above any MPI. --below needs MPICH (4.1 or later, built with \
+pub const ALTERNATIVE: &str = "Without --below, matchpoint run works above any MPI. --below needs MPICH (4.1 or later, built with \
     --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
 /// Finds the MPI library of a command. `mpicc`: a compiler chosen by the user.
@@ -102,7 +102,7 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     };
     let application = linked::application(command).map(|(path, _)| path);
     let own_launcher = launcher.is_of_library() && application.as_ref() != launcher.path.first();
-    let said = if own_launcher { said_by(&launcher.path[0]) } else { None };
+    let launcher_identity = if own_launcher { identify_launcher(&launcher.path[0]) } else { None };
     let compilers = match mpicc {
         Some(mpicc) => vec![mpicc.to_owned()],
         None if own_launcher => launcher.compilers(),
@@ -115,7 +115,7 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     let of_application: Vec<PathBuf> =
         of_application.filter(|(name, _)| is_mpi(name)).map(|(_, path)| path).collect();
     if let (Some((vendor, _)), Some(application), Some(library)) =
-        (&said, &application, of_application.first())
+        (&launcher_identity, &application, of_application.first())
     {
         let other = identify(library).map(|(other, ..)| other).filter(|other| !other.compatible(*vendor));
         if let Some(other) = other {
@@ -125,16 +125,16 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     let candidates = of_application
         .into_iter()
         .chain(compilers.iter().flat_map(|compiler| of_compiler(compiler)))
-        .chain(around.iter().rev().flat_map(|path| beside(path)));
+        .chain(around.iter().rev().flat_map(|path| libraries_near(path)));
     for library in candidates {
         let Some((vendor, version, device)) = identify(&library) else { continue };
-        if said.as_ref().is_none_or(|(launcher, _)| *launcher == vendor) {
-            let version = said.and_then(|(_, version)| version).or(version);
+        if launcher_identity.as_ref().is_none_or(|(launcher, _)| *launcher == vendor) {
+            let version = launcher_identity.and_then(|(_, version)| version).or(version);
             let fabric = fabric(vendor, &library);
             return Ok(Stack { vendor, version, library, fabric, device, own_launcher });
         }
     }
-    Err(unknown(first, said.as_ref()))
+    Err(unknown(first, launcher_identity.as_ref()))
 }
 
 fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, library: &Path) -> RunError {
@@ -147,16 +147,16 @@ fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, l
     ))
 }
 
-fn unknown(launcher: &str, said: Option<&(Vendor, Option<Version>)>) -> RunError {
-    RunError(match said {
+fn unknown(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
+    RunError(match launcher_identity {
         Some((vendor, _)) => format!(
             "{launcher} is of {}, whose library was not found: neither is the application linked with it, nor is it \
-             beside the launcher; name its compiler with --mpicc. {INSTEAD}",
+             beside the launcher; name its compiler with --mpicc. {ALTERNATIVE}",
             vendor.name()
         ),
         None => format!(
             "no MPI library that is known was found behind {launcher}: the words behind it have no program that is \
-             linked with one; name the MPI's compiler with --mpicc. {INSTEAD}"
+             linked with one; name the MPI's compiler with --mpicc. {ALTERNATIVE}"
         ),
     })
 }
@@ -171,16 +171,16 @@ fn of_compiler(compiler: &Path) -> Vec<PathBuf> {
     let Ok(output) = output else { return Vec::new() };
     let line = String::from_utf8_lossy(&output.stdout).replace('"', "");
     let folders = line.split_whitespace().filter_map(|word| word.strip_prefix("-L")).map(PathBuf::from);
-    folders.flat_map(|folder| within(&folder)).collect()
+    folders.flat_map(|folder| libraries_in(&folder)).collect()
 }
 
-fn beside(launcher: &Path) -> Vec<PathBuf> {
+fn libraries_near(launcher: &Path) -> Vec<PathBuf> {
     let Some(root) = launcher.parent().and_then(Path::parent) else { return Vec::new() };
     let folders = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
-    folders.iter().flat_map(|folder| within(&root.join(folder))).collect()
+    folders.iter().flat_map(|folder| libraries_in(&root.join(folder))).collect()
 }
 
-fn within(folder: &Path) -> Vec<PathBuf> {
+fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let names = ["libmpi.so", "libmpi.so.12", "libmpi.so.40", "libmpich.so", "libmpich.so.12"];
     names.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
 }
@@ -240,18 +240,18 @@ fn plug_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Time limit for a launcher's version.
-const PATIENCE: Duration = Duration::from_secs(20);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Identifies a launcher by its output of `--version`.
-fn said_by(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
-    let mut asked = Command::new(launcher);
-    asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let text = answer(&mut asked, PATIENCE)?;
+fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
+    let mut command = Command::new(launcher);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let text = output_of(&mut command, VERSION_TIMEOUT)?;
     parse(&text)
 }
 
 /// Returns the output of a command. `None`: it does not run, or exceeds the time limit.
-pub(crate) fn answer(command: &mut Command, patience: Duration) -> Option<String> {
+pub(crate) fn output_of(command: &mut Command, timeout: Duration) -> Option<String> {
     let mut child = command.spawn().ok()?;
     let mut stdout = child.stdout.take()?;
     let reader = std::thread::spawn(move || {
@@ -261,7 +261,7 @@ pub(crate) fn answer(command: &mut Command, patience: Duration) -> Option<String
     });
     let begun = Instant::now();
     while child.try_wait().ok()?.is_none() {
-        if begun.elapsed() > patience {
+        if begun.elapsed() > timeout {
             let _ = child.kill();
             let _ = child.wait();
             return None;
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launchers_say_whose_they_are() {
+    fn launcher_version_identifies_vendor() {
         for (text, vendor, version) in [
             ("HYDRA build details:\n    Version:                 4.0.2\n", Vendor::Mpich, "4.0.2"),
             ("mpiexec (Open MPI) 5.0.11\n\nReport bugs", Vendor::OpenMpi, "5.0.11"),
@@ -318,10 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mpi_is_told() {
-        let said = find(&["true".to_owned()], None).unwrap_err().to_string();
-        assert!(said.contains("no MPI library that is known") && said.contains("Without --below"), "{said}");
-        let said = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
-        assert!(said.contains("no such command"), "{said}");
+    fn command_without_mpi_is_refused() {
+        let launcher_identity = find(&["true".to_owned()], None).unwrap_err().to_string();
+        assert!(
+            launcher_identity.contains("no MPI library that is known")
+                && launcher_identity.contains("Without --below"),
+            "{launcher_identity}"
+        );
+        let launcher_identity = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
+        assert!(launcher_identity.contains("no such command"), "{launcher_identity}");
     }
 }

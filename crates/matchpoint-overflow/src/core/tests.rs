@@ -147,7 +147,7 @@ fn refusing_core(reason: Refused) -> Core {
     assert_eq!(core.post(10, &envelope(0, 2, 3)), Ok(None));
     assert_eq!(core.arrive(20, &envelope(0, 2, 4)), Ok(None));
     let engine = std::mem::replace(&mut core.engine, engines::create("list").expect("it exists"));
-    core.engine = Box::new(refusing::Refusing { engine, reason });
+    core.engine = Box::new(refusing::RefusingEngine { engine, reason });
     core
 }
 
@@ -176,7 +176,7 @@ fn full_or_unsuitable_engine_is_replaced() {
 /// Plays a random stream on an engine and on `list`, and compares all results.
 fn compare_with_list(engine: &str, seed: u64, events: u64) {
     let (mut core, mut list, mut random) = (core(engine), core("list"), Random(seed));
-    let mut asked = vec![envelope(0, 0, 0)];
+    let mut receives_by_id = vec![envelope(0, 0, 0)];
     for id in 1..=events {
         let at = format!("{engine}, seed {seed}, event {id}");
         let context = random.below(2) as u32;
@@ -188,7 +188,7 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             if wild & 3 == 0 { ANY } else { source },
             if wild & 4 == 0 { tag } else { ANY },
         );
-        asked.push(receive);
+        receives_by_id.push(receive);
         // Phases with more receives or more messages, so that both queues grow.
         let receives = if (id / 300) % 2 == 0 { 70 } else { 25 };
         match random.below(110) {
@@ -200,7 +200,7 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             }
             100..109 => {
                 let other = id - random.below(id.min(200));
-                let of = &asked[other as usize];
+                let of = &receives_by_id[other as usize];
                 assert_eq!(core.cancel(other, of), list.cancel(other, of), "{at}");
             }
             _ if random.below(10) == 0 => {

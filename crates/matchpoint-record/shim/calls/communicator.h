@@ -105,7 +105,7 @@ static void note_members(struct lane *lane, MPI_Comm comm)
 }
 
 /* For a call that is not recorded, for example in a callback: the communicator's members are not queried. */
-static int made_unseen(int result, MPI_Comm *made)
+static int add_unrecorded(int result, MPI_Comm *made)
 {
     if (!FAILED(result) && has_members(made))
         queues_add(*made, false);
@@ -118,7 +118,7 @@ static int made_unseen(int result, MPI_Comm *made)
     {                                                                                                    \
         struct lane *lane = enter();                                                                     \
         if (lane == NULL)                                                                                \
-            return made_unseen(REAL(NAME) A, made);                                                      \
+            return add_unrecorded(REAL(NAME) A, made);                                                   \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
         if (FAILED(result))                                                                              \

@@ -8,7 +8,7 @@
 /* Reserves a record for this number of requests and completions, and fills in the requests. */
 static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MPI_Request requests[], size_t completions)
 {
-    uint64_t *record = room(lane, WORD_FIELDS + 2 + count + 3 * completions);
+    uint64_t *record = reserve(lane, WORD_FIELDS + 2 + count + 3 * completions);
     if (record == NULL)
         return NULL;
     record[WORD_FIELDS] = count;
@@ -19,7 +19,7 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
 
 /* Returns whether the record is at the position of the next record. Calls on another stack of the thread, as in
  * libraries of user-level threads, may have replaced it. */
-static inline bool still_there(struct lane *lane, const uint64_t *record)
+static inline bool is_in_place(struct lane *lane, const uint64_t *record)
 {
     bool there = record == lane->words + written(lane) % LANE_WORDS || record == lane->outside;
     if (__builtin_expect(!there, 0))
@@ -30,7 +30,7 @@ static inline bool still_there(struct lane *lane, const uint64_t *record)
 static inline uint64_t *put_completion(uint64_t *at, size_t index, const MPI_Status *status)
 {
     at[0] = index;
-    if (status->MPI_SOURCE == NOT_TOLD)
+    if (status->MPI_SOURCE == STATUS_UNWRITTEN)
         put_no_status(at + 1);
     else
         put_status_words(at + 1, status);
@@ -102,7 +102,7 @@ static inline struct several keep_requests(struct lane *lane, size_t count, cons
 {
     size_t words = WORD_FIELDS + 2 + 4 * most;
     struct several several = {.count = count, .most = most};
-    several.record = room(lane, words + (count * sizeof *requests + 7) / 8);
+    several.record = reserve(lane, words + (count * sizeof *requests + 7) / 8);
     if (several.record != NULL && count > 0)
         several.kept = memcpy(several.record + words, requests, count * sizeof *requests);
     return several;
@@ -122,7 +122,7 @@ static inline void put_found(struct several *several, size_t index, const MPI_St
 }
 
 /* After a failed call, the requests that are now null have completed (MPI-4.1 §3.7.5). */
-static __attribute__((cold, noinline)) void put_gone(struct several *several, const MPI_Request requests[])
+static __attribute__((cold, noinline)) void put_null_requests(struct several *several, const MPI_Request requests[])
 {
     for (size_t i = 0; i < several->count; i++)
         if (several->kept[i] != library.request_null && requests[i] == library.request_null)
@@ -133,7 +133,7 @@ static __attribute__((cold, noinline)) void put_gone(struct several *several, co
 static __attribute__((cold, noinline)) void put_failed_any(struct several *several, int result, const MPI_Request requests[],
                                                            int index)
 {
-    put_gone(several, requests);
+    put_null_requests(several, requests);
     if (index >= 0 && error_class(result) == MPI_ERR_TRUNCATE)
         put_found(several, (size_t)index, NULL);
 }
@@ -155,12 +155,12 @@ CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Wait)(request, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Wait)(request, reported);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0)
             end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
@@ -174,12 +174,12 @@ CALL(Test, "QC", (MPI_Request * request, int *flag, MPI_Status *status), (reques
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Test)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Test)(request, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0 && (FAILED(result) || *flag))
             end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
@@ -193,14 +193,14 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Request_get_status)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     uint64_t *record = begin_requests(lane, 1, &request, 1);
     uint64_t entered = ticks();
     int result = REAL(Request_get_status)(request, flag, reported);
     uint64_t left = ticks();
     if (FAILED(result))
         return failed(lane, CODE_FAILED(Request_get_status), entered, result);
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0 && *flag)
             end = put_completion(end, 0, reported);
@@ -225,7 +225,7 @@ static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, co
 #define LEAVES_SOME true
 #endif
 
-static __attribute__((cold, noinline)) bool any_left(int count, const MPI_Request requests[])
+static __attribute__((cold, noinline)) bool has_active(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++)
         if (requests[i] != library.request_null)
@@ -243,10 +243,10 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     uint64_t *record = begin_requests(lane, several, requests, several);
     uint64_t entered = ticks();
     int result = REAL(Waitall)(count, requests, reported != NULL ? reported : statuses);
-    if (FAILED(result) && LEAVES_SOME && reported != statuses && any_left(count, requests))
+    if (FAILED(result) && LEAVES_SOME && reported != statuses && has_active(count, requests))
         REAL(Waitall)(count, requests, statuses);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         end = FAILED(result) ? put_failed_all(end, record, requests, tells(result) ? reported : NULL)
                              : put_all(end, record, several, reported);
@@ -260,12 +260,12 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Waitany)(count, requests, index, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     struct several several = keep_requests(lane, count > 0 ? (size_t)count : 0, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Waitany)(count, requests, index, reported);
     uint64_t left = ticks();
-    if (several.record != NULL && still_there(lane, several.record)) {
+    if (several.record != NULL && is_in_place(lane, several.record)) {
         if (FAILED(result))
             put_failed_any(&several, result, requests, *index);
         else if (*index != MPI_UNDEFINED)
@@ -291,10 +291,10 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         int result = REAL(NAME)(count, requests, flag, reported != NULL ? reported : statuses);          \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, record);                                                                       \
+            abandon(lane, record);                                                                       \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (record != NULL && still_there(lane, record)) {                                               \
+        if (record != NULL && is_in_place(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (FAILED(result))                                                                          \
                 end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);   \
@@ -312,16 +312,16 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         struct lane *lane = enter();                                                                     \
         if (lane == NULL)                                                                                \
             return REAL(NAME)(count, requests, index, flag, status);                                     \
-        MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;               \
+        MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;         \
         struct several several = keep_requests(lane, count > 0 ? (size_t)count : 0, requests, 1);        \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, index, flag, reported);                                 \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, several.record);                                                               \
+            abandon(lane, several.record);                                                               \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (several.record != NULL && still_there(lane, several.record)) {                               \
+        if (several.record != NULL && is_in_place(lane, several.record)) {                               \
             if (FAILED(result))                                                                          \
                 put_failed_any(&several, result, requests, *index);                                      \
             else if (*flag && *index != MPI_UNDEFINED)                                                   \
@@ -345,12 +345,12 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, several.record);                                                               \
+            abandon(lane, several.record);                                                               \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (several.record != NULL && still_there(lane, several.record)) {                               \
+        if (several.record != NULL && is_in_place(lane, several.record)) {                               \
             if (!tells(result))                                                                          \
-                put_gone(&several, requests);                                                            \
+                put_null_requests(&several, requests);                                                   \
             else if (*outcount != MPI_UNDEFINED)                                                         \
                 for (int i = 0; i < *outcount; i++)                                                      \
                     put_found(&several, (size_t)indices[i], reported != NULL ? &reported[i] : NULL);     \
@@ -369,10 +369,10 @@ static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_f
                                uint64_t *record, int result)
 {
     if (FAILED(result)) {
-        give_up(lane, record);
+        abandon(lane, record);
         return failed(lane, code_failed, entered, result);
     }
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         record[WORD_HEAD] = code;
         record[WORD_ENTER] = entered;
         record[WORD_LEAVE] = ticks();
@@ -398,7 +398,7 @@ ONE_REQUEST(Request_free)
 
 CALL(Cancel, "Q", (MPI_Request * request), (request))
 {
-    atomic_store_explicit(&always.anything_cancelled, true, memory_order_relaxed);
+    atomic_store_explicit(&hot_state.anything_cancelled, true, memory_order_relaxed);
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Cancel)(request);

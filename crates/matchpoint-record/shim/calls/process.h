@@ -3,7 +3,7 @@
 CALL(Type_free, "", (MPI_Datatype * type), (type))
 {
     library_ready();
-    atomic_fetch_add_explicit(&always.types_freed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hot_state.types_freed, 1, memory_order_relaxed);
     return REAL(Type_free)(type);
 }
 
@@ -17,7 +17,7 @@ CALL(Init, "", (int *count, char ***arguments), (count, arguments))
         recording_begin(true);
     }
     world.open |= !FAILED(result);
-    return recorded_beginning(result, CODE(Init), entered);
+    return record_first_call(result, CODE(Init), entered);
 }
 
 CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provided), (count, arguments, required, provided))
@@ -30,7 +30,7 @@ CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provide
         recording_begin(true);
     }
     world.open |= !FAILED(result);
-    return recorded_beginning(result, CODE(Init_thread), entered);
+    return record_first_call(result, CODE(Init_thread), entered);
 }
 
 static _Atomic int sessions_open;
@@ -52,14 +52,14 @@ CALL(Session_init, "", (MPI_Info info, MPI_Errhandler handler, MPI_Session *sess
     } else if (!world.group_known) {
         world_group_by_session(*session);
     }
-    return recorded_beginning(result, CODE(Session_init), entered);
+    return record_first_call(result, CODE(Session_init), entered);
 }
 
 /* Another session may follow, so the end is written when the process exits. Objects of this session are freed,
  * because a library may refuse to finalize a session with live objects. */
 CALL(Session_finalize, "", (MPI_Session * session), (session))
 {
-    world_group_leave(*session);
+    world_group_release(*session);
     struct lane *lane = enter();
     uint64_t entered = ticks();
     int result = REAL(Session_finalize)(session);

@@ -192,12 +192,12 @@ static const char *foreign_family(void)
 #endif
 }
 
-static void complain(const char *format, ...);
+static void log_error(const char *format, ...);
 
 /* Called for missing functions: a program that checks for functions at run time finds all functions of this header. */
 static int missing_function(void)
 {
-    complain("the program calls a function of MPI that its MPI library lacks; name the compiler of its MPI with --mpicc");
+    log_error("the program calls a function of MPI that its MPI library lacks; name the compiler of its MPI with --mpicc");
     abort();
 }
 

@@ -13,12 +13,12 @@ struct search_link {
     int peer;
     bool receives, sends; /* both: the peer is the process itself */
     char in, out;
-    int filled, drained;           /* unexpected entries sent, and entries received by search_drain */
-    uint64_t patience;             /* ticks that a message may take to pass unexpected entries; 0: no limit */
-    bool is_stuck;                 /* a message took longer: the library holds fewer unexpected messages */
-    MPI_Request *requests;         /* space for the entries of the longest queue */
-    const int *order;              /* order in which search_empty removes entries; NULL: first in, first out */
-    void (*cool_caches)(void);     /* called before each search; NULL: caches stay warm */
+    int filled, drained;       /* unexpected entries sent, and entries received by search_drain */
+    uint64_t patience;         /* ticks that a message may take to pass unexpected entries; 0: no limit */
+    bool is_stuck;             /* a message took longer: the library holds fewer unexpected messages */
+    MPI_Request *requests;     /* space for the entries of the longest queue */
+    const int *order;          /* order in which search_empty removes entries; NULL: first in, first out */
+    void (*cool_caches)(void); /* called before each search; NULL: caches stay warm */
 };
 
 static inline bool search_is_posted(enum search_kind kind)

@@ -1,5 +1,5 @@
 /* The clock: a processor counter if it is steady, because two readings are most of the cost of a recorded call. The
- * including file declares `always.ticks_source`, an `enum ticks_source`. */
+ * including file declares `hot_state.ticks_source`, an `enum ticks_source`. */
 
 enum ticks_source { TICKS_MONOTONIC, TICKS_TSC, TICKS_CNTVCT };
 
@@ -31,17 +31,17 @@ static void ticks_choose(void)
 {
     unsigned a, b, c, d;
     if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) && kernel_takes_tsc())
-        always.ticks_source = TICKS_TSC;
+        hot_state.ticks_source = TICKS_TSC;
 }
 
 static inline uint64_t ticks(void)
 {
-    return __builtin_expect(always.ticks_source == TICKS_TSC, 1) ? __rdtsc() : (uint64_t)monotonic_ns();
+    return __builtin_expect(hot_state.ticks_source == TICKS_TSC, 1) ? __rdtsc() : (uint64_t)monotonic_ns();
 }
 #elif defined(__aarch64__)
 static void ticks_choose(void)
 {
-    always.ticks_source = TICKS_CNTVCT;
+    hot_state.ticks_source = TICKS_CNTVCT;
 }
 
 static inline uint64_t ticks(void)

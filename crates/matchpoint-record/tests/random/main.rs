@@ -99,13 +99,14 @@ impl Lines {
                 let request = self.begin(request);
                 format!("{name} {} {} {}{request}", peer(args.dest), args.tag, bytes(args.bytes))
             }
-            Action::Receive { args, request, status: taken } => {
-                let end = if request.is_some() { self.begin(request) } else { format!(" {}", status(taken)) };
+            Action::Receive { args, request, status: received } => {
+                let end =
+                    if request.is_some() { self.begin(request) } else { format!(" {}", status(received)) };
                 format!("{name} {} {} {}{end}", peer(args.source), tag(args.tag), bytes(args.bytes))
             }
-            Action::Probe { args, found, status: told, .. } => {
+            Action::Probe { args, found, status: reported, .. } => {
                 let found = u8::from(found);
-                format!("{name} {} {} {found} {}", peer(args.source), tag(args.tag), status(told))
+                format!("{name} {} {} {found} {}", peer(args.source), tag(args.tag), status(reported))
             }
             Action::Complete { .. } => {
                 let mut line = name.to_owned();
@@ -134,7 +135,7 @@ impl Lines {
 }
 
 #[test]
-fn what_is_read_is_what_was_called() {
+fn reader_returns_recorded_calls() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path());
     let truth = folder.path().join("truth");

@@ -1,30 +1,30 @@
 /* Calls that may block without progress of the engine: collective operations, one-sided communication, files,
  * constructors of communicators, dynamic processes. Receives whose sender may wait are given back first. */
 
-static void look_at_plugins(void);
+static void check_plugins(void);
 
 static __attribute__((noinline)) void enter_blocking(void)
 {
     lock();
-    answer_if_asked();
+    write_requested_dump();
     if (overflow.queued > 0)
-        look_at_plugins();
+        check_plugins();
     give_back();
-    overflow.undriven++;
+    overflow.blocked_threads++;
     unlock();
 }
 
 static __attribute__((noinline)) void leave_blocking(void)
 {
     lock();
-    overflow.undriven--;
+    overflow.blocked_threads--;
     unlock();
 }
 
 #define BLOCKING(NAME, P, A)                                                                             \
     CALL(NAME, P, A)                                                                                     \
     {                                                                                                    \
-        if (LIKELY(!always.drives))                                                                      \
+        if (LIKELY(!hot_state.needs_progress))                                                           \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \
         int result = REAL(NAME) A;                                                                       \
@@ -45,11 +45,11 @@ static __attribute__((noinline)) void leave_blocking(void)
 #define PLAIN BLOCKING
 
 /* Lets the library match all messages from now on. */
-static void stay_out(void)
+static void disable_overflow(void)
 {
     give_back_all();
     overflow.may_watch = overflow.takes_all = false;
-    always.limit_named = always.limit_any = LONG_MAX;
+    hot_state.limit_named = hot_state.limit_any = LONG_MAX;
     overflow.counts.limit_named = overflow.counts.limit_any = -1;
 }
 
@@ -68,7 +68,7 @@ static void stay_out(void)
 #define LOSES_MESSAGES false
 #endif
 
-static inline bool needs_stay_out(const char *name)
+static inline bool must_disable_overflow(const char *name)
 {
     if (LOSES_MESSAGES)
         return strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0;
@@ -81,11 +81,11 @@ static inline bool needs_stay_out(const char *name)
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, P, A)                                                                                     \
     {                                                                                                    \
-        if (LIKELY(!always.drives && !needs_stay_out(#NAME)))                                            \
+        if (LIKELY(!hot_state.needs_progress && !must_disable_overflow(#NAME)))                          \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \
-        if (needs_stay_out(#NAME))                                                                       \
-            stay_out();                                                                                  \
+        if (must_disable_overflow(#NAME))                                                                \
+            disable_overflow();                                                                          \
         int result = REAL(NAME) A;                                                                       \
         leave_blocking();                                                                                \
         return result;                                                                                   \
@@ -171,10 +171,10 @@ static void append_message(void *end, uint64_t id)
     *last = &message->next;
 }
 
-static void forget_messages(struct communicator *communicator)
+static void discard_messages(struct communicator *communicator)
 {
     struct message *first = NULL, **last = &first;
-    if (communicator->held == 0)
+    if (communicator->unexpected == 0)
         return;
     overflow.functions->visit(overflow.core, CORE_UNEXPECTED, append_message, &last);
     for (struct message *message = first, *next; message != NULL; message = next) {
@@ -182,13 +182,13 @@ static void forget_messages(struct communicator *communicator)
         if (message->communicator == communicator)
             discard_message(message);
     }
-    overflow.held -= communicator->held;
+    overflow.unexpected -= communicator->unexpected;
 }
 
 /* Frees the record of a freed communicator without persistent receives. */
 static void release_communicator(struct communicator *communicator)
 {
-    forget_messages(communicator);
+    discard_messages(communicator);
     overflow.functions->close_context(overflow.core, communicator->context);
     for (size_t i = 0; i <= map.mask && overflow.active > 0; i++)
         if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
@@ -199,7 +199,7 @@ static void release_communicator(struct communicator *communicator)
 
 /* Removes a communicator from the table. If a persistent receive can still start, the record stays until its request
  * is freed. */
-static __attribute__((noinline)) void forget_communicator(struct communicator *communicator)
+static __attribute__((noinline)) void remove_communicator(struct communicator *communicator)
 {
     struct communicator **slot = communicator_slot(communicator->handle);
     while (*slot != communicator)
@@ -224,15 +224,15 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
         if (known != NULL && known->queued > 0)                                                          \
             give_back_all();                                                                             \
         give_back();                                                                                     \
-        overflow.undriven++;                                                                             \
+        overflow.blocked_threads++;                                                                      \
         unlock();                                                                                        \
         int result = REAL(NAME)(comm);                                                                   \
         lock();                                                                                          \
-        overflow.undriven--;                                                                             \
+        overflow.blocked_threads--;                                                                      \
         if (known != NULL && *comm == library.comm_null) {                                               \
             if (known->queued > 0) /* by a callback */                                                   \
                 give_back_all();                                                                         \
-            forget_communicator(known);                                                                  \
+            remove_communicator(known);                                                                  \
         }                                                                                                \
         unlock();                                                                                        \
         return result;                                                                                   \

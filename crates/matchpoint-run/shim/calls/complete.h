@@ -14,7 +14,7 @@ static inline long count_live(int count, const MPI_Request requests[])
 
 CALL(Wait, (MPI_Request * request, MPI_Status *status), (request, status))
 {
-    if (LIKELY(!always.translates)) {
+    if (LIKELY(!hot_state.translates_requests)) {
         uncount(*request != library.request_null);
         return REAL(Wait)(request, status);
     }
@@ -27,7 +27,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
     struct receive *receive = find_receive(*request);
     int result = MPI_SUCCESS;
     *flag = 0;
-    if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
+    if (hot_state.needs_progress || (receive != NULL && receive->state == RECEIVE_QUEUED))
         make_progress(receive);
     if (receive == NULL) {
         bool live = *request != library.request_null;
@@ -36,7 +36,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
     } else if (!is_pending(receive)) {
         MPI_Request *native = native_of(receive);
         bool native_started = receive->state == RECEIVE_NATIVE;
-        result = settle(receive, request, REAL(Test)(native, flag, status));
+        result = update_request(receive, request, REAL(Test)(native, flag, status));
         if (native_started && *flag) {
             receive->state = RECEIVE_IDLE;
             uncount(1);
@@ -48,7 +48,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
 
 CALL(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return test_slowly(request, flag, status);
     bool live = *request != library.request_null;
     int result = REAL(Test)(request, flag, status);
@@ -58,13 +58,13 @@ CALL(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, fla
 
 CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (request, flag, status))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status)(request, flag, status);
     lock();
     struct receive *receive = find_receive(request);
     int result = MPI_SUCCESS;
     *flag = 0;
-    if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
+    if (hot_state.needs_progress || (receive != NULL && receive->state == RECEIVE_QUEUED))
         make_progress(receive);
     if (receive == NULL)
         result = REAL(Request_get_status)(request, flag, status);
@@ -132,7 +132,7 @@ static void free_view(struct view *view)
 }
 
 /* Updates one element after a call that may have completed it. */
-static int settle_element(struct view *view, int at, MPI_Request requests[], int result)
+static int update_element(struct view *view, int at, MPI_Request requests[], int result)
 {
     struct receive *owner = view->owners[at];
     if (owner == NULL) {
@@ -142,13 +142,13 @@ static int settle_element(struct view *view, int at, MPI_Request requests[], int
     if (view->is_left_out[at] || owner->state != RECEIVE_STARTED)
         return result;
     owner->inner = view->natives[at];
-    return settle(owner, &requests[at], result);
+    return update_request(owner, &requests[at], result);
 }
 
-static int settle_view(struct view *view, MPI_Request requests[], int result)
+static int update_requests(struct view *view, MPI_Request requests[], int result)
 {
     for (int i = 0; i < view->count; i++)
-        result = settle_element(view, i, requests, result);
+        result = update_element(view, i, requests, result);
     return result;
 }
 
@@ -177,12 +177,12 @@ static int no_memory(void)
 #define RETURNS_AT_ERROR false
 #endif
 #define LONG_WAIT_NS 200000000.0
-#define POLLS_PER_LOOK 256
+#define POLLS_PER_CHECK 256
 
 /* Called after a poll of MPI_Waitall. */
 static void poll_again(uint64_t begin, unsigned *polls)
 {
-    if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_LOOK == 0 &&
+    if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_CHECK == 0 &&
         (double)(ticks() - begin) > LONG_WAIT_NS * overflow.ticks_per_ns)
         give_back_all();
     relax();
@@ -210,7 +210,7 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
         /* In MPICH 4.1 and later, a status query makes a complete persistent request inactive. */
         bool is_waited_for = view->natives[i] != library.request_null && (owner == NULL || !owner->is_persistent);
         int flag = !is_waited_for;
-        while (always.drives && !flag) {
+        while (hot_state.needs_progress && !flag) {
             if (REAL(Request_get_status)(view->natives[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag)
                 break;
             were_complete = false;
@@ -243,10 +243,10 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
         return no_memory();
     bool were_complete = wait_for_view(&view, requests);
     bool has_persistent = false;
-    for (int i = 0; i < view.count && always.drives; i++)
+    for (int i = 0; i < view.count && hot_state.needs_progress; i++)
         has_persistent |= view.owners[i] != NULL && view.owners[i]->is_persistent;
     int flag = 0, result = MPI_SUCCESS;
-    while (has_persistent && always.drives && !flag && result == MPI_SUCCESS) {
+    while (has_persistent && hot_state.needs_progress && !flag && result == MPI_SUCCESS) {
         result = REAL(Testall)(view.count, view.natives, &flag, statuses);
         if (!flag && result == MPI_SUCCESS) {
             make_progress(NULL);
@@ -260,7 +260,7 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
         if (requests[i] != library.request_null && !is_left)
             uncount_element(&view, i);
     }
-    result = settle_view(&view, requests, result);
+    result = update_requests(&view, requests, result);
     free_view(&view);
     unlock();
     return result;
@@ -268,7 +268,7 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
 
 CALL(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
 {
-    if (LIKELY(!always.translates)) {
+    if (LIKELY(!hot_state.translates_requests)) {
         uncount(count_live(count, requests));
         return REAL(Waitall)(count, requests, statuses);
     }
@@ -286,7 +286,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     *flag = 0;
-    if (always.drives)
+    if (hot_state.needs_progress)
         make_progress(NULL);
     update_view(&view, requests);
     if (view.pending == 0) {
@@ -296,7 +296,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
             if (requests[i] != library.request_null)
                 uncount_element(&view, i);
         if (completes)
-            result = settle_view(&view, requests, result);
+            result = update_requests(&view, requests, result);
     }
     free_view(&view);
     unlock();
@@ -306,7 +306,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
 /* Returns whether the library's blocking call is sufficient: no request depends on the engine, or none is active. */
 static bool may_block(const struct view *view)
 {
-    return view->pending == 0 && (!always.drives || count_live(view->count, view->natives) == 0);
+    return view->pending == 0 && (!hot_state.needs_progress || count_live(view->count, view->natives) == 0);
 }
 
 static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) real, bool completes, bool waits, int count,
@@ -318,7 +318,7 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (always.drives)
+        if (hot_state.needs_progress)
             make_progress(NULL);
         update_view(&view, requests);
         *flag = 0;
@@ -339,7 +339,7 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
         if (completes && result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED)
             uncount_element(&view, *index);
         if (completes)
-            result = settle_view(&view, requests, result);
+            result = update_requests(&view, requests, result);
         if (waits && !*flag && result == MPI_SUCCESS)
             relax();
     } while (waits && !*flag && result == MPI_SUCCESS);
@@ -358,7 +358,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (always.drives)
+        if (hot_state.needs_progress)
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
@@ -371,7 +371,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
         for (int i = 0; i < *outcount && completes && *outcount != MPI_UNDEFINED; i++)
             uncount_element(&view, indices[i]);
         if (completes)
-            result = settle_view(&view, requests, result);
+            result = update_requests(&view, requests, result);
         if (waits && *outcount == 0 && result == MPI_SUCCESS)
             relax();
     } while (waits && *outcount == 0 && result == MPI_SUCCESS);
@@ -382,7 +382,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
 
 CALL(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]), (count, requests, flag, statuses))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testall_slowly(REAL(Testall), true, count, requests, flag, statuses);
     long live = count_live(count, requests);
     int result = REAL(Testall)(count, requests, flag, statuses);
@@ -393,7 +393,7 @@ CALL(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses
 CALL(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
      (count, requests, index, flag, status))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testany_slowly(REAL(Testany), true, false, count, requests, index, flag, status);
     int result = REAL(Testany)(count, requests, index, flag, status);
     uncount(*flag && *index != MPI_UNDEFINED);
@@ -403,7 +403,7 @@ CALL(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Sta
 CALL(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status), (count, requests, index, status))
 {
     int flag;
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testany_slowly(REAL(Testany), true, true, count, requests, index, &flag, status);
     int result = REAL(Waitany)(count, requests, index, status);
     uncount(*index != MPI_UNDEFINED);
@@ -413,7 +413,7 @@ CALL(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status
 CALL(Testsome, (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
      (count, requests, outcount, indices, statuses))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testsome_slowly(REAL(Testsome), true, false, count, requests, outcount, indices, statuses);
     int result = REAL(Testsome)(count, requests, outcount, indices, statuses);
     uncount(*outcount == MPI_UNDEFINED ? 0 : *outcount);
@@ -423,7 +423,7 @@ CALL(Testsome, (int count, MPI_Request requests[], int *outcount, int indices[],
 CALL(Waitsome, (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
      (count, requests, outcount, indices, statuses))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testsome_slowly(REAL(Testsome), true, true, count, requests, outcount, indices, statuses);
     int result = REAL(Waitsome)(count, requests, outcount, indices, statuses);
     uncount(*outcount == MPI_UNDEFINED ? 0 : *outcount);
@@ -434,7 +434,7 @@ CALL(Waitsome, (int count, MPI_Request requests[], int *outcount, int indices[],
 CALL(Request_get_status_all, (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
      (count, requests, flag, statuses))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status_all)(count, requests, flag, statuses);
     return testall_slowly((__typeof__(&MPI_Testall))function_Request_get_status_all.real, false, count,
                           (MPI_Request *)requests, flag, statuses);
@@ -443,7 +443,7 @@ CALL(Request_get_status_all, (int count, const MPI_Request requests[], int *flag
 CALL(Request_get_status_any, (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
      (count, requests, index, flag, status))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status_any)(count, requests, index, flag, status);
     return testany_slowly((__typeof__(&MPI_Testany))function_Request_get_status_any.real, false, false, count,
                           (MPI_Request *)requests, index, flag, status);
@@ -452,7 +452,7 @@ CALL(Request_get_status_any, (int count, const MPI_Request requests[], int *inde
 CALL(Request_get_status_some, (int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
      (count, requests, outcount, indices, statuses))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status_some)(count, requests, outcount, indices, statuses);
     return testsome_slowly((__typeof__(&MPI_Testsome))function_Request_get_status_some.real, false, false, count,
                            (MPI_Request *)requests, outcount, indices, statuses);
@@ -464,13 +464,13 @@ static int start_persistent(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
     struct message *message;
-    always.receives++;
+    hot_state.receives++;
     if (receive->state == RECEIVE_NATIVE) /* started in the library, and inactive again */
         receive->state = RECEIVE_IDLE;
     if (overflow.core == NULL || receive->state != RECEIVE_IDLE)
         return REAL(Start)(&receive->handle);
-    enum place place = place_receive(communicator, receive->source, receive->tag, &message);
-    if (place == TO_MESSAGE) {
+    enum destination destination = choose_destination(communicator, receive->source, receive->tag, &message);
+    if (destination == TO_MESSAGE) {
         overflow.counts.overflowed++;
         receive->state = RECEIVE_STARTED;
         receive->inner = library.request_null;
@@ -481,11 +481,11 @@ static int start_persistent(struct receive *receive)
         set_paths();
         return MPI_SUCCESS;
     }
-    if (place == TO_ENGINE && !(overflow.undriven > 0 && receive->is_blocking) && queue_receive(receive)) {
+    if (destination == TO_ENGINE && !(overflow.blocked_threads > 0 && receive->is_blocking) && queue_receive(receive)) {
         overflow.counts.overflowed++;
         return MPI_SUCCESS;
     }
-    if (place == TO_ENGINE)
+    if (destination == TO_ENGINE)
         give_back_all();
     int result = REAL(Start)(&receive->handle);
     if (result == MPI_SUCCESS) {
@@ -537,7 +537,7 @@ static int cancel_queued(struct receive *receive)
 
 CALL(Cancel, (MPI_Request * request), (request))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Cancel)(request);
     lock();
     struct receive *receive = find_receive(*request);
@@ -546,7 +546,7 @@ CALL(Cancel, (MPI_Request * request), (request))
         result = REAL(Cancel)(request);
     else if (receive->pair != NULL)
         result = MPI_ERR_REQUEST; /* a combined request cannot be cancelled (MPI-4.1 §3.10) */
-    else if (receive->state == RECEIVE_QUEUED && withdraw(receive))
+    else if (receive->state == RECEIVE_QUEUED && cancel_in_engine(receive))
         result = cancel_queued(receive);
     else if (receive->is_counted) /* given back: may still be unmatched */
         result = REAL(Cancel)(&receive->inner);

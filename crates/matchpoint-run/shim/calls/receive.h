@@ -4,14 +4,14 @@
 /* Returns whether the receive goes directly to the library. */
 static inline bool posts_to_library(int source)
 {
-    return !always.posts_slowly && is_below_limit(source);
+    return !hot_state.has_slow_posts && is_below_limit(source);
 }
 
 /* Waits for the request of a blocking call. */
 static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_Status *status)
 {
     lock();
-    struct receive *receive = always.translates ? find_receive(*request) : NULL;
+    struct receive *receive = hot_state.translates_requests ? find_receive(*request) : NULL;
     int result;
     if (receive == NULL) {
         uncount(*request != library.request_null);
@@ -19,7 +19,7 @@ static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_
     } else {
         wait_while_pending(receive);
         bool was_native = receive->state == RECEIVE_NATIVE;
-        result = settle(receive, request, wait_native(native_of(receive), status));
+        result = update_request(receive, request, wait_native(native_of(receive), status));
         if (was_native) {
             receive->state = RECEIVE_IDLE;
             uncount(1);
@@ -56,8 +56,8 @@ static __attribute__((noinline)) int post_slowly(void *buffer, MPI_Count count, 
 
 /* Records a persistent receive, which may be started in the engine. The record keeps a datatype that the program may
  * free. */
-static __attribute__((noinline)) void note_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
-                                                      MPI_Comm comm, MPI_Request handle)
+static __attribute__((noinline)) void record_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                        MPI_Comm comm, MPI_Request handle)
 {
     const struct type *known;
     if (source == MPI_PROC_NULL || overflow.core == NULL)
@@ -92,9 +92,9 @@ CALL(SIZED(Irecv),
 {
     if (!LIKELY(posts_to_library(source)))
         return post_slowly(buffer, count, type, source, tag, comm, request);
-    always.receives++;
+    hot_state.receives++;
     count_receive(source);
-    if (LIKELY(--always.until_sample > 0))
+    if (LIKELY(--hot_state.until_sample > 0))
         return REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
     return SIZED(time_irecv)(buffer, count, type, source, tag, comm, request);
 }
@@ -104,15 +104,15 @@ static int SIZED(time_irecv)(void *buffer, COUNT count, MPI_Datatype type, int s
 {
     uint64_t before = ticks();
     int result = REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
-    note_sample(ticks() - before, comm);
+    evaluate_sample(ticks() - before, comm);
     return result;
 }
 
 CALL(SIZED(Recv), (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status),
      (buffer, count, type, source, tag, comm, status))
 {
-    if (LIKELY(posts_to_library(source) && --always.until_sample > 0)) {
-        always.receives++;
+    if (LIKELY(posts_to_library(source) && --hot_state.until_sample > 0)) {
+        hot_state.receives++;
         return REAL(SIZED(Recv))(buffer, count, type, source, tag, comm, status);
     }
     return receive_slowly(buffer, count, type, source, tag, comm, status);
@@ -124,7 +124,7 @@ CALL(SIZED(Recv_init),
 {
     int result = REAL(SIZED(Recv_init))(buffer, count, type, source, tag, comm, request);
     if (result == MPI_SUCCESS)
-        note_persistent(buffer, count, type, source, tag, comm, *request);
+        record_persistent(buffer, count, type, source, tag, comm, *request);
     return result;
 }
 

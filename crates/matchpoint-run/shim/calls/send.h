@@ -20,7 +20,7 @@
     CALL(SIZED(NAME), (SEND_PARAMETERS), (SEND_ARGUMENTS))                                               \
     {                                                                                                    \
         MPI_Request request = library.request_null;                                                      \
-        if (LIKELY(!always.drives))                                                                      \
+        if (LIKELY(!hot_state.needs_progress))                                                           \
             return REAL(SIZED(REALLY))(SEND_ARGUMENTS);                                                  \
         int result = REAL(SIZED(NONBLOCKING))(SEND_ARGUMENTS, &request);                                 \
         return result != MPI_SUCCESS ? result : complete_send(&request);                                 \
@@ -143,7 +143,7 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
     MPI_Request send = library.request_null, receive = library.request_null;
-    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
+    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !hot_state.needs_progress)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
     int result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
     if (result != MPI_SUCCESS)
@@ -159,7 +159,7 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
 {
     MPI_Request send = library.request_null, receive = library.request_null;
     void *packed;
-    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
+    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !hot_state.needs_progress)))
         return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
     int result = send_copy(buffer, count, type, to, out_tag, comm, &packed, &send);
     if (result == MPI_SUCCESS) {

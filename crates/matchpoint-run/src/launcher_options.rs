@@ -10,7 +10,7 @@ use matchpoint_record::linked;
 
 /// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct LauncherOptions {
     /// `-x NAME=VALUE`, `-genv NAME VALUE`, `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
     /// `--mca NAME VALUE`.
@@ -29,7 +29,7 @@ pub struct Words {
 }
 
 /// Other options with one argument.
-const ONE: &[&str] = &[
+const OPTIONS_WITH_ARGUMENT: &[&str] = &[
     "-ppn",
     "-perhost",
     "-wdir",
@@ -76,14 +76,14 @@ const ONE: &[&str] = &[
     "-qos",
 ];
 
-impl Words {
+impl LauncherOptions {
     /// Parses a command of `mpiexec`, `mpirun`, `srun` or a similar launcher. The first word is the launcher.
-    pub fn of(command: &[String]) -> Words {
+    pub fn of(command: &[String]) -> LauncherOptions {
         // A program without a launcher has no launcher options.
         if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {
-            return Words { ranks: Some(1), ..Words::default() };
+            return LauncherOptions { ranks: Some(1), ..LauncherOptions::default() };
         }
-        let mut words = Words::default();
+        let mut options = LauncherOptions::default();
         let is_srun = command.first().is_some_and(|name| name.rsplit('/').next() == Some("srun"));
         let mut rest = command.iter().skip(1).map(String::as_str);
         let (mut has_program, mut unknown) = (false, Vec::new());
@@ -98,13 +98,13 @@ impl Words {
                 }
                 continue;
             }
-            words.option(word, is_srun, &mut rest);
+            options.option(word, is_srun, &mut rest);
         }
         if !has_program {
             let path = unknown.iter().find(|word| word.contains('/'));
-            words.missing = path.or(unknown.first()).map(|&word| word.to_owned());
+            options.missing = path.or(unknown.first()).map(|&word| word.to_owned());
         }
-        words
+        options
     }
 
     fn option<'a>(&mut self, word: &'a str, is_srun: bool, rest: &mut impl Iterator<Item = &'a str>) {
@@ -139,7 +139,7 @@ impl Words {
                 let key = next().to_owned();
                 self.mca.push((key, rest.next().unwrap_or_default().to_owned()));
             }
-            _ if ONE.contains(&name) => drop(next().to_owned()),
+            _ if OPTIONS_WITH_ARGUMENT.contains(&name) => drop(next().to_owned()),
             _ => {}
         }
     }
@@ -163,24 +163,24 @@ fn listed(list: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Words {
-        Words::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn words(line: &str) -> LauncherOptions {
+        LauncherOptions::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
-    fn what_is_the_applications_is_left_alone() {
+    fn application_options_are_ignored() {
         let found = words("mpiexec -n 4 sh -n 9 --hostfile x --mca pml ob1");
-        assert_eq!(found, Words { ranks: Some(4), ..Words::default() });
+        assert_eq!(found, LauncherOptions { ranks: Some(4), ..LauncherOptions::default() });
     }
 
     #[test]
-    fn several_programs() {
+    fn several_programs_add_ranks() {
         let found = words("mpiexec -n 4 sh -c 1 : -n 2 -host b sh");
         assert_eq!((found.ranks, found.hosts), (Some(6), vec!["b".to_owned()]));
     }
 
     #[test]
-    fn options_of_both_families() {
+    fn hydra_and_open_mpi_options_are_parsed() {
         let found =
             words("mpirun --mca pml cm -x FI_PROVIDER=tcp -x HOME --host a:2,b --bind-to core -np 3 sh");
         assert_eq!(found.mca, [("pml".to_owned(), "cm".to_owned())]);
