@@ -19,7 +19,6 @@ fn main() {
     compile_for_standard_abi(&out);
 }
 
-/// Writes a table of file names and contents.
 fn carry_sources(out: &Path) {
     let root = Path::new("shim").canonicalize().expect("the sources are next to this file");
     let mut files = vec![];

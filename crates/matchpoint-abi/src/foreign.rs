@@ -226,7 +226,6 @@ impl ForeignEngine {
         Function::ALL.into_iter().filter(|function| !function.is_in(self.table())).collect()
     }
 
-    /// Checks the mandatory functions.
     fn check_functions(&self) -> Result<(), String> {
         if self.head().calls.is_null() {
             return Err("its table of functions is NULL".to_owned());
@@ -276,7 +275,6 @@ fn id_and_status(outcome: Outcome) -> (u64, i32) {
     (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
 }
 
-/// Returns the words of a selector.
 fn words(selector: &Selector) -> (u64, u64, u64) {
     let (tag, ignore) = selector.tag_and_ignored();
     (selector.pair().0, tag, ignore)

@@ -15,9 +15,7 @@ use mock::opened::{BOTH, Opened, open};
 
 /// An ignore mask like that of all receives of MPICH and Open MPI.
 const IGNORED: u64 = 0b11 << 54;
-/// Counted messages.
 const MESSAGES: usize = 1024;
-/// Bytes of a message.
 const LENGTH: usize = 8;
 
 /// Two endpoints: `from` sends to `to`.
@@ -93,7 +91,6 @@ impl Pair {
         }
     }
 
-    /// Lets all sent messages arrive.
     fn arrive(&mut self) {
         for _ in 0..100_000 {
             self.read(self.to.cq, flags::RECV);
@@ -106,7 +103,7 @@ impl Pair {
     }
 
     fn read(&self, cq: *mut FidCq, which: u64) -> usize {
-        // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let (mut entries, mut sources) = (std::mem::zeroed::<[CqTaggedEntry; 8]>(), [0; 8]);
             let read = (*(*cq).ops).readfrom.expect("it reads");
@@ -117,7 +114,6 @@ impl Pair {
     }
 }
 
-/// The counted function.
 #[inline(never)]
 fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);

@@ -18,7 +18,6 @@ use crate::criteria::Criteria;
 use crate::matching::Matching;
 use crate::settings::settings;
 
-/// Listed entries per queue.
 const LISTED_MAX: u64 = 1000;
 
 /// Requests so far. Relaxed order suffices: the counter publishes no other data.

@@ -56,7 +56,6 @@ impl Object for Fabric {
     }
 }
 
-/// A domain of the core provider.
 struct Domain {
     core: CString,
     lock: Lock,
@@ -77,7 +76,6 @@ impl Object for Domain {
     }
 }
 
-/// Converts the application's `info` for the core provider.
 unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnedInfo> {
     // SAFETY: a complete `fi_info` of the application.
     let mut copy = unsafe { library().dupinfo(info) }?;
@@ -107,7 +105,7 @@ unsafe extern "C" fn open_domain(
     to: *mut *mut FidDomain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application calls through the patched table.
+    // SAFETY: called through the patched table.
     let this = unsafe { data::<Fabric, _>((*fabric).ops) };
     // SAFETY: the application's `fi_info`.
     let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
@@ -126,7 +124,7 @@ unsafe extern "C" fn open_domain(
 
 /// `fi_trywait`. Completions of the provider do not wake a waiting thread.
 unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    // SAFETY: the application calls through the patched table. Its queues are from domains of the patched fabric.
+    // SAFETY: called through the patched table. Its queues are from domains of the patched fabric.
     unsafe {
         let this = data::<Fabric, _>((*fabric).ops);
         for at in 0..usize::try_from(count).unwrap_or(0) {
@@ -167,7 +165,7 @@ unsafe extern "C" fn open_cq(
     to: *mut *mut FidCq,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application calls through the patched table.
+    // SAFETY: called through the patched table.
     let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
     // SAFETY: the core provider's function, with the application's arguments and another format; then a queue that was
     // just opened.
@@ -191,7 +189,7 @@ unsafe extern "C" fn open_av(
     to: *mut *mut FidAv,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application calls through the patched table; the core provider's function, with the same arguments.
+    // SAFETY: called through the patched table; the core provider's function, with the same arguments.
     unsafe {
         let (_guard, this) = (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops));
         match this.ops.core().av_open.expect("only what is there is made to wait")(domain, attr, to, context)
@@ -226,7 +224,7 @@ unsafe extern "C" fn open_endpoint(
     to: *mut *mut FidEp,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application calls through the patched table.
+    // SAFETY: called through the patched table.
     let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
     // SAFETY: the application's `fi_info`.
     let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };

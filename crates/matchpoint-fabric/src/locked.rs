@@ -101,7 +101,7 @@ pub unsafe fn lock_registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
     unsafe { lock_object(&raw mut (*mr).fid, lock, Some(Tables::None)) }
 }
 
-/// Locks an endpoint whose messages the core provider matches.
+/// Locks an endpoint that matches messages in the core provider.
 ///
 /// # Safety
 /// As for [`lock_counter`].
@@ -126,7 +126,7 @@ pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the application calls through the patched table of the object.
+    // SAFETY: called through the object's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.bind.expect("only what is there is made to wait")(fid, to, flags)
@@ -181,7 +181,7 @@ unsafe extern "C" fn setopt(
 unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeout: c_int) -> c_int {
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: the application calls through the patched table of the counter.
+        // SAFETY: called through the patched table of the counter.
         let (value, errors) = unsafe {
             let _guard = lock::acquire((*cntr).ops);
             let core = original_table((*cntr).ops);
@@ -240,7 +240,7 @@ pub mod registrations {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: the application calls through the patched table of the domain.
+        // SAFETY: called through the patched table of the domain.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let reg = core.reg.expect("only what is there is made to wait");

@@ -117,7 +117,6 @@ impl<T: Table> Drop for Patch<T> {
     }
 }
 
-/// The header of a patched table.
 unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
     // SAFETY: guaranteed by the caller: a live patched table.
     unsafe { &*table.cast::<Header>().sub(1) }

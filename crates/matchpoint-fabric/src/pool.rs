@@ -4,7 +4,6 @@
 use std::alloc::Layout;
 use std::ptr;
 
-/// Objects per chunk.
 const CHUNK: usize = 64;
 
 /// An object of a pool.

@@ -51,7 +51,6 @@ struct QueueData {
 struct CoreEntries([MaybeUninit<CqTaggedEntry>; BATCH], [MaybeUninit<Addr>; BATCH]);
 
 impl CoreEntries {
-    /// The buffers for the core provider's function.
     fn pointers(&mut self) -> (*mut c_void, *mut Addr) {
         (self.0.as_mut_ptr().cast(), self.1.as_mut_ptr().cast())
     }
@@ -163,7 +162,7 @@ impl Queue {
         unsafe { &raw mut (*data_at::<QueueData, _>((*fid).ops)).queue.own }
     }
 
-    /// Adds an owner whose receives complete here.
+    /// Adds an owner with receives that complete here.
     pub fn add_owner(&mut self, owner: *mut SrxOwner) {
         self.owners.push(owner);
     }
@@ -202,7 +201,7 @@ impl Queue {
     /// queue is held during that call.
     #[inline(always)]
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
-        // SAFETY: the application calls on an open queue.
+        // SAFETY: the application's open queue.
         let queue = unsafe { Queue::of(fid) };
         if dump::request_count() != queue.answered_requests
             || !queue.own.ready.is_empty()
@@ -264,7 +263,6 @@ impl Queue {
         self.entry_bytes == size_of::<CqTaggedEntry>()
     }
 
-    /// Reads for an application with a shorter entry format.
     #[inline(never)]
     unsafe fn read_short_format(
         fid: *mut FidCq,
@@ -380,7 +378,7 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
 }
 
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
-    // SAFETY: the application calls on an open queue.
+    // SAFETY: the application's open queue.
     let (_guard, queue) = unsafe { (lock::acquire((*fid).ops), Queue::of(fid)) };
     if queue.own.ready.front().is_some_and(|next| next.error != 0) {
         let Some(next) = queue.own.ready.pop_front() else { return -(errno::EAGAIN as isize) };

@@ -23,7 +23,7 @@ pub fn closed(endpoint: &Endpoint, matching: &Matching) {
     write();
 }
 
-/// Reports an endpoint whose messages the core provider matches, with the reason.
+/// Reports the reason why the core provider matches the messages of an endpoint.
 pub fn unmatched(why: &str) {
     UNMATCHED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(why.to_owned());
     write();

@@ -73,7 +73,7 @@ impl Core {
         &self.observer.tally
     }
 
-    /// Returns whether `hybrid` replaced an engine whose table was full.
+    /// Returns whether `hybrid` replaced an engine with a full table.
     pub fn fell_back(&self) -> bool {
         self.fell_back
     }
@@ -140,7 +140,7 @@ impl Core {
         drained.messages.iter().for_each(|message| self.observer.retracted(message.0));
     }
 
-    /// Makes a call that may queue an entry. Replaces an engine whose table is full.
+    /// Makes a call that may queue an entry. Replaces an engine with a full table.
     #[inline]
     fn call<T>(&mut self, call: impl Fn(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, OutOfMemory> {
         match call(&mut *self.engine) {
@@ -170,7 +170,6 @@ impl Core {
 /// If set, a process without overflowed receives writes no report.
 const QUIET_VARIABLE: &str = "MATCHPOINT_QUIET";
 
-/// Writes the report of this process.
 fn write(counts: &CoreCounts) {
     if counts.overflowed == 0 && variable(QUIET_VARIABLE).is_some() {
         return;

@@ -1,7 +1,6 @@
 //! The C functions of the core.
 //!
-//! A panic aborts the process, as Rust defines for `extern "C"` functions, after its message is printed. A process
-//! whose engine has failed cannot keep MPI's matching order.
+//! A panic aborts the process, as Rust defines for `extern "C"` functions, after its message is printed. A process with a failed engine cannot keep MPI's matching order.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;

@@ -138,7 +138,6 @@ mod tests {
         rest.split_once('}').expect("the declaration ends").0
     }
 
-    /// The Rust type of a C type or parameter.
     fn rust_type(c: &str) -> &'static str {
         let c = c.trim();
         let pointer = c.rfind('*').map(|star| c[..=star].replace(' ', ""));

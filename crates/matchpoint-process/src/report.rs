@@ -24,7 +24,6 @@ pub struct State<'a> {
     pub fell_back: bool,
 }
 
-/// The figures of one endpoint.
 struct EndpointFigures {
     front_end: &'static str,
     engine: String,

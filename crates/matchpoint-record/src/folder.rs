@@ -161,7 +161,7 @@ pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), 
     Ok((files, written))
 }
 
-/// Writes the manifest atomically.
+/// Atomic.
 pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordError> {
     let path = folder.join(manifest::FILE);
     let write = || -> std::io::Result<()> {
@@ -179,7 +179,6 @@ pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordErro
     write().map_err(|error| RecordError::file(&path, &error))
 }
 
-/// Formats a time for manifests.
 pub(crate) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }

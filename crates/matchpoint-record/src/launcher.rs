@@ -15,10 +15,9 @@ pub struct Launcher {
     pub at: usize,
 }
 
-/// Names whose suffix also applies to `mpicc` (`mpirun.openmpi` and `mpicc.openmpi`).
+/// Launcher names. `mpicc` has the same suffix (`mpirun.openmpi` and `mpicc.openmpi`).
 const LAUNCHERS: &[&str] = &["mpiexec.hydra", "mpiexec", "mpirun", "orterun", "prterun"];
 
-/// Limit of symbolic links.
 const LINKS: usize = 40;
 
 impl Launcher {

@@ -97,7 +97,6 @@ pub fn is_without_mpi(path: &Path) -> bool {
         && imported(path).is_some_and(|names| !names.iter().any(is_starting))
 }
 
-/// Returns the functions that an executable imports.
 fn imported(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();

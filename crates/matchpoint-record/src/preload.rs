@@ -12,7 +12,7 @@ use crate::error::RecordError;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
 
-/// A command whose processes preload Matchpoint libraries.
+/// A command with preloaded Matchpoint libraries.
 #[derive(Debug)]
 pub struct Preload {
     words: Vec<String>,
@@ -121,7 +121,6 @@ fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordErr
     ))
 }
 
-/// The preload variable.
 const PRELOAD: &str = "LD_PRELOAD";
 
 /// A command after the merge of the user's preloads.

@@ -170,7 +170,7 @@ impl Recording {
     }
 }
 
-/// Returns the ranks whose file has no calls and a matching end.
+/// Returns the ranks without calls and with a matching end in their file.
 fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> Vec<u32> {
     let without = files.iter().filter(|file| file.calls == 0 && has_end(file.end.as_ref()));
     without.map(|file| file.head.rank).collect()
@@ -187,11 +187,11 @@ pub struct Recorded {
     pub ranks: u32,
     /// Ranks without a file.
     pub missing: Vec<u32>,
-    /// Ranks whose file does not end with `MPI_Finalize`: killed, aborted, or over the limit.
+    /// Ranks with an incomplete file: killed, aborted, or over the limit.
     pub incomplete: Vec<u32>,
     /// Incomplete ranks that ended before a call was written.
     pub silent: Vec<u32>,
-    /// Incomplete ranks whose calls all exceeded the limit.
+    /// Incomplete ranks with all calls beyond the limit.
     pub all_left_out: Vec<u32>,
     /// MPI functions, and ranks that spent their last second or more in them.
     pub within: Vec<(String, u32)>,

@@ -21,7 +21,6 @@ pub(crate) const MAIN: &str = "matchpoint_record.c";
 /// The recorder for libraries with the standard binary interface.
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
-/// Writes sources into a folder.
 pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
     for (name, content) in sources.iter().copied().flatten() {
         let path = folder.join(name);

@@ -70,7 +70,6 @@ pub fn is_single_host(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }
 
-/// Checks that the MPI library uses libfabric.
 fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
     let library = stack.library.display();
     let device = stack.device.as_deref().unwrap_or_default();

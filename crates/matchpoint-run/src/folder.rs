@@ -213,7 +213,6 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     Ok(Folder { path, temporary: Some(made), links: hosts.here })
 }
 
-/// Removes the files with one of these endings.
 fn remove_files(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     let failed = |error| RunError::file(folder, &error);
     for entry in fs::read_dir(folder).map_err(failed)? {

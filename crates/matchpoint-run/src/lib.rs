@@ -1,4 +1,4 @@
-//! Runs an unmodified MPI job whose messages a Matchpoint engine matches.
+//! Runs an unmodified MPI job with its messages matched by a Matchpoint engine.
 //!
 //! [`overflow`] loads a library above any MPI library. [`below`] puts the libfabric provider (`matchpoint-fabric`)
 //! below it: [`stack`] finds the MPI library of a command and its libfabric, [`choice`] the core provider,

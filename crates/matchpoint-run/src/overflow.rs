@@ -50,7 +50,7 @@ impl Limit {
     }
 }
 
-/// A job whose processes load the library.
+/// A job with the library in its processes.
 #[derive(Debug)]
 pub struct Overflow {
     preload: Preload,
@@ -141,7 +141,7 @@ impl Overflow {
         [vec![loaded], self.variables.clone()].concat()
     }
 
-    /// Returns the command, whose processes load the library.
+    /// Returns the command with the variables that load the library.
     pub fn command(&self) -> Command {
         let pairs: Vec<(&'static str, OsString)> =
             self.variables.iter().map(|variable| (variable.name, OsString::from(&variable.value))).collect();

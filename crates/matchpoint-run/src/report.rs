@@ -92,7 +92,7 @@ pub struct Rank {
     pub pid: u64,
     /// All endpoints are closed, so the figures cover the whole run.
     pub complete: bool,
-    /// Time from the first enabled endpoint to the last closed one.
+    /// The longest time of an endpoint from its enabling to its close or last report.
     pub elapsed_ns: u64,
     /// Time in the engine, estimated from sampled calls. `None`: too few calls.
     pub matching_ns: Option<f64>,

@@ -239,7 +239,6 @@ fn plug_in(folder: &Path) -> Option<PathBuf> {
     folders.map(|path| path.join("mca_mtl_ofi.so")).find(|path| path.is_file())
 }
 
-/// Time limit for a launcher's version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Identifies a launcher by its output of `--version`.

@@ -12,7 +12,6 @@ use object::read::elf::{FileHeader, SectionHeader};
 pub(crate) struct Strings(Vec<u8>);
 
 impl Strings {
-    /// Reads the strings of a file.
     pub(crate) fn of(path: &Path) -> Strings {
         Strings(constants(path).unwrap_or_default())
     }

@@ -5,7 +5,7 @@
 //! Structures grow only at the end. The fields declared here exist in all of these versions. One structure changed in
 //! place: `fi_peer_rx_entry`, in [`peer`].
 
-/// Declares a function table whose functions take the same object first. Implements [`crate::lock::Lockable`] for it.
+/// Declares a table of functions that take the same object first. Implements [`crate::lock::Lockable`] for it.
 macro_rules! table {
     ($(#[$doc:meta])* $table:ident in $object:ident.$slot:ident {
         $($name:ident($($argument:ident: $kind:ty),* $(,)?) -> $result:ty;)*

@@ -25,7 +25,6 @@ impl EntryData for EntryTable {
     }
 }
 
-/// A pseudo-random generator.
 struct Random(u64);
 
 impl Random {

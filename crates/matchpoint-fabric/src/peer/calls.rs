@@ -66,7 +66,7 @@ unsafe extern "C" fn recv(
     let criteria = Criteria { addr, tag, ignore };
     let call =
         ReceiveCall { iov: &raw const iov, count: 1, desc: &raw const desc, criteria, context, flags: 0 };
-    // SAFETY: the application's call, with its buffer as an array of one.
+    // SAFETY: the buffer is an array of one.
     unsafe { receive(ep, call, None) }
 }
 
@@ -126,7 +126,6 @@ fn any_tag_from(addr: Addr) -> Criteria {
     Criteria { addr, tag: 0, ignore: u64::MAX }
 }
 
-/// `fi_recv`
 unsafe extern "C" fn recv_untagged(
     ep: *mut FidEp,
     buf: *mut c_void,
@@ -137,7 +136,7 @@ unsafe extern "C" fn recv_untagged(
 ) -> isize {
     let iov = iovec { iov_base: buf, iov_len: len };
     let (iov, desc) = (&raw const iov, &raw const desc);
-    // SAFETY: the application's call, with its buffer as an array of one.
+    // SAFETY: the buffer is an array of one.
     unsafe {
         receive_untagged(
             ep,
@@ -147,7 +146,6 @@ unsafe extern "C" fn recv_untagged(
     }
 }
 
-/// `fi_recvv`
 unsafe extern "C" fn recvv_untagged(
     ep: *mut FidEp,
     iov: *const iovec,
@@ -166,7 +164,6 @@ unsafe extern "C" fn recvv_untagged(
     }
 }
 
-/// `fi_recvmsg`
 unsafe extern "C" fn recvmsg_untagged(ep: *mut FidEp, msg: *const Msg, flags: u64) -> isize {
     // SAFETY: the application's message.
     let msg = unsafe { &*msg };

@@ -49,7 +49,7 @@ pub struct Entry {
     pub state: State,
     /// A tagged receive or message.
     pub is_tagged: bool,
-    /// A message whose source became known, but that is queued without it.
+    /// A queued message without a source, although the source is known now.
     pub is_queued_without_source: bool,
     /// Unfinished messages in this multi-receive buffer.
     pub users: usize,

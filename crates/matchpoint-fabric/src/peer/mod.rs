@@ -220,7 +220,6 @@ impl PeerEndpoint {
     }
 }
 
-/// Returns the data of an endpoint.
 unsafe fn endpoint_of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
     // SAFETY: called through the patched table, whose data lives while the endpoint is open.
     unsafe { data((*fid).ops) }
@@ -234,7 +233,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
         // The application's own shared queue is not supported.
         return -errno::EINVAL;
     }
-    // SAFETY: the core provider's function, with the application's arguments.
+    // SAFETY: a core function, with the application's arguments.
     let rc = unsafe { endpoint.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
     // SAFETY: as above.
     if rc == 0 && unsafe { (*to).class } == CLASS_CQ && flags & flags::RECV != 0 {
@@ -249,7 +248,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's call.
     let (_guard, endpoint) = unsafe { (lock::acquire((*fid).ops), endpoint_of(fid)) };
-    // SAFETY: the core provider's function, with the application's arguments.
+    // SAFETY: a core function, with the application's arguments.
     let rc = unsafe {
         endpoint.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
     };
@@ -307,7 +306,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the application calls through the patched table of the endpoint.
+    // SAFETY: called through the patched table of the endpoint.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
     let (_guard, endpoint) = unsafe { (lock::acquire(ops), data::<PeerEndpoint, _>(ops)) };
@@ -329,7 +328,7 @@ unsafe extern "C" fn getopt(
         // SAFETY: the application provides a buffer for the value.
         return unsafe { srx::get_min_multi_recv(&endpoint.owner, value, len) };
     }
-    // SAFETY: the core provider's function, with the application's arguments.
+    // SAFETY: a core function, with the application's arguments.
     unsafe { endpoint.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
 }
 
@@ -352,6 +351,6 @@ unsafe extern "C" fn setopt(
         endpoint.owner.untagged.min_multi_recv = unsafe { *value.cast() };
         return errno::SUCCESS;
     }
-    // SAFETY: the core provider's function, with the application's arguments.
+    // SAFETY: a core function, with the application's arguments.
     unsafe { endpoint.ep_ops.core().setopt.map_or(-errno::ENOSYS, |set| set(fid, level, option, value, len)) }
 }

@@ -51,17 +51,14 @@ impl UntaggedQueues {
         UntaggedQueues { posted: VecDeque::new(), unexpected: VecDeque::new(), min_multi_recv }
     }
 
-    /// Unexpected messages, oldest first.
     pub(crate) fn messages(&self) -> impl Iterator<Item = *mut Entry> + '_ {
         self.unexpected.iter().copied()
     }
 
-    /// Removes a message.
     pub(crate) fn remove_message(&mut self, message: *mut Entry) {
         self.unexpected.retain(|&entry| entry != message);
     }
 
-    /// Removes a receive.
     pub(crate) fn remove_receive(&mut self, receive: *mut Entry) {
         self.posted.retain(|&entry| entry != receive);
     }
@@ -84,7 +81,6 @@ pub enum CoreAction {
 }
 
 impl SrxOwner {
-    /// The core provider's functions.
     fn core(&self) -> &OpsSrxPeer {
         // SAFETY: `PeerEndpoint::open` checks that the core provider set them. The core provider outlives the endpoint.
         unsafe { &*(*self.srx).peer_ops }
@@ -201,7 +197,6 @@ impl SrxOwner {
         unsafe { self.pool.release(entry) };
     }
 
-    /// Ends a message in a multi-receive buffer.
     pub(crate) fn end_part(&mut self, buffer: *mut Entry) {
         // SAFETY: a buffer lives while it has users.
         let entry = unsafe { &mut *buffer };
@@ -304,7 +299,6 @@ impl SrxOwner {
         self.entries_in_state(State::Unexpected).chain(self.entries_in_state(State::Claimed)).collect()
     }
 
-    /// Appends a list of both queues' entries.
     pub(crate) fn describe_queues(&self, text: &mut String) {
         dump::append_queues(text, &self.matching, |id| {
             // SAFETY: queued entries are live.
@@ -326,7 +320,6 @@ impl SrxOwner {
     }
 }
 
-/// The completion of a cancelled receive.
 fn cancelled_completion(receive: &Entry) -> Completion {
     let kind = receive.peer.flags & (flags::TAGGED | flags::MSG | flags::RECV | flags::MULTI_RECV);
     let mut done = Completion::new(receive.peer.context, kind);

@@ -57,14 +57,12 @@ pub fn ep_ops() -> OpsEp {
     ops
 }
 
-/// The owner of the object.
 #[inline]
 unsafe fn owner_of(srx: *mut FidPeerSrx) -> *mut SrxOwner {
     // SAFETY: the core provider passes the object or a copy, while the endpoint is open.
     unsafe { (*srx).ep_fid.fid.context.cast() }
 }
 
-/// Returns a match to the core provider.
 #[inline]
 unsafe fn return_match(
     owner: &SrxOwner,

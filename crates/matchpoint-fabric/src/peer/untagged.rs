@@ -12,7 +12,6 @@ use crate::criteria::ReceiveCall;
 use crate::peer::entry::{Entry, State};
 use crate::peer::owner::{CoreAction, SrxOwner, UntaggedQueues};
 
-/// Returns whether a receive is a multi-receive buffer.
 pub(crate) fn is_multi_receive(receive: *mut Entry) -> bool {
     // SAFETY: queued entries are live.
     unsafe { (*receive).peer.flags & flags::MULTI_RECV != 0 }

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn wait_read_from(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application calls on an open queue. This thread does not hold the lock yet.
+    // SAFETY: the application's open queue. This thread does not hold the lock yet.
     let Some(core) = (unsafe { original_table((*fid).ops) }).sreadfrom else {
         return -(errno::ENOSYS as isize);
     };
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn wait_read_from(
 
 /// `fi_cq_signal`. The core provider wakes the sleeping thread, but the call of that thread may continue here.
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
-    // SAFETY: the application calls on an open queue.
+    // SAFETY: the application's open queue.
     unsafe {
         // The flag is set before the sleeping thread reads it.
         is_signaled(fid).store(true, Ordering::Release);

@@ -14,7 +14,6 @@ const VERSION: u32 = version(2, 5);
 /// `FI_THREAD_SAFE`
 const THREAD_SAFE: i32 = 1;
 
-/// Creates a core provider that accepts peer receive queues.
 fn begin() {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
@@ -60,7 +59,7 @@ fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
 fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for at in all.iter().cycle().take(all.len() * times) {
-        // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -238,7 +237,6 @@ fn claim_without_message_returns_enomsg() {
     assert_eq!(read_contexts(&all, 100), [one as usize; 2]);
 }
 
-/// Reads the next error.
 fn error(at: &Opened) -> CqErrEntry {
     // SAFETY: zeros are an entry. An open queue.
     unsafe {

@@ -27,7 +27,6 @@ fn version() -> Option<u32> {
     std::env::var("MOCK_VERSION").ok()?.parse().ok()
 }
 
-/// Runs streams with all parameters.
 fn streams(version: u32) {
     mock::objects::install(version);
     let formats = [1, 2, 3, 4];

@@ -12,7 +12,6 @@ use matchpoint_fabric::abi::*;
 
 const VERSION: u32 = version(2, 5);
 
-/// Opens a sender and a receiver.
 fn endpoints(seed: u64) -> (Opened, Opened) {
     static CHOICE: Once = Once::new();
     // SAFETY: only Rust functions read the environment of a test.
@@ -48,7 +47,7 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
 fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
-        // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let mut entries: [CqTaggedEntry; 2] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -162,7 +161,7 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
 
 /// Reads one completion. Returns its context and error.
 fn read_once(at: &Opened) -> Option<(usize, i32)> {
-    // SAFETY: zeros are entries. An open queue, and a buffer for one entry.
+    // SAFETY: zeros are entries. An open queue, a large enough buffer.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();
         let rc =

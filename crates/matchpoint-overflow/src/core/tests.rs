@@ -20,7 +20,6 @@ fn ids(core: &Core, queue: Queue) -> Vec<u64> {
     ids
 }
 
-/// A pseudo-random generator: xorshift.
 struct Random(u64);
 
 impl Random {
@@ -141,7 +140,7 @@ fn full_table_moves_entries_to_hybrid() {
     assert!(engines > 0, "the registry has engines with tables of fixed size");
 }
 
-/// A core with one receive and one message, whose engine refuses all other entries.
+/// A core with one receive, one message, and an engine that refuses all other entries.
 fn refusing_core(reason: Refused) -> Core {
     let mut core = core("list");
     assert_eq!(core.post(10, &envelope(0, 2, 3)), Ok(None));

@@ -24,7 +24,6 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Builds the program and the simulated library.
 fn build(folder: &Path) -> PathBuf {
     let cc = || {
         let mut cc = Command::new("cc");

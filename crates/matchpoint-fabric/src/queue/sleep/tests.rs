@@ -49,7 +49,6 @@ unsafe extern "C" fn close(_: *mut Fid) -> c_int {
     0
 }
 
-/// Opens a patched queue.
 fn open_queue(format: c_int, lock: &Lock) -> *mut FidCq {
     let ops = Ops { size: size_of::<Ops>(), close: Some(close), bind: None, control: None, ops_open: None };
     let cq = OpsCq {
@@ -74,7 +73,6 @@ fn open_queue(format: c_int, lock: &Lock) -> *mut FidCq {
     core.cast()
 }
 
-/// Closes and frees a queue.
 fn close_queue(fid: *mut FidCq) {
     // SAFETY: from `opened`, and without other users.
     unsafe {
@@ -84,7 +82,6 @@ fn close_queue(fid: *mut FidCq) {
     }
 }
 
-/// The queue, for another thread.
 #[derive(Clone, Copy)]
 struct Shared(*mut FidCq);
 // SAFETY: the other thread only signals, which fi_cq_signal(3) allows for every thread, or waits under a lock.
@@ -97,10 +94,9 @@ impl Shared {
         assert_eq!(rc, 0);
     }
 
-    /// Waits for a signal.
     fn wait(self) {
         let mut entry: CqTaggedEntry = Completion::new(ptr::null_mut(), 0).entry;
-        // SAFETY: an open queue, and a buffer for one entry.
+        // SAFETY: an open queue, a buffer for one entry.
         let read = unsafe {
             let wait = (*(*self.0).ops).sread.expect("it can be waited in");
             wait(self.0, (&raw mut entry).cast(), 1, ptr::null(), -1)

@@ -7,10 +7,9 @@ use matchpoint_fabric::abi::*;
 use super::*;
 
 impl Stream {
-    /// Adds new arrivals to the lists.
     pub(super) fn record_arrivals(&mut self) {
         while let Some((at, from)) = world().arrivals.pop_front() {
-            let (Some(at), Some(from)) = (self.from_core_number(at), self.from_core_number(from)) else {
+            let (Some(at), Some(from)) = (self.endpoint_of_core_number(at), self.endpoint_of_core_number(from)) else {
                 continue;
             };
             let id = self.in_transit.get_mut(&(from, at)).and_then(VecDeque::pop_front);
@@ -22,13 +21,12 @@ impl Stream {
         }
     }
 
-    /// Reads and checks completions. Returns their number.
     pub(super) fn read(&mut self, at: usize) -> usize {
         let cq = self.endpoints[at].cq;
         let bytes = [0, 8, 24, 40, 48][self.options.format as usize];
         let count = 1 + self.random.below(5);
         let (mut room, mut sources) = (vec![0_u64; 6 * count], vec![7; count]);
-        // SAFETY: an open queue, and a buffer for as many entries.
+        // SAFETY: an open queue, a buffer for as many entries.
         let rc = unsafe {
             (*(*cq).ops).readfrom.expect("it reads")(
                 cq,

@@ -13,7 +13,6 @@ use crate::mock::opened::{BOTH, Opened, checked, open};
 use crate::mock::{self, Random, world};
 use crate::oracle::{Lists, Posted, Unexpected};
 
-/// Parameters of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamOptions {
     pub seed: u64,
@@ -35,7 +34,6 @@ pub struct StreamOptions {
 /// Tag bits that all receives ignore, as in MPI libraries, and a bit that some receives ignore.
 const ALWAYS: u64 = 0b11 << 54;
 const SOMETIMES: u64 = 1 << 60;
-/// The ignore mask of any tag.
 const ANY_TAG: u64 = 0xFF;
 const LENGTHS: [usize; 10] = [0, 8, 16, 64, 65, 1024, 1025, 16384, 16385, 50000];
 
@@ -159,7 +157,6 @@ impl Stream {
         }
     }
 
-    /// Inserts the address of a peer.
     fn name(&mut self, at: usize, of: usize) {
         let (address, mut addr) = (self.core_number(of), ADDR_UNSPEC);
         let av = self.endpoints[at].av;
@@ -298,7 +295,7 @@ impl Stream {
         unsafe { (*self.endpoints[at].ep.cast::<mock::Ep>()).at as u64 }
     }
 
-    fn from_core_number(&self, number: usize) -> Option<usize> {
+    fn endpoint_of_core_number(&self, number: usize) -> Option<usize> {
         (0..self.endpoints.len()).find(|&at| self.core_number(at) == number as u64)
     }
 
@@ -410,7 +407,6 @@ impl Stream {
         buffers
     }
 
-    /// Calls `fi_trecvmsg` with these flags.
     fn call(&mut self, id: usize, context: *mut c_void, criteria: Posted, flags: u64) -> isize {
         let addr = criteria.from.map_or(ADDR_UNSPEC, |from| self.core_number(from));
         let operation = &mut self.operations[id];
@@ -489,7 +485,6 @@ impl Stream {
         }
     }
 
-    /// Receives or discards a claimed message.
     fn receive_claimed(&mut self) {
         if self.claimed.is_empty() {
             return;

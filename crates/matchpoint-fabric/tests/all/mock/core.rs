@@ -10,7 +10,6 @@ use matchpoint_fabric::abi::*;
 
 use super::*;
 
-/// The provider-specific code of all errors.
 pub const CORE_ERROR: c_int = 77;
 
 const AGAIN: isize = -(errno::EAGAIN as isize);
@@ -288,7 +287,6 @@ unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
     0
 }
 
-/// Discards a message.
 unsafe extern "C" fn discard(pointer: *mut c_void) -> c_int {
     // SAFETY: an entry that this core provider queued.
     unsafe { drop(Box::from_raw((*entry_of(pointer)).peer_context.cast::<Message>())) };

@@ -19,7 +19,6 @@ use libc::iovec;
 use matchpoint_fabric::abi::peer::{FidPeerSrx, Layout, PeerMatchAttr, PeerRxEntry};
 use matchpoint_fabric::abi::*;
 
-/// A pseudo-random generator: xorshift64*.
 pub struct Random(pub u64);
 
 impl Random {
@@ -42,21 +41,17 @@ impl Random {
 /// The core provider of a thread.
 pub struct World {
     pub random: Random,
-    /// Peer receive queues are accepted.
     pub accepts_peers: bool,
     pub layout: Layout,
     /// The percentage of calls that fail with `FI_EAGAIN`.
     pub busy_percent: usize,
-    /// Closing an endpoint fails.
     pub refuses_close: bool,
     /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
     /// Peer receive queues that are still accepted.
     pub queues_left: usize,
-    /// The capabilities that applications request.
     pub caps: u64,
     pub threading: c_int,
-    /// The last opened fabric.
     pub fabric: *mut FidFabric,
     /// Calls of `fi_write`.
     pub writes: usize,
@@ -67,7 +62,6 @@ pub struct World {
     pub arrivals: VecDeque<(usize, usize)>,
     /// The last accepted peer receive queue.
     pub srx: *mut FidPeerSrx,
-    /// Discarded messages.
     pub discarded: usize,
 }
 
@@ -75,13 +69,11 @@ thread_local! {
     static WORLD: Cell<*mut World> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// The core provider of this thread.
 pub fn world<'a>() -> &'a mut World {
     // SAFETY: allocated by `begin`, never freed. The tests and this module use it in one thread, with short borrows.
     unsafe { &mut *WORLD.get() }
 }
 
-/// Creates a core provider for this thread.
 pub fn begin(seed: u64, accepts_peers: bool, version: u32, busy_percent: usize) {
     let layout = Layout::of(version).unwrap_or(Layout { links: false, by_attr: true });
     let world = World {
@@ -132,7 +124,6 @@ impl Message {
     }
 }
 
-/// A receive in the core provider's queue.
 struct Posted {
     iov: Vec<iovec>,
     from: Addr,
@@ -141,7 +132,6 @@ struct Posted {
     context: *mut c_void,
 }
 
-/// A completion or an error.
 pub struct Item {
     pub entry: CqTaggedEntry,
     pub source: Addr,
@@ -184,7 +174,6 @@ pub struct Ep {
     sent: Vec<Item>,
 }
 
-/// Returns whether this call fails.
 pub fn is_busy() -> bool {
     let world = world();
     let percent = world.busy_percent;
@@ -226,7 +215,6 @@ impl Ep {
         Some(message)
     }
 
-    /// Matches a message that reaches this endpoint.
     unsafe fn arrive(&mut self, message: Message) {
         if !self.srx.is_null() {
             // SAFETY: the peer's queue lives as long as the endpoint.
@@ -338,7 +326,6 @@ impl Ep {
         }
     }
 
-    /// Removes a posted receive. Returns whether it was posted.
     pub fn remove_posted(&mut self, context: *mut c_void) -> bool {
         let at = self.posted.iter().position(|posted| posted.context == context);
         at.and_then(|at| self.posted.remove(at)).is_some()
@@ -373,7 +360,6 @@ impl Ep {
         }
     }
 
-    /// Returns whether no messages are in transit.
     pub fn is_quiet(&self) -> bool {
         self.inbox.is_empty() && self.started.is_empty() && self.sent.is_empty()
     }

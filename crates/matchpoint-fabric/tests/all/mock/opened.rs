@@ -11,9 +11,7 @@ use super::{Ep, world};
 #[derive(Clone, Copy)]
 pub struct Opened {
     pub ep: *mut FidEp,
-    /// The first completion queue.
     pub cq: *mut FidCq,
-    /// The last completion queue.
     pub last_cq: *mut FidCq,
     pub av: *mut FidAv,
 }
@@ -25,7 +23,6 @@ impl Opened {
         unsafe { (*self.ep.cast::<Ep>()).at as u64 }
     }
 
-    /// Inserts the address of another endpoint.
     pub fn insert(&self, of: &Opened) -> Addr {
         let (address, mut addr) = (of.number(), ADDR_UNSPEC);
         // SAFETY: an open address vector, and a valid address.
@@ -37,7 +34,6 @@ impl Opened {
         addr
     }
 
-    /// Removes an address.
     pub fn remove(&self, mut addr: Addr) {
         // SAFETY: an open address vector.
         let rc = unsafe { (*(*self.av).ops).remove.expect("it gives back")(self.av, &raw mut addr, 1, 0) };

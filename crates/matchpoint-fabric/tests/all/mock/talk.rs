@@ -10,7 +10,6 @@ use matchpoint_fabric::abi::*;
 use super::opened::{BOTH, Opened, open};
 use super::{begin, objects};
 
-/// The simulated version of libfabric.
 pub const VERSION: u32 = version(2, 5);
 /// Bytes of a rendezvous message.
 pub const LONG: usize = 50_000;
@@ -27,12 +26,10 @@ pub fn endpoints(count: usize, accepts_peers: bool) -> Vec<Opened> {
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
-/// Exchanges the addresses of two endpoints.
 pub fn exchange_addresses(a: &Opened, b: &Opened) -> (Addr, Addr) {
     (a.insert(b), b.insert(a))
 }
 
-/// Sends a message.
 pub fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     let bytes = bytes.to_vec().leak();
     // SAFETY: an enabled endpoint. The bytes are leaked.
@@ -43,7 +40,6 @@ pub fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// Posts a receive with an ignore mask.
 pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u8], context: usize) {
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let (msg_iov, desc, context) = (&raw const iov, ptr::null_mut(), context as *mut c_void);
@@ -57,7 +53,7 @@ pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u
 pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for _ in 0..times {
-        // SAFETY: zeros are entries. An open queue, and a buffer for as many entries.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");

@@ -1,6 +1,5 @@
 //! The matching rule, as two lists per endpoint.
 
-/// A posted receive.
 #[derive(Clone, Copy)]
 pub struct Posted {
     pub id: usize,
@@ -10,7 +9,6 @@ pub struct Posted {
     pub ignore: u64,
 }
 
-/// An unexpected message.
 #[derive(Clone, Copy)]
 pub struct Unexpected {
     pub id: usize,
@@ -59,7 +57,6 @@ impl Lists {
         Some(self.unexpected.remove(at).id)
     }
 
-    /// Cancels a receive. Returns whether it was posted.
     pub fn cancel(&mut self, id: usize) -> bool {
         let at = self.posted.iter().position(|posted| posted.id == id);
         at.is_some_and(|at| {
