@@ -55,7 +55,7 @@ pub fn install_handler() {
     append("");
 }
 
-/// Writes that next to this process's report. Only a process with this file gets the signal.
+/// Appends to a file next to this process's report. Only a process with this file gets the signal.
 pub fn append(text: &str) {
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));
