@@ -9,7 +9,9 @@ use super::*;
 impl Stream {
     pub(super) fn record_arrivals(&mut self) {
         while let Some((at, from)) = world().arrivals.pop_front() {
-            let (Some(at), Some(from)) = (self.endpoint_of_core_number(at), self.endpoint_of_core_number(from)) else {
+            let (Some(at), Some(from)) =
+                (self.endpoint_of_core_number(at), self.endpoint_of_core_number(from))
+            else {
                 continue;
             };
             let id = self.in_transit.get_mut(&(from, at)).and_then(VecDeque::pop_front);
