@@ -40,7 +40,7 @@ static struct {
 static void find_zstd(void)
 {
 #if defined(RTLD_DEEPBIND)
-    /* An executable may contain another version of zstd, whose symbols would take precedence. */
+    /* An executable may contain another version of zstd with precedence for its symbols. */
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 #else
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);

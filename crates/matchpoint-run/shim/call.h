@@ -3,7 +3,7 @@
 /* Begins the definition of an MPI function. The Fortran bindings of some libraries call the first name, those of
  * others the second. A call of the second name from the library goes to the library's function. If the program's
  * library is of another family than the header, every call goes there: the entry points jump without touching
- * arguments, whose types differ. */
+ * arguments, because their types differ. */
 #define CALL(NAME, PARAMETERS, ARGUMENTS) CALL_(NAME, PARAMETERS, ARGUMENTS)
 #define CALL_(NAME, PARAMETERS, ARGUMENTS)                                                               \
     EXPORT int MPI_##NAME PARAMETERS;                                                                    \

@@ -174,7 +174,7 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
     }
     if (symbols == NULL || strings == NULL)
         return;
-    /* A function whose address the executable takes is undefined, but has a hash entry. */
+    /* A function with its address taken by the executable is undefined, but has a hash entry. */
     uint32_t count = hash != NULL ? hash[1] : gnu_hash != NULL ? count_symbols(gnu_hash) : 0;
     for (uint32_t i = 1; i < count; i++) {
         const char *name = strings + symbols[i].st_name;

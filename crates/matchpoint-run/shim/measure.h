@@ -8,7 +8,7 @@
 /* Receives in a search, and timed messages, of which the fastest counts. */
 #define SEARCHED 256
 #define TIMED 24
-/* Bounds of the limit. Benchmarks and many programs post windows of 64 receives whose messages arrive in order: the
+/* Bounds of the limit. Benchmarks and many programs post windows of 64 receives with messages in order: the
  * library finds each at the head. */
 #define LEAST_LIMIT 64
 #define MOST_LIMIT 256

@@ -28,10 +28,10 @@ static struct {
     struct core *core; /* NULL: overflow is off */
     struct core_counts counts;
     long queued;          /* receives in the engine */
-    long blocking;        /* of these, receives whose sender may wait: see eager.h */
+    long blocking;        /* of these, receives with a sender that may wait: see eager.h */
     long derived;         /* of these, receives with a derived datatype */
     long unexpected;      /* messages in the engine */
-    long watched;         /* communicators whose unexpected queue is drained before each post */
+    long watched;         /* communicators with a drain of their unexpected queue before each post */
     long active;          /* receives with a record that the program has not completed */
     long blocked_threads; /* threads in blocking calls without progress of the engine */
     uint64_t eager_bytes;

@@ -39,7 +39,7 @@ use crate::report;
 /// The default of `FI_OPT_MIN_MULTI_RECV`, in bytes.
 const DEFAULT_MIN_MULTI_RECV: usize = 64;
 
-/// An endpoint of the core provider whose receive queue this provider owns.
+/// An endpoint of the core provider with a receive queue of this provider.
 pub struct PeerEndpoint {
     owner: SrxOwner,
     report: Endpoint,
@@ -221,7 +221,7 @@ impl PeerEndpoint {
 }
 
 unsafe fn endpoint_of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
-    // SAFETY: called through the patched table, whose data lives while the endpoint is open.
+    // SAFETY: called through the patched table. Its data lives while the endpoint is open.
     unsafe { data((*fid).ops) }
 }
 

@@ -178,7 +178,7 @@ impl SrxOwner {
         entry.peer.owner_context = ptr::null_mut();
     }
 
-    /// Frees an entry that the core provider has finished, or an unexpected message whose connection closed.
+    /// Frees an entry that the core provider has finished, or an unexpected message after its connection closed.
     pub(crate) fn free(&mut self, entry: *mut Entry) {
         // SAFETY: the core provider frees its entries once.
         let (state, is_tagged, shared_buffer) =

@@ -19,7 +19,7 @@ static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
     return strstr(info->dlpi_name, part) != NULL;
 }
 
-/* Returns whether a library is loaded whose path contains `part`. */
+/* Returns whether a library with `part` in its path is loaded. */
 static inline bool is_loaded(const char *part)
 {
     return dl_iterate_phdr(find_loaded, (void *)part) != 0;

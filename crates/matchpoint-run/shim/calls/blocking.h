@@ -1,5 +1,6 @@
 /* Calls that may block without progress of the engine: collective operations, one-sided communication, files,
- * constructors of communicators, dynamic processes. Receives whose sender may wait are given back first. */
+ * constructors of communicators, dynamic processes. Receives with a sender that may wait are given
+ * back first. */
 
 static void check_plugins(void);
 

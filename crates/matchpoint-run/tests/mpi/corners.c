@@ -57,7 +57,7 @@ static void check_persistent_order(int frees_type) {
     MPI_Request_free(&persistent);
 }
 
-// A combined call whose send is rejected leaves no receive.
+// A combined call with a rejected send leaves no receive.
 static void check_failed_send(void) {
     int value = 3, received = 0;
     MPI_Comm comm;

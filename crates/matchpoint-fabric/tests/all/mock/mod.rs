@@ -1,4 +1,4 @@
-//! A simulated core provider for one thread, whose endpoints send to each other.
+//! A simulated core provider for one thread. Its endpoints send to each other.
 //!
 //! It matches tagged messages itself, or accepts peer receive queues. Messages arrive when a completion queue is read,
 //! in order per sender, otherwise at random. Calls fail at random with `FI_EAGAIN`. A message stays in the sender's
