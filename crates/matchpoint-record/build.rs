@@ -1,5 +1,5 @@
-//! Compiles the recorder for MPI's standard binary interface, which the command carries ready to use, and lists the
-//! recorder's sources, which it carries for all other libraries.
+//! Compiles the recorder for MPI's standard binary interface, and lists its sources for all other libraries. The
+//! command contains both.
 
 use std::env;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ fn main() {
     compile_for_standard_abi(&out);
 }
 
-/// Tables of file names and contents: what every library over the profiling interface shares, and the recorder's own.
+/// Writes tables of file names and contents: shared sources, and sources of the recorder.
 fn carry_sources(out: &Path) {
     let root = Path::new("shim").canonicalize().expect("the recorder's sources are beside this file");
     let mut files = vec![];
@@ -36,7 +36,7 @@ fn carry_sources(out: &Path) {
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder exists").flatten() {
         match entry.path() {
-            // For the build here, not for those where there is a header.
+            // Only this build uses it. Other compilations have the library's header.
             path if path.ends_with("abi") => {}
             path if path.is_dir() => collect(&path, files),
             path => files.push(path),
@@ -57,6 +57,6 @@ fn compile_for_standard_abi(out: &Path) {
     assert!(status.success(), "{command:?} failed");
 }
 
-/// As `src/compiler.rs` has them; a test compares.
+/// Equal to the flags in `src/compiler.rs`, as a test checks.
 const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];

@@ -1,5 +1,5 @@
-//! Compiles the library of overflow matching for MPI's standard binary interface, which the command carries ready to use, and
-//! lists its sources, which the command carries for all other MPI libraries.
+//! Compiles the library of overflow matching for MPI's standard binary interface, and lists its sources for all other
+//! libraries. The command contains both.
 
 use std::env;
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Files that this library shares with the recorder, and the header of the standard binary interface.
+/// Headers shared with the recorder, and the header of the standard binary interface.
 const RECORDER: &str = "../matchpoint-record/shim";
 
 fn main() {
@@ -19,7 +19,6 @@ fn main() {
     compile_for_standard_abi(&out);
 }
 
-/// A table of file names and contents.
 fn carry_sources(out: &Path) {
     let root = Path::new("shim").canonicalize().expect("the sources are next to this file");
     let mut files = vec![];
@@ -56,6 +55,6 @@ fn compile_for_standard_abi(out: &Path) {
     assert!(status.success(), "{command:?} failed");
 }
 
-/// As `matchpoint_record::compiler` has them; a test compares.
+/// Equal to the flags in `matchpoint_record::compiler`, as a test checks.
 const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];

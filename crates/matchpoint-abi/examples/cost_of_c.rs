@@ -1,5 +1,5 @@
-//! What the C interface costs: a post and the arrival that matches it, by a call of the trait and by a call of
-//! `libmatchpoint`, interleaved. For every engine, the least and the median of 101 runs.
+//! The cost of the C interface: a post and its matching arrival, by trait call and by call of `libmatchpoint`,
+//! interleaved. Prints the minimum and the median of 101 runs per engine.
 //!
 //! `cargo build --release -p matchpoint-capi && cargo run --release -p matchpoint-abi --example cost_of_c
 //! target/release/libmatchpoint.so`
@@ -29,9 +29,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("which libmatchpoint.so?")?;
     let library = Library::load(Path::new(&path))?;
     for spec in engines::REGISTRY {
-        let (mut here, mut there) = (engines::create(spec.name)?, library.create(spec.name)?);
+        let (mut rust_engine, mut c_engine) = (engines::create(spec.name)?, library.create(spec.name)?);
         let runs: Vec<[f64; 2]> = (0..RUNS)
-            .map(|_| [ns_per_pair(black_box(&mut *here)), ns_per_pair(black_box(&mut there))])
+            .map(|_| [ns_per_pair(black_box(&mut *rust_engine)), ns_per_pair(black_box(&mut c_engine))])
             .collect();
         let [rust, c] = [0, 1].map(|which| {
             let mut of: Vec<f64> = runs.iter().map(|run| run[which]).collect();

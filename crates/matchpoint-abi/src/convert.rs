@@ -1,4 +1,4 @@
-//! How the structs of the C interface stand for the types of the contract.
+//! Conversions between the structs of the C interface and the contract's types.
 
 use matchpoint::{Envelope, Hints, MsgId, Order, Pair, Rank, Receive, RecvId, Refused, Selector, Tag};
 
@@ -9,7 +9,7 @@ use crate::types::{
     MP_UNKNOWN_SOURCE, Message,
 };
 
-/// The bit of an assertion, and the field it stands for.
+/// The bit of a hint, and its field.
 type Hint = (u32, fn(&mut Hints) -> &mut bool);
 
 const HINTS: [Hint; 5] = [
@@ -20,7 +20,7 @@ const HINTS: [Hint; 5] = [
     (MP_HINT_NO_UNEXPECTED, |hints| &mut hints.no_unexpected),
 ];
 
-// The one value says both "any" and "unknown", as in the contract.
+// One value means "any source" and "unknown source", as in the contract.
 const _: () = assert!(MP_UNKNOWN_SOURCE == Rank::UNKNOWN.0);
 
 impl From<&matchpoint::Message> for Message {
@@ -46,7 +46,7 @@ impl From<matchpoint::Entry> for Entry {
 }
 
 impl Entry {
-    /// The entry in the contract's types, unless it names no queue.
+    /// Converts an entry. `None`: its queue is unknown.
     pub fn read(&self) -> Option<matchpoint::Entry> {
         let Entry { id, pair, tag, ignore, queue, .. } = *self;
         match queue {
@@ -83,12 +83,12 @@ impl From<matchpoint::Attempts> for Attempts {
     }
 }
 
-/// The bits of assertions.
+/// Returns the bits of hints.
 pub fn hint_bits(mut hints: Hints) -> u32 {
     HINTS.iter().filter(|(_, field)| *field(&mut hints)).map(|(bit, _)| bit).sum()
 }
 
-/// The assertions of bits, unless one of them is unknown.
+/// Returns the hints of bits. `None`: a bit is unknown.
 pub fn hints(bits: u32) -> Option<Hints> {
     let mut hints = Hints::default();
     for (bit, field) in HINTS {
@@ -97,7 +97,7 @@ pub fn hints(bits: u32) -> Option<Hints> {
     (hint_bits(hints) == bits).then_some(hints)
 }
 
-/// The status of a refusal.
+/// Returns the status of a refusal.
 #[inline]
 pub fn refusal_status(refused: Refused) -> i32 {
     match refused {
@@ -107,14 +107,14 @@ pub fn refusal_status(refused: Refused) -> i32 {
     }
 }
 
-/// The refusal of a status, if it is one.
+/// Returns the refusal of a status, if it is one.
 pub fn refusal(status: i32) -> Option<Refused> {
     [Refused::Hint, Refused::Full, Refused::Memory]
         .into_iter()
         .find(|&refused| refusal_status(refused) == status)
 }
 
-/// The number of an order.
+/// Returns the number of an order.
 pub fn order_number(order: Order) -> i32 {
     match order {
         Order::Total => MP_ORDER_TOTAL,
@@ -123,7 +123,7 @@ pub fn order_number(order: Order) -> i32 {
     }
 }
 
-/// The order of a number, if it is one's.
+/// Returns the order of a number, if it is one.
 pub fn order(number: i32) -> Option<Order> {
     [Order::Total, Order::PerSource, Order::None].into_iter().find(|&order| order_number(order) == number)
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back_as_they_went() {
+    fn entry_conversion_round_trips() {
         for source in [Wild::Any, Wild::Is(Rank(7))] {
             for tag in
                 [Wild::Any, Wild::Is(Tag(u64::MAX)), Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF })]
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_numbers_are_not_understood() {
+    fn unknown_numbers_are_rejected() {
         assert_eq!(Entry { queue: 2, ..Entry::default() }.read(), None);
         assert_eq!((hints(32), order(3), refusal(0)), (None, None, None));
     }
 
     #[test]
-    fn hints_come_back_as_they_went() {
+    fn hint_bits_round_trip() {
         for bits in 0..32 {
             assert_eq!(hints(bits).map(hint_bits), Some(bits));
         }

@@ -1,5 +1,7 @@
-//! An engine of a library, as an [`Engine`]. A result that the interface does not define is a panic here, since the
-//! contract has no word for it: callers of libraries that may be wrong catch it, as the laws do.
+//! An engine of a foreign library, as an [`Engine`].
+//!
+//! A result that the interface does not define is a panic, because the contract has no error for it. Callers of
+//! untested libraries catch the panic, as the laws do.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -19,7 +21,7 @@ use crate::types::{
     MP_MATCHED, MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Outcome,
 };
 
-/// A function that an engine may lack: its pointer in [`Calls`] is NULL then.
+/// An optional function of an engine. Its pointer in [`Calls`] may be NULL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {
     /// `retract`.
@@ -38,7 +40,7 @@ pub enum Function {
     Visit,
     /// `footprint`.
     Footprint,
-    /// `order`: without it the order is total.
+    /// `order`. Without it, the order is total.
     Order,
 }
 
@@ -55,7 +57,7 @@ impl Function {
         Function::Order,
     ];
 
-    /// Its name.
+    /// The name in the header.
     pub fn name(self) -> &'static str {
         match self {
             Function::Retract => "mp_retract",
@@ -85,26 +87,26 @@ impl Function {
     }
 }
 
-/// See the [module's documentation](self).
-pub struct Foreign {
+/// An engine of a foreign library: see the [module](self).
+pub struct ForeignEngine {
     engine: NonNull<types::Engine>,
-    /// After `engine`, which [`Drop`] destroys before the library is unloaded.
+    /// Declared after `engine`, because [`Drop`] destroys the engine before the library is unloaded.
     _library: Library,
 }
 
-// SAFETY: the interface lets an engine be called by any thread, one at a time, and `Foreign` is not `Sync`.
-unsafe impl Send for Foreign {}
+// SAFETY: any thread may call an engine, one thread at a time, and `ForeignEngine` is not `Sync`.
+unsafe impl Send for ForeignEngine {}
 
 impl Library {
-    /// Makes an engine. The library decides which names there are.
+    /// Creates an engine. The library defines the names.
     ///
     /// # Errors
-    /// The library's text, or a function is missing.
-    pub fn create(&self, name: &str) -> Result<Foreign, String> {
+    /// The library's error text, or a missing function.
+    pub fn create(&self, name: &str) -> Result<ForeignEngine, String> {
         let text = CString::new(name).map_err(|_| format!("`{name}` has a zero byte in it"))?;
         let mut engine: *mut types::Engine = ptr::null_mut();
         let mut error = [0u8; 512];
-        // SAFETY: a C string, room for a pointer, and as much room for a text as is passed.
+        // SAFETY: a C string, an output pointer, and a text buffer with its size.
         let status = unsafe {
             (self.create_function())(
                 text.as_ptr(),
@@ -117,7 +119,7 @@ impl Library {
         let refused = |why: &str| format!("{} makes no engine `{name}`: {why}", self.path().display());
         match NonNull::new(engine) {
             Some(engine) if status == MP_OK => {
-                let foreign = Foreign { engine, _library: self.clone() };
+                let foreign = ForeignEngine { engine, _library: self.clone() };
                 foreign.check_functions().map_err(|why| refused(&why))?;
                 Ok(foreign)
             }
@@ -130,17 +132,17 @@ impl Library {
     }
 }
 
-impl Drop for Foreign {
+impl Drop for ForeignEngine {
     fn drop(&mut self) {
         if let Some(destroy) = self.table().destroy {
-            // SAFETY: the engine is the library's, and is not used after this.
+            // SAFETY: an engine of this library, not used afterwards.
             unsafe { destroy(self.engine.as_ptr()) };
         }
     }
 }
 
-/// The status of a call that finds something or does not.
-fn yes(function: &str, status: i32) -> bool {
+/// Converts a status of a call with a yes-or-no result.
+fn is_found(function: &str, status: i32) -> bool {
     match status {
         MP_NONE => false,
         MP_FOUND => true,
@@ -152,65 +154,65 @@ fn refused(function: &str, status: i32) -> Refused {
     convert::refusal(status).unwrap_or_else(|| undefined(function, status))
 }
 
-fn done(function: &str, status: i32) {
+fn check_ok(function: &str, status: i32) {
     if status != MP_OK {
         undefined(function, status)
     }
 }
 
-/// The library did not panic: a caller that catches this sees the difference in the payload.
-fn no_answer(what: String) -> ! {
+/// Panics with a payload that marks an undefined result, so that a caller distinguishes it from a panic of the library.
+fn panic_undefined_result(what: String) -> ! {
     panic_any(Box::<dyn Error + Send + Sync>::from(what))
 }
 
 fn undefined(function: &str, status: i32) -> ! {
-    no_answer(format!("{function} answered {status}, which is not for it to answer"))
+    panic_undefined_result(format!("{function} answered {status}, which is not for it to answer"))
 }
 
-/// A function that the engine has: [`Library::create`] or the caller checked that.
-fn there<F>(function: Option<F>, name: &str) -> F {
+/// Returns a function that [`Library::create`] or the caller has checked.
+fn required<F>(function: Option<F>, name: &str) -> F {
     function.unwrap_or_else(|| panic!("the engine has no {name}"))
 }
 
-/// What a callback saw: it must not panic, so an entry that is wrong is reported later.
-struct Seen<T> {
-    good: T,
-    bad: Option<i32>,
+/// Entries collected by a callback. A callback must not panic, so an undefined entry is reported later.
+struct Collected<T> {
+    entries: T,
+    undefined_kind: Option<i32>,
 }
 
 unsafe extern "C" fn drain(user: *mut c_void, kind: i32, id: u64) {
-    // SAFETY: `user` is what `drained` passed, for as long as the call lasts.
-    let seen = unsafe { &mut *user.cast::<Seen<&mut Drained>>() };
+    // SAFETY: `user` is the pointer from `drained`, valid during the call.
+    let collected = unsafe { &mut *user.cast::<Collected<&mut Drained>>() };
     match kind {
-        MP_DRAINED_RECEIVE => seen.good.receives.push(RecvId(id)),
-        MP_DRAINED_MESSAGE => seen.good.messages.push(MsgId(id)),
-        MP_DRAINED_PENDING => seen.good.pending.push(RecvId(id)),
-        _ => seen.bad = Some(kind),
+        MP_DRAINED_RECEIVE => collected.entries.receives.push(RecvId(id)),
+        MP_DRAINED_MESSAGE => collected.entries.messages.push(MsgId(id)),
+        MP_DRAINED_PENDING => collected.entries.pending.push(RecvId(id)),
+        _ => collected.undefined_kind = Some(kind),
     }
 }
 
 unsafe extern "C" fn visit(user: *mut c_void, entry: *const Entry) {
-    // SAFETY: `user` is what `Foreign::visit` passed, for as long as the call lasts.
-    let seen = unsafe { &mut *user.cast::<Seen<Vec<matchpoint::Entry>>>() };
-    // SAFETY: the interface promises an entry for as long as the callback runs; NULL is looked for anyway.
+    // SAFETY: `user` is the pointer from `ForeignEngine::visit`, valid during the call.
+    let collected = unsafe { &mut *user.cast::<Collected<Vec<matchpoint::Entry>>>() };
+    // SAFETY: the interface guarantees an entry during the callback. NULL is handled too.
     let entry = unsafe { entry.as_ref() };
     match entry.and_then(Entry::read) {
-        Some(entry) => seen.good.push(entry),
-        None => seen.bad = Some(entry.map_or(-1, |entry| entry.queue)),
+        Some(entry) => collected.entries.push(entry),
+        None => collected.undefined_kind = Some(entry.map_or(-1, |entry| entry.queue)),
     }
 }
 
 fn drained(function: &str, drained: &mut Drained, call: impl FnOnce(*mut c_void) -> i32) {
-    let mut seen = Seen { good: drained, bad: None };
-    done(function, call((&raw mut seen).cast()));
-    if let Some(kind) = seen.bad {
-        no_answer(format!("{function} drained something of kind {kind}, which there is not"));
+    let mut collected = Collected { entries: drained, undefined_kind: None };
+    check_ok(function, call((&raw mut collected).cast()));
+    if let Some(kind) = collected.undefined_kind {
+        panic_undefined_result(format!("{function} drained something of kind {kind}, which there is not"));
     }
 }
 
-impl Foreign {
+impl ForeignEngine {
     fn head(&self) -> &types::Engine {
-        // SAFETY: the library made it, and only the library writes to it, in calls.
+        // SAFETY: the library allocated it, and writes to it only during calls.
         unsafe { self.engine.as_ref() }
     }
 
@@ -219,12 +221,11 @@ impl Foreign {
         unsafe { &*self.head().calls }
     }
 
-    /// The functions that the engine lacks.
+    /// Returns the functions that the engine lacks.
     pub fn lacks(&self) -> Vec<Function> {
         Function::ALL.into_iter().filter(|function| !function.is_in(self.table())).collect()
     }
 
-    /// Whether the engine has the functions that every engine needs.
     fn check_functions(&self) -> Result<(), String> {
         if self.head().calls.is_null() {
             return Err("its table of functions is NULL".to_owned());
@@ -256,34 +257,34 @@ impl Foreign {
 
     fn length(&self, length: *const u64, queue: i32) -> usize {
         let answer = match NonNull::new(length.cast_mut()) {
-            // SAFETY: the engine keeps its length there, and is in no call.
+            // SAFETY: the engine keeps its length there. No call is active.
             Some(length) => i64::try_from(unsafe { length.read() }).unwrap_or(-1),
             None => {
-                let call = there(self.table().length, "length");
+                let call = required(self.table().length, "length");
                 // SAFETY: an engine of this library.
                 unsafe { call(self.engine.as_ptr(), queue) }
             }
         };
-        usize::try_from(answer).unwrap_or_else(|_| no_answer(format!("the length of a queue is {answer}")))
+        usize::try_from(answer)
+            .unwrap_or_else(|_| panic_undefined_result(format!("the length of a queue is {answer}")))
     }
 }
 
-/// The id and the status of an outcome; `i32::MIN` is a status that the interface does not define.
-fn parts(outcome: Outcome) -> (u64, i32) {
+/// Returns the id and the status of an outcome. `i32::MIN`: a status that the interface does not define.
+fn id_and_status(outcome: Outcome) -> (u64, i32) {
     (outcome.id, i32::try_from(outcome.status).unwrap_or(i32::MIN))
 }
 
-/// The words of a selector.
 fn words(selector: &Selector) -> (u64, u64, u64) {
     let (tag, ignore) = selector.tag_and_ignored();
     (selector.pair().0, tag, ignore)
 }
 
-impl Engine for Foreign {
+impl Engine for ForeignEngine {
     fn post_selector(&mut self, id: RecvId, selector: &Selector) -> Result<Option<MsgId>, Refused> {
-        let (call, (pair, tag, ignore)) = (there(self.table().post, "mp_post"), words(selector));
-        // SAFETY: an engine of this library; so below.
-        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair, tag, ignore) });
+        let (call, (pair, tag, ignore)) = (required(self.table().post, "mp_post"), words(selector));
+        // SAFETY: an engine of this library.
+        let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id.0, pair, tag, ignore) });
         match status {
             MP_QUEUED => Ok(None),
             MP_MATCHED => Ok(Some(MsgId(id))),
@@ -296,7 +297,7 @@ impl Engine for Foreign {
             return self.post_selector(id, &Selector::of(pair, tag.0, 0));
         };
         // SAFETY: as above.
-        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
+        let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
         match status {
             MP_QUEUED => Ok(None),
             MP_MATCHED => Ok(Some(MsgId(id))),
@@ -305,9 +306,9 @@ impl Engine for Foreign {
     }
 
     fn arrive(&mut self, id: MsgId, pair: Pair, tag: Tag) -> Result<Option<RecvId>, Refused> {
-        let call = there(self.table().arrive, "mp_arrive");
+        let call = required(self.table().arrive, "mp_arrive");
         // SAFETY: as above.
-        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
+        let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id.0, pair.0, tag.0) });
         match status {
             MP_QUEUED => Ok(None),
             MP_MATCHED => Ok(Some(RecvId(id))),
@@ -316,39 +317,39 @@ impl Engine for Foreign {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let (call, (pair, tag, ignore)) = (there(self.table().probe, "mp_probe"), words(selector));
+        let (call, (pair, tag, ignore)) = (required(self.table().probe, "mp_probe"), words(selector));
         // SAFETY: as above.
-        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
-        yes("mp_probe", status).then_some(MsgId(id))
+        let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
+        is_found("mp_probe", status).then_some(MsgId(id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let call = there(self.table().matched_probe, "mp_matched_probe");
+        let call = required(self.table().matched_probe, "mp_matched_probe");
         let (pair, tag, ignore) = words(selector);
         // SAFETY: as above.
-        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
-        yes("mp_matched_probe", status).then_some(MsgId(id))
+        let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), pair, tag, ignore) });
+        is_found("mp_matched_probe", status).then_some(MsgId(id))
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
-        let call = there(self.table().cancel, "mp_cancel");
+        let call = required(self.table().cancel, "mp_cancel");
         let (pair, tag, ignore) = words(&receive.selector);
         // SAFETY: as above.
-        yes("mp_cancel", unsafe { call(self.engine.as_ptr(), receive.id.0, pair, tag, ignore) })
+        is_found("mp_cancel", unsafe { call(self.engine.as_ptr(), receive.id.0, pair, tag, ignore) })
     }
 
     fn retract(&mut self, message: &matchpoint::Message) -> bool {
-        let call = there(self.table().retract, "mp_retract");
+        let call = required(self.table().retract, "mp_retract");
         let Message { id, pair, tag } = Message::from(message);
         // SAFETY: as above.
-        yes("mp_retract", unsafe { call(self.engine.as_ptr(), id, pair, tag) })
+        is_found("mp_retract", unsafe { call(self.engine.as_ptr(), id, pair, tag) })
     }
 
     fn readdress(&mut self, message: &matchpoint::Message, source: Rank) -> Result<Readdressed, Refused> {
-        let call = there(self.table().readdress, "mp_readdress");
+        let call = required(self.table().readdress, "mp_readdress");
         let Message { id, pair, tag } = Message::from(message);
         // SAFETY: as above.
-        let (id, status) = parts(unsafe { call(self.engine.as_ptr(), id, pair, tag, source.0) });
+        let (id, status) = id_and_status(unsafe { call(self.engine.as_ptr(), id, pair, tag, source.0) });
         match status {
             MP_NAMED => Ok(Readdressed::SourceSet),
             MP_MATCHED => Ok(Readdressed::Matched(RecvId(id))),
@@ -358,7 +359,7 @@ impl Engine for Foreign {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let call = there(self.table().set_hints, "mp_set_hints");
+        let call = required(self.table().set_hints, "mp_set_hints");
         // SAFETY: as above.
         match unsafe { call(self.engine.as_ptr(), context.0, convert::hint_bits(hints)) } {
             MP_OK => Ok(()),
@@ -367,13 +368,13 @@ impl Engine for Foreign {
     }
 
     fn close(&mut self, context: ContextId, out: &mut Drained) {
-        let call = there(self.table().close, "mp_close");
-        // SAFETY: as above; `drain` knows the type of `user`.
+        let call = required(self.table().close, "mp_close");
+        // SAFETY: as above. `drain` gets the type of `user` that it expects.
         drained("mp_close", out, |user| unsafe { call(self.engine.as_ptr(), context.0, Some(drain), user) });
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, out: &mut Drained) {
-        let call = there(self.table().fail_source, "mp_fail_source");
+        let call = required(self.table().fail_source, "mp_fail_source");
         // SAFETY: as in `close`.
         drained("mp_fail_source", out, |user| unsafe {
             call(self.engine.as_ptr(), context.0, source.0, Some(drain), user)
@@ -381,20 +382,20 @@ impl Engine for Foreign {
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(matchpoint::Entry)) {
-        let call = there(self.table().visit, "mp_visit");
+        let call = required(self.table().visit, "mp_visit");
         let number = match queue {
             Queue::Posted => MP_QUEUE_POSTED,
             Queue::Unexpected => MP_QUEUE_UNEXPECTED,
         };
-        // Kept first: `each` may panic, and no panic may cross the library's frames.
-        let mut seen = Seen { good: Vec::new(), bad: None };
-        // SAFETY: as above; `visit` knows the type of `user`.
-        let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut seen).cast()) };
-        done("mp_visit", status);
-        if let Some(queue) = seen.bad {
-            no_answer(format!("mp_visit showed an entry of queue {queue}, which there is not"));
+        // Entries are collected first: `each` may panic, and no panic may cross the library's frames.
+        let mut collected = Collected { entries: Vec::new(), undefined_kind: None };
+        // SAFETY: as above. `visit` gets the type of `user` that it expects.
+        let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut collected).cast()) };
+        check_ok("mp_visit", status);
+        if let Some(queue) = collected.undefined_kind {
+            panic_undefined_result(format!("mp_visit showed an entry of queue {queue}, which there is not"));
         }
-        seen.good.into_iter().for_each(each);
+        collected.entries.into_iter().for_each(each);
     }
 
     fn posted_len(&self) -> usize {
@@ -410,16 +411,16 @@ impl Engine for Foreign {
         messages: &[matchpoint::Message],
         out: &mut Vec<Option<RecvId>>,
     ) -> Result<(), Refused> {
-        let call = there(self.table().arrive_batch, "mp_arrive_batch");
+        let call = required(self.table().arrive_batch, "mp_arrive_batch");
         let given: Vec<Message> = messages.iter().map(Message::from).collect();
         let mut outcomes = vec![Outcome { id: u64::MAX, status: i64::MIN }; given.len()];
         let (mut count, room) = (usize::MAX, outcomes.as_mut_ptr());
-        // SAFETY: as above; as many messages as are passed, and as many outcomes.
+        // SAFETY: as above. The arrays have as many elements as the arguments declare.
         let status = unsafe {
             call(self.engine.as_ptr(), given.as_ptr(), given.len(), room, &mut count, None, ptr::null_mut())
         };
         assert!(count <= given.len(), "mp_arrive_batch did {count} of {} messages", given.len());
-        out.extend(outcomes[..count].iter().map(|&outcome| match parts(outcome) {
+        out.extend(outcomes[..count].iter().map(|&outcome| match id_and_status(outcome) {
             (_, MP_QUEUED) => None,
             (id, MP_MATCHED) => Some(RecvId(id)),
             (_, status) => undefined("mp_arrive_batch", status),
@@ -435,11 +436,11 @@ impl Engine for Foreign {
     }
 
     fn footprint(&self) -> matchpoint::Footprint {
-        let call = there(self.table().footprint, "mp_footprint");
+        let call = required(self.table().footprint, "mp_footprint");
         let mut footprint = Footprint::default();
-        // SAFETY: as above; as much room as is passed.
+        // SAFETY: as above. The struct has the given size.
         let status = unsafe { call(self.engine.as_ptr(), &mut footprint, size_of::<Footprint>()) };
-        done("mp_footprint_of", status);
+        check_ok("mp_footprint_of", status);
         footprint.into()
     }
 }

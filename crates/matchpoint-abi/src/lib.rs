@@ -1,11 +1,12 @@
-//! The C interface as data ([`types`], and how they stand for the contract's: [`convert`]), and both ways through it:
-//! `matchpoint-capi` puts our engines behind it, [`Library`] loads what others put there, and makes a
-//! [`matchpoint::Engine`] of it.
+//! The C interface as data ([`types`]), its conversion ([`convert`]), and engines of foreign libraries.
+//!
+//! `matchpoint-capi` implements the interface with Matchpoint's engines. [`Library`] loads another implementation and
+//! creates a [`matchpoint::Engine`] from it.
 
 pub mod convert;
 mod foreign;
 mod library;
 pub mod types;
 
-pub use foreign::{Foreign, Function};
+pub use foreign::{ForeignEngine, Function};
 pub use library::{Library, LoadError};

@@ -1,4 +1,4 @@
-//! A library with the C interface, loaded.
+//! A loaded library with the C interface.
 #![allow(unsafe_code)]
 
 use std::ffi::c_char;
@@ -14,8 +14,7 @@ type AbiVersion = unsafe extern "C" fn() -> u32;
 pub(crate) type Create =
     unsafe extern "C" fn(*const c_char, u32, *mut *mut Engine, *mut c_char, usize) -> i32;
 
-/// A library that makes engines of the interface. Clones share it; it stays loaded as long as one of them, or an
-/// engine of it, is there.
+/// A library that creates engines. Clones share it. It is unloaded after the last clone and the last engine.
 #[derive(Clone)]
 pub struct Library {
     shared: Arc<Loaded>,
@@ -24,11 +23,11 @@ pub struct Library {
 struct Loaded {
     path: PathBuf,
     create: Create,
-    /// Last, so that it is dropped last: the functions are in it.
+    /// Dropped last, because it contains the functions.
     _library: libloading::Library,
 }
 
-/// Why a library cannot be used, and the remedy.
+/// The reason why a library cannot be used, and a remedy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoadError(String);
 
@@ -41,16 +40,16 @@ impl Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Library {
-    /// Loads the library at `path`. A name without a folder that is no file here is sought where the system looks for
-    /// libraries.
+    /// Loads the library at `path`. A name without a folder that is not a file here is searched in the system's library
+    /// folders.
     ///
-    /// Loading runs the library's constructors, and the types of its functions cannot be checked: load what
+    /// Loading runs the library's constructors. The types of its functions cannot be checked: load only libraries that
     /// you would run.
     ///
     /// # Errors
-    /// There is no such library, a function is missing, or it is of another version of the interface.
+    /// The library or a function is missing, or the library has another version of the interface.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        // The loader takes a bare name for one of the system's libraries, even if such a file is right here.
+        // The loader searches a bare name in the system's folders only, even if the file exists here.
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         // SAFETY: the author of the library is responsible for its constructors and destructors.
         let library = unsafe { libloading::Library::new(&whole) };
@@ -62,7 +61,7 @@ impl Library {
         Ok(Library { shared: Arc::new(Loaded { path: path.to_owned(), create, _library: library }) })
     }
 
-    /// Where it was loaded from.
+    /// The path from which the library was loaded.
     pub fn path(&self) -> &Path {
         &self.shared.path
     }
@@ -72,7 +71,7 @@ impl Library {
     }
 }
 
-/// The loader's own words, which `Display` leaves out.
+/// The loader's message, which `Display` omits.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -83,10 +82,10 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// A function by its name; `F` is the type in the header.
+    /// Returns a function by its name. `F` is its type in the header.
     fn function<F: Copy>(&self, name: &str) -> Result<F, LoadError> {
-        // SAFETY: each call below names the type that `matchpoint.h` gives that function. A library that exports
-        // another function under that name is a mistake of its author, and cannot be detected here.
+        // SAFETY: each call below uses the function's type in `matchpoint.h`. A library with another function of that
+        // name is faulty, which cannot be detected here.
         let found = unsafe { self.library.get::<F>(name.as_bytes()) };
         found.map(|symbol| *symbol).map_err(|_| {
             LoadError(format!(
@@ -99,7 +98,7 @@ impl Found<'_> {
 
     fn check_version(&self) -> Result<(), LoadError> {
         let version = self.function::<AbiVersion>("mp_abi_version")?;
-        // SAFETY: it takes nothing and returns a number.
+        // SAFETY: the function has no arguments and returns a number.
         let version = unsafe { version() };
         if version == MP_ABI_VERSION {
             return Ok(());

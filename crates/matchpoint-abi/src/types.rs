@@ -1,4 +1,4 @@
-//! Structs, constants and callback types of `matchpoint.h`, which has their meaning. A test compares both.
+//! Structs, constants and callback types of `matchpoint.h`, which documents them. A test compares both.
 //!
 //! Layouts never change within one [`MP_ABI_VERSION`]. [`Calls`] and structs with a `size` argument grow at their end.
 
@@ -7,29 +7,29 @@ use std::ffi::{c_char, c_void};
 /// The version of the interface.
 pub const MP_ABI_VERSION: u32 = 0;
 
-/// Done, and there is no id.
+/// Success, without an id.
 pub const MP_OK: i32 = 0;
 /// The entry is queued.
 pub const MP_QUEUED: i32 = 0;
-/// There is no such entry.
+/// No such entry.
 pub const MP_NONE: i32 = 0;
 /// The entry matched. The outcome has the id of the other entry.
 pub const MP_MATCHED: i32 = 1;
-/// There is such an entry.
+/// The entry exists.
 pub const MP_FOUND: i32 = 1;
-/// The message has its source now, and is queued.
+/// The source of the message is set. The message stays queued.
 pub const MP_NAMED: i32 = 2;
-/// The call breaks a hint of its context.
+/// The call contradicts a hint of its context.
 pub const MP_REFUSED_HINT: i32 = -1;
 /// A table of fixed size is full.
 pub const MP_REFUSED_FULL: i32 = -2;
-/// There is no memory.
+/// No memory.
 pub const MP_REFUSED_MEMORY: i32 = -3;
 /// An argument is invalid, or the engine lacks the function.
 pub const MP_INVALID: i32 = -4;
 /// A callback called its own engine.
 pub const MP_BUSY: i32 = -5;
-/// There is no such engine on this machine.
+/// No such engine on this machine.
 pub const MP_UNKNOWN_NAME: i32 = -6;
 /// A ring is full.
 pub const MP_AGAIN: i32 = -7;
@@ -41,9 +41,9 @@ pub const MP_ANY_THREAD: u32 = 2;
 
 /// The source of a receive from any source.
 pub const MP_ANY_SOURCE: u32 = u32::MAX;
-/// The source of a message before it is known.
+/// The source of a message with an unknown source.
 pub const MP_UNKNOWN_SOURCE: u32 = u32::MAX;
-/// The ignored bits of a receive with any tag.
+/// The ignore mask of a receive with any tag.
 pub const MP_ANY_TAG: u64 = u64::MAX;
 
 /// Hint: mpi_assert_no_any_source.
@@ -57,11 +57,11 @@ pub const MP_HINT_ALLOW_OVERTAKING: u32 = 8;
 /// Hint: each receive is posted before its message arrives.
 pub const MP_HINT_NO_UNEXPECTED: u32 = 16;
 
-/// Order: the oldest of all sources.
+/// Order: the oldest message of all sources.
 pub const MP_ORDER_TOTAL: i32 = 0;
-/// Order: messages in order for each source.
+/// Order: the messages of each source in order.
 pub const MP_ORDER_PER_SOURCE: i32 = 1;
-/// Order: any entry that matches.
+/// Order: any matching entry.
 pub const MP_ORDER_NONE: i32 = 2;
 
 /// The posted receive queue.
@@ -87,7 +87,7 @@ pub const MP_COMPLETION_MESSAGE_REFUSED: i32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// The receive or message that was found.
+    /// The receive or message of the match.
     pub id: u64,
     /// One of the statuses.
     pub status: i64,
@@ -97,11 +97,11 @@ pub struct Outcome {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Message {
-    /// Its id.
+    /// The id.
     pub id: u64,
-    /// Its context and source.
+    /// The context and source.
     pub pair: u64,
-    /// Its tag.
+    /// The tag.
     pub tag: u64,
 }
 
@@ -109,13 +109,13 @@ pub struct Message {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Entry {
-    /// Its id.
+    /// The id.
     pub id: u64,
-    /// Its context and source.
+    /// The context and source.
     pub pair: u64,
-    /// Its tag.
+    /// The tag.
     pub tag: u64,
-    /// Bits of the tag that a receive ignores; 0 for a message.
+    /// The ignore mask of a receive; 0 for a message.
     pub ignore: u64,
     /// `MP_QUEUE_…`.
     pub queue: i32,
@@ -133,7 +133,7 @@ pub struct Completion {
     pub message: u64,
     /// `MP_COMPLETION_…`.
     pub kind: i32,
-    /// [`MP_MATCHED`], or why it was refused.
+    /// [`MP_MATCHED`], or the reason of the refusal.
     pub status: i32,
 }
 
@@ -165,11 +165,11 @@ pub struct Attempts {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct EngineInfo {
-    /// Its name.
+    /// The name.
     pub name: *const c_char,
-    /// A line about it.
+    /// A one-line description.
     pub summary: *const c_char,
-    /// Number of parameters.
+    /// The number of parameters.
     pub parameters: usize,
 }
 
@@ -177,11 +177,11 @@ pub struct EngineInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ParameterInfo {
-    /// Its key.
+    /// The key.
     pub key: *const c_char,
-    /// Its default.
+    /// The default value.
     pub default_value: *const c_char,
-    /// Its meaning and unit.
+    /// The meaning and unit.
     pub meaning: *const c_char,
 }
 
@@ -196,24 +196,24 @@ pub type VisitFn = Option<unsafe extern "C" fn(user: *mut c_void, entry: *const 
 /// Called with each statistic.
 pub type StatisticFn = Option<unsafe extern "C" fn(user: *mut c_void, name: *const c_char, value: f64)>;
 
-/// An engine: its functions, and the lengths of its queues.
+/// An engine: its functions and queue lengths.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Engine {
-    /// Its functions.
+    /// The functions.
     pub calls: *const Calls,
-    /// The number of posted receives. NULL: only `Calls::length` returns it.
+    /// The number of posted receives. NULL: call `Calls::length`.
     pub posted: *const u64,
-    /// The number of unexpected messages, or NULL.
+    /// The number of unexpected messages. NULL: call `Calls::length`.
     pub unexpected: *const u64,
 }
 
-/// The side of an offloaded engine at which messages arrive.
+/// The arrival side of an offloaded engine.
 pub struct Wire {
     _private: [u8; 0],
 }
 
-/// The functions of an engine. The inline functions of `matchpoint.h` call them, and document them.
+/// The functions of an engine. The inline functions of `matchpoint.h` call and document them.
 #[repr(C)]
 #[derive(Debug)]
 #[allow(missing_docs)]

@@ -1,5 +1,5 @@
-//! Messages through the provider on a core that is made up, for a simulator that counts what our code executes:
-//! `cargo xtask instructions` runs it. Arguments: PATTERN:LENGTH, any number.
+//! Messages through the provider on a simulated core provider, for `cargo xtask instructions`, which counts the
+//! provider's instructions. Arguments: any number of PATTERN:LENGTH.
 #![allow(unsafe_code)]
 
 #[path = "../tests/all/mock/mod.rs"]
@@ -13,18 +13,16 @@ use matchpoint_fabric::abi::*;
 use mock::objects;
 use mock::opened::{BOTH, Opened, open};
 
-/// What MPICH and Open MPI ignore in all receives is much like this.
+/// An ignore mask like that of all receives of MPICH and Open MPI.
 const IGNORED: u64 = 0b11 << 54;
-/// Messages that are counted.
 const MESSAGES: usize = 1024;
-/// Of a message, in bytes.
 const LENGTH: usize = 8;
 
-/// An application with two endpoints: what one sends, the other receives.
+/// Two endpoints: `from` sends to `to`.
 struct Pair {
     from: Opened,
     to: Opened,
-    /// What each calls the other.
+    /// The address of `to`. `own` is the address of `from`.
     peer: Addr,
     own: Addr,
     sent: [u8; LENGTH],
@@ -35,7 +33,7 @@ struct Pair {
 impl Pair {
     fn new() -> Pair {
         mock::begin(1, true, version(2, 5), 0);
-        // SAFETY: a core that has begun; what it opened.
+        // SAFETY: the core provider is initialized. The objects are from `open`.
         unsafe {
             let mut both = open(2, CQ_FORMAT_TAGGED, BOTH).into_iter();
             let (from, to) = (both.next().expect("two"), both.next().expect("two"));
@@ -52,7 +50,7 @@ impl Pair {
             }
             let (sent, room) = ([7; LENGTH], [0; LENGTH]);
             let mut pair = Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] };
-            // Without these, a table of the engine grows while messages are counted.
+            // Grows the tables of the engine before the count.
             for _ in 0..4 {
                 pair.receive(0, 0);
                 pair.send(0);
@@ -65,7 +63,7 @@ impl Pair {
     fn send(&mut self, tag: u64) {
         let ep = self.from.ep;
         let context = self.contexts[0].as_mut_ptr().cast();
-        // SAFETY: an enabled endpoint; the buffer outlives the call.
+        // SAFETY: an enabled endpoint. The buffer outlives the call.
         unsafe {
             let send = (*(*ep).tagged).send.expect("it sends");
             let buffer = self.sent.as_ptr().cast::<c_void>();
@@ -76,7 +74,7 @@ impl Pair {
     fn receive(&mut self, at: usize, tag: u64) {
         let ep = self.to.ep;
         let context = self.contexts[at].as_mut_ptr().cast();
-        // SAFETY: an enabled endpoint; the buffer outlives the pair's use of it.
+        // SAFETY: an enabled endpoint. The buffer outlives the receive.
         unsafe {
             let receive = (*(*ep).tagged).recv.expect("it receives");
             let buffer = self.room.as_mut_ptr().cast::<c_void>();
@@ -84,7 +82,7 @@ impl Pair {
         }
     }
 
-    /// Reads until so many receives are complete, and what there is on the sending side.
+    /// Reads until this number of receives has completed. Also reads the sender's completions.
     fn drain(&mut self, receives: usize) {
         let mut done = 0;
         while done < receives {
@@ -93,11 +91,10 @@ impl Pair {
         }
     }
 
-    /// Has all that was sent arrive.
     fn arrive(&mut self) {
         for _ in 0..100_000 {
             self.read(self.to.cq, flags::RECV);
-            // SAFETY: an endpoint of the core's.
+            // SAFETY: an endpoint of the simulated core provider.
             if unsafe { (*self.to.ep.cast::<mock::Ep>()).is_quiet() } {
                 break;
             }
@@ -106,7 +103,7 @@ impl Pair {
     }
 
     fn read(&self, cq: *mut FidCq, which: u64) -> usize {
-        // SAFETY: zeros are entries; an open queue, and room for as many.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let (mut entries, mut sources) = (std::mem::zeroed::<[CqTaggedEntry; 8]>(), [0; 8]);
             let read = (*(*cq).ops).readfrom.expect("it reads");
@@ -117,13 +114,12 @@ impl Pair {
     }
 }
 
-/// What is counted.
 #[inline(never)]
 fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);
 }
 
-/// As many at a time as the queue is long, the last of them first; with the pattern `among`, one at a time.
+/// Sends `length` messages at a time, in reverse order of the receives. Pattern `among`: one at a time.
 fn messages(pair: &mut Pair, pattern: &str, length: usize) {
     if pattern == "among" {
         for _ in 0..MESSAGES {
@@ -147,7 +143,7 @@ fn messages(pair: &mut Pair, pattern: &str, length: usize) {
 }
 
 fn main() {
-    objects::give(version(2, 5));
+    objects::install(version(2, 5));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     for pattern in &arguments {
         let (name, length) = pattern.split_once(':').expect("PATTERN:LENGTH");
@@ -156,7 +152,7 @@ fn main() {
         if name == "among" {
             (0..length).for_each(|at| pair.receive(at, 1 + at as u64));
         }
-        // Once before, so that memory is there.
+        // The first pass allocates memory.
         messages(&mut pair, name, length);
         counted_messages(&mut pair, name, length);
     }

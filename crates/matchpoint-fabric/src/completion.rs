@@ -1,4 +1,4 @@
-//! Completions of ours, as the application reads them.
+//! Completions that the provider writes.
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
@@ -8,78 +8,83 @@ use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno};
 
-/// One completion of ours.
+/// A completion that the provider writes.
 pub struct Completion {
-    /// What the application reads.
+    /// The entry of the completion queue.
     pub entry: CqTaggedEntry,
-    /// From whom.
+    /// The source of the message.
     pub source: Addr,
     /// The error, or 0.
     pub error: c_int,
-    /// Bytes of a truncated message that the receive has no room for.
-    pub left_out: usize,
+    /// Bytes of a truncated message beyond the buffers (`olen`).
+    pub excess_bytes: usize,
 }
 
 impl Completion {
-    /// Of the operation with this context, with these flags; nothing else to say.
+    /// A successful completion with this context and these flags.
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
-        Completion { entry, source: ADDR_UNSPEC, error: 0, left_out: 0 }
+        Completion { entry, source: ADDR_UNSPEC, error: 0, excess_bytes: 0 }
     }
 }
 
-/// Bytes of a `struct fi_context2`: the core may write to the beginning of a context.
-const CONTEXT: usize = 64;
+/// Bytes of a `struct fi_context2`. The core provider may write to a context.
+const CONTEXT_BYTES: usize = 64;
 
 /// A receive with a message that is longer than its buffers.
 ///
-/// Some core providers crash when they deliver such a message (shm of libfabric 2.5, from 1000 bytes on). The owner of the queue
-/// knows both lengths first. So the core delivers the message into a separate buffer, with a separate context. When the
-/// application reads the completion, the owner copies the part that fits, and returns the error `FI_ETRUNC` instead.
-pub struct Truncated {
-    /// The context of the core, which does not move.
-    core: Box<[u8; CONTEXT]>,
-    /// Of the application.
+/// Some core providers crash when they deliver such a message (shm of libfabric 2.5, from 1000 bytes on). The core
+/// provider therefore delivers the message to a separate buffer, with a separate context. When the application reads
+/// the completion, the provider copies the part that fits and returns `FI_ETRUNC`.
+pub struct TruncatedReceive {
+    /// The context for the core provider. Its address is stable.
+    core_context: Box<[u8; CONTEXT_BYTES]>,
+    /// The context of the application.
     context: *mut c_void,
     buffers: Vec<iovec>,
-    /// Where the core delivers the message.
+    /// The buffer for the whole message.
     whole: Vec<u8>,
 }
 
-impl Truncated {
-    /// The receive has this context and these buffers, and its message `bytes` bytes. `None`: no memory.
+impl TruncatedReceive {
+    /// Allocates a buffer of `bytes` bytes for a receive with this context and these buffers. `None`: no memory.
     pub fn new(context: *mut c_void, buffers: &[iovec], bytes: usize) -> Option<Self> {
         let mut whole = Vec::new();
         whole.try_reserve_exact(bytes).ok()?;
-        Some(Truncated { core: Box::new([0; CONTEXT]), context, buffers: buffers.to_vec(), whole })
+        Some(TruncatedReceive {
+            core_context: Box::new([0; CONTEXT_BYTES]),
+            context,
+            buffers: buffers.to_vec(),
+            whole,
+        })
     }
 
-    /// Where the core delivers the message.
+    /// The buffer for the whole message.
     pub fn buffer(&self) -> *mut c_void {
         self.whole.as_ptr().cast_mut().cast()
     }
 
-    /// The context under which the core completes the receive.
+    /// The context for the core provider.
     pub fn core_context(&self) -> *mut c_void {
-        self.core.as_ptr().cast_mut().cast()
+        self.core_context.as_ptr().cast_mut().cast()
     }
 
-    /// Of the application.
+    /// The context of the application.
     pub fn context(&self) -> *mut c_void {
         self.context
     }
 
-    /// The core has delivered the message: copies what fits, and returns the error for the application.
+    /// Copies the part of the delivered message that fits, and returns the error completion.
     ///
     /// # Safety
-    /// The buffers of the receive are still the application's, and the core has filled `whole`.
+    /// The buffers of the receive still belong to the provider, and the core provider has filled `whole`.
     pub unsafe fn finish(mut self, done: &CqTaggedEntry) -> Completion {
         let delivered = done.len.min(self.whole.capacity());
         let mut at = 0;
         for part in &self.buffers {
             let bytes = part.iov_len.min(delivered - at);
-            // SAFETY: the caller's; `at + bytes` is within what the core has delivered.
+            // SAFETY: guaranteed by the caller. `at + bytes` is within the delivered bytes.
             unsafe { ptr::copy_nonoverlapping(self.whole.as_mut_ptr().add(at), part.iov_base.cast(), bytes) };
             at += bytes;
         }
@@ -87,28 +92,29 @@ impl Truncated {
         let buf = self.buffers.first().map_or(ptr::null_mut(), |part| part.iov_base);
         completion.entry = CqTaggedEntry { op_context: self.context, len: at, buf, ..*done };
         completion.error = errno::ETRUNC;
-        completion.left_out = delivered - at;
+        completion.excess_bytes = delivered - at;
         completion
     }
 }
 
-/// Completions of ours that the application has not read from a queue, and those that are to come.
+/// Completions of the provider for one completion queue.
 #[derive(Default)]
-pub struct Completions {
-    /// To be read next.
-    pub now: VecDeque<Completion>,
-    /// To be read after all that the core has now: a buffer for several messages is released after the last of them.
-    pub late: VecDeque<Completion>,
-    /// Receives that the core completes, and for which the application reads an error.
-    pub truncated: Vec<Truncated>,
-    /// An endpoint of the queue owes messages their names.
-    pub owes_names: bool,
+pub struct CompletionList {
+    /// Completions to read next.
+    pub ready: VecDeque<Completion>,
+    /// Completions to read after all current completions of the core provider: a multi-receive buffer is released after
+    /// its last message.
+    pub deferred: VecDeque<Completion>,
+    /// Receives that the core provider completes and that the application reads as an error.
+    pub truncated: Vec<TruncatedReceive>,
+    /// An endpoint of the queue has messages with a pending source.
+    pub has_pending_sources: bool,
 }
 
-impl Completions {
-    /// The receive that the core completes under this context, once.
-    pub fn take_truncated(&mut self, core_context: *mut c_void) -> Option<Truncated> {
-        let at = self.truncated.iter().position(|waits| waits.core_context() == core_context)?;
+impl CompletionList {
+    /// Removes the truncated receive with this core context.
+    pub fn take_truncated(&mut self, core_context: *mut c_void) -> Option<TruncatedReceive> {
+        let at = self.truncated.iter().position(|receive| receive.core_context() == core_context)?;
         Some(self.truncated.swap_remove(at))
     }
 }

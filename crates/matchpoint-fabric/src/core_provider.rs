@@ -1,4 +1,4 @@
-//! The core provider: calls into libfabric for it, and whether it serves one host only.
+//! Calls into libfabric for the core provider, and the providers that serve one host only.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -7,21 +7,24 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls into libfabric on behalf of the core. Providers that look for something to stand on are led back to us
-/// (mrail, rxd, lnx): while we are inside, we are not there.
-pub fn into_core<T>(call: impl FnOnce() -> T) -> T {
+/// Calls into libfabric for the core provider.
+///
+/// Some core providers (mrail, rxd, lnx) search for a provider below them. During the call, this provider is hidden
+/// from such searches.
+pub fn call_core<T>(call: impl FnOnce() -> T) -> T {
     let before = INSIDE.replace(true);
     let outcome = call();
     INSIDE.set(before);
     outcome
 }
 
-/// This thread is in such a call.
-pub fn is_inside() -> bool {
+/// Returns whether this thread is inside [`call_core`].
+pub fn is_in_core_call() -> bool {
     INSIDE.get()
 }
 
-/// Providers that serve one host only, and say so by lacking `FI_REMOTE_COMM`, which some MPI libraries insist on.
-pub fn is_local(core: &CStr) -> bool {
+/// Returns whether the provider serves one host only. Such providers lack `FI_REMOTE_COMM`, which some MPI libraries
+/// require.
+pub fn is_single_host(core: &CStr) -> bool {
     matches!(core.to_bytes(), b"shm" | b"sm2")
 }

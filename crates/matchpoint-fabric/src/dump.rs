@@ -1,8 +1,8 @@
-//! What stands in the queues, told on a signal while a job hangs.
+//! A list of the queues' entries, written after a signal, for jobs that hang.
 //!
-//! A handler may do next to nothing, and the queues are the application's threads' own. So it only counts; each completion
-//! queue, when it is read the next time, tells of the endpoints that complete in it. A process that waits for a message
-//! reads its queue all the time.
+//! A signal handler may call few functions, and the queues belong to the application's threads. The handler therefore
+//! only counts requests. The next read of a completion queue appends the entries of the endpoints bound to it. A
+//! process that waits for a message reads its queue continuously.
 
 use std::ffi::c_int;
 use std::fmt::Write as _;
@@ -14,36 +14,36 @@ use matchpoint::Queue;
 use matchpoint_process::report;
 
 use crate::abi::ADDR_UNSPEC;
-use crate::asked::Asked;
+use crate::criteria::Criteria;
 use crate::matching::Matching;
 use crate::settings::settings;
 
-/// Entries of a queue that are told one by one.
-const TOLD: u64 = 1000;
+const LISTED_MAX: u64 = 1000;
 
-/// How often it was asked. Nothing is handed over with it: whoever sees it has what it tells of itself.
-static ASKED: AtomicU32 = AtomicU32::new(0);
+/// Requests so far. Relaxed order suffices: the counter publishes no other data.
+static REQUESTS: AtomicU32 = AtomicU32::new(0);
 
-/// How often queues were asked for so far.
+/// Returns the number of requests so far.
 #[inline]
-pub fn asked() -> u32 {
-    ASKED.load(Relaxed)
+pub fn request_count() -> u32 {
+    REQUESTS.load(Relaxed)
 }
 
 extern "C" fn on_signal(_: c_int) {
-    ASKED.fetch_add(1, Relaxed);
+    REQUESTS.fetch_add(1, Relaxed);
 }
 
-/// From now on that signal asks, unless the application has something to do on it.
-pub fn listen() {
+/// Installs the signal handler, unless the application has one for this signal.
+pub fn install_handler() {
     let Some(signal) = settings().signal else { return };
-    // SAFETY: zeros are no handler and no flags; the handler only counts. What the application has set is put back.
+    // SAFETY: zeros are an empty handler without flags. The handler only counts. An existing handler of the application
+    // is restored.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
-        let mut ours: libc::sigaction = std::mem::zeroed();
-        ours.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
-        ours.sa_flags = libc::SA_RESTART;
-        let rc = libc::sigaction(signal, &raw const ours, &raw mut before);
+        let mut handler: libc::sigaction = std::mem::zeroed();
+        handler.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
+        handler.sa_flags = libc::SA_RESTART;
+        let rc = libc::sigaction(signal, &raw const handler, &raw mut before);
         if rc != 0 {
             return;
         }
@@ -55,26 +55,26 @@ pub fn listen() {
     append("");
 }
 
-/// Writes that next to this process's report. Only a process with this file gets the signal.
+/// Appends to a file next to this process's report. Only a process with this file gets the signal.
 pub fn append(text: &str) {
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-        // As in the report: not worth a job.
+        // The job continues without the list, as without a report.
         let _ = file.write_all(text.as_bytes());
     }
 }
 
-/// A receive or a message, as it is told.
-pub struct Told {
-    /// What it asks for, or says.
-    pub asked: Asked,
-    /// Bytes that it has room for, or has.
+/// A listed receive or message.
+pub struct EntryDescription {
+    /// Its match criteria, or its source and tag.
+    pub criteria: Criteria,
+    /// The bytes of its buffers, or of the message.
     pub bytes: usize,
 }
 
-/// Both queues, oldest first; `describe` knows an entry by its name.
-pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> Told) {
+/// Appends both queues, oldest entry first. `describe` returns the facts of an entry by id.
+pub fn append_queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> EntryDescription) {
     let (posted, unexpected) = (matching.tally().posted_now, matching.tally().unexpected_now);
     let engine = &matchpoint_process::settings().engine;
     let _ = writeln!(
@@ -86,10 +86,10 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
         let mut number = 0;
         matching.visit(queue, |id| {
             number += 1;
-            if number > TOLD {
+            if number > LISTED_MAX {
                 return;
             }
-            let Told { asked: Asked { addr, tag, ignore }, bytes } = describe(id);
+            let EntryDescription { criteria: Criteria { addr, tag, ignore }, bytes } = describe(id);
             let address =
                 if addr == ADDR_UNSPEC { "any address".to_owned() } else { format!("address {addr}") };
             let _ = write!(text, "  {name} {number}, {address}, raw tag {tag:#x}");
@@ -98,8 +98,8 @@ pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> 
             }
             let _ = writeln!(text, ", {bytes} bytes");
         });
-        if number > TOLD {
-            let _ = writeln!(text, "  and {} more {name}s", number - TOLD);
+        if number > LISTED_MAX {
+            let _ = writeln!(text, "  and {} more {name}s", number - LISTED_MAX);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A fabric and the domains in it: the core's, with ours opened through them.
+//! Fabrics and domains of the core provider, with patched functions that open objects.
 
 use std::ffi::{CString, c_int, c_void};
 
@@ -7,16 +7,16 @@ use crate::abi::{
     AvAttr, CLASS_CQ, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric,
     Info, Ops, OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
-use crate::core_provider::{into_core, is_local};
-use crate::library::{OwnInfo, library};
+use crate::core_provider::{call_core, is_single_host};
+use crate::library::{OwnedInfo, library};
 use crate::lock;
 use crate::matching::Matching;
 use crate::object::{self, Object};
-use crate::patch::{Lock, Patch, owner};
+use crate::patch::{Lock, Patch, data};
 use crate::queue::Queue;
-use crate::{held, peer, report};
+use crate::{locked, peer, report};
 
-/// A fabric of the core's.
+/// A fabric of the core provider.
 pub struct Fabric {
     core: CString,
     ops: Patch<OpsFabric>,
@@ -24,13 +24,13 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Puts ours on a fabric that the core has just opened. `None`: no memory.
+    /// Patches a fabric that the core provider has just opened. `None`: no memory.
     ///
     /// # Safety
-    /// It is one, of the provider called `core`.
+    /// `fid` is a fabric of the provider `core`.
     pub unsafe fn attach(fid: *mut FidFabric, core: CString) -> Option<()> {
-        // SAFETY: the slots are the object's.
-        let this = object::place(|this| unsafe {
+        // SAFETY: the slots belong to the object.
+        let this = object::allocate(|this| unsafe {
             let mut ops = Patch::new(&raw mut (*fid).ops, this, &None)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
             ops.table().domain = Some(open_domain);
@@ -39,8 +39,8 @@ impl Fabric {
             fid_ops.table().close = Some(object::close::<Fabric>);
             Some(Fabric { core, ops, fid_ops })
         })?;
-        // SAFETY: just made.
-        unsafe { (*this).put(true) };
+        // SAFETY: just allocated.
+        unsafe { (*this).set_installed(true) };
         Some(())
     }
 }
@@ -50,19 +50,18 @@ impl Object for Fabric {
         &self.fid_ops
     }
 
-    fn put(&mut self, are_ours: bool) {
-        self.ops.put(are_ours);
-        self.fid_ops.put(are_ours);
+    fn set_installed(&mut self, is_installed: bool) {
+        self.ops.set_installed(is_installed);
+        self.fid_ops.set_installed(is_installed);
     }
 }
 
-/// A domain of the core's.
 struct Domain {
     core: CString,
     lock: Lock,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
-    /// Where there is a lock.
+    /// Present in a locked domain.
     _mr: Option<Patch<OpsMr>>,
 }
 
@@ -71,31 +70,30 @@ impl Object for Domain {
         &self.fid_ops
     }
 
-    fn put(&mut self, are_ours: bool) {
-        self.ops.put(are_ours);
-        self.fid_ops.put(are_ours);
+    fn set_installed(&mut self, is_installed: bool) {
+        self.ops.set_installed(is_installed);
+        self.fid_ops.set_installed(is_installed);
     }
 }
 
-/// The application's `info`, as the core knows it.
-unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnInfo> {
-    // SAFETY: the application's, complete.
+unsafe fn info_for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnedInfo> {
+    // SAFETY: a complete `fi_info` of the application.
     let mut copy = unsafe { library().dupinfo(info) }?;
     copy.set_provider(core);
-    // SAFETY: what `fi_dupinfo` makes of a complete one is complete.
+    // SAFETY: `fi_dupinfo` copies a complete `fi_info` completely.
     unsafe {
         let info = &mut *copy.0;
-        if is_local(core) {
+        if is_single_host(core) {
             info.caps &= !flags::REMOTE_COMM;
             (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
-        // Sources must be what messages are sent to.
+        // The source of a message must be the address for replies.
         info.caps &= !flags::AV_USER_ID;
         (*info.domain_attr).caps &= !flags::AV_USER_ID;
-        // Whether or not the application wants to know who has sent a message, matching must.
+        // Matching needs the source of every message, even if the application does not request it.
         info.caps |= flags::SOURCE;
         (*info.rx_attr).caps |= flags::SOURCE;
-        // One thread at a time, whatever the application does: we see to it.
+        // The lock of the domain serializes all calls.
         (*info.domain_attr).threading = THREAD_DOMAIN;
     }
     Some(copy)
@@ -107,31 +105,31 @@ unsafe extern "C" fn open_domain(
     to: *mut *mut FidDomain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table.
-    let this = unsafe { owner::<Fabric, _>((*fabric).ops) };
-    // SAFETY: the application's.
-    let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
+    // SAFETY: called through the patched table.
+    let this = unsafe { data::<Fabric, _>((*fabric).ops) };
+    // SAFETY: the application's `fi_info`.
+    let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().domain.expect("every fabric has domains");
-    // SAFETY: the core's function, on its fabric.
-    let rc = into_core(|| unsafe { open(fabric, below.0, to, context) });
+    // SAFETY: the core provider's function, on its fabric.
+    let rc = call_core(|| unsafe { open(fabric, below.0, to, context) });
     if rc != 0 {
         return rc;
     }
-    // SAFETY: the application's.
+    // SAFETY: the application's `fi_info`.
     let threading = unsafe { (*(*info).domain_attr).threading };
     let lock = if threading == THREAD_DOMAIN { None } else { lock::new() };
     // SAFETY: a domain that was just opened.
-    unsafe { object::opened(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
+    unsafe { object::finish_open(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
 }
 
-/// `fi_trywait`: what only we have to say or to do wakes up nobody.
+/// `fi_trywait`. Completions of the provider do not wake a waiting thread.
 unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    // SAFETY: the application's call, through our table; its queues are of domains that were opened through it.
+    // SAFETY: called through the patched table. Its queues are from domains of the patched fabric.
     unsafe {
-        let this = owner::<Fabric, _>((*fabric).ops);
+        let this = data::<Fabric, _>((*fabric).ops);
         for at in 0..usize::try_from(count).unwrap_or(0) {
             let fid = *fids.add(at);
-            if (*fid).class == CLASS_CQ && !Queue::may_sleep(fid.cast()) {
+            if (*fid).class == CLASS_CQ && !Queue::can_sleep(fid.cast()) {
                 return -errno::EAGAIN;
             }
         }
@@ -140,8 +138,8 @@ unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count
 }
 
 unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
-    let this = object::place(|this| unsafe {
+    // SAFETY: the slots belong to the object.
+    let this = object::allocate(|this| unsafe {
         let mut ops = Patch::new(&raw mut (*fid).ops, this, &lock)?;
         let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &lock)?;
         let table = ops.table();
@@ -153,11 +151,11 @@ unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Optio
             table.cntr_open = table.cntr_open.and(Some(open_cntr));
         }
         fid_ops.table().close = Some(object::close::<Domain>);
-        let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
+        let _mr = lock::lock_table(&raw mut (*fid).mr, &lock);
         Some(Domain { core, lock, ops, fid_ops, _mr })
     })?;
-    // SAFETY: just made.
-    unsafe { (*this).put(true) };
+    // SAFETY: just allocated.
+    unsafe { (*this).set_installed(true) };
     Some(())
 }
 
@@ -167,9 +165,10 @@ unsafe extern "C" fn open_cq(
     to: *mut *mut FidCq,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table.
-    let (_guard, this) = unsafe { (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops)) };
-    // SAFETY: the core's function, with the application's arguments but for the format; then a queue just opened.
+    // SAFETY: called through the patched table.
+    let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
+    // SAFETY: the core provider's function, with the application's arguments and another format; then a queue that was
+    // just opened.
     unsafe {
         let mut below = *attr;
         below.format = CQ_FORMAT_TAGGED;
@@ -178,9 +177,9 @@ unsafe extern "C" fn open_cq(
         if rc != 0 {
             return rc;
         }
-        // What the core has decided is told as it would be.
+        // The application reads the wait object that the core provider chose.
         (*attr).wait_obj = below.wait_obj;
-        object::opened(&raw mut (**to).fid, Queue::attach(*to, (*attr).format, &this.lock))
+        object::finish_open(&raw mut (**to).fid, Queue::attach(*to, (*attr).format, &this.lock))
     }
 }
 
@@ -190,12 +189,12 @@ unsafe extern "C" fn open_av(
     to: *mut *mut FidAv,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table; the core's function, with the same arguments.
+    // SAFETY: called through the patched table; the core provider's function, with the same arguments.
     unsafe {
-        let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
+        let (_guard, this) = (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops));
         match this.ops.core().av_open.expect("only what is there is made to wait")(domain, attr, to, context)
         {
-            0 => object::opened(&raw mut (**to).fid, held::address_vector(*to, &this.lock)),
+            0 => object::finish_open(&raw mut (**to).fid, locked::lock_address_vector(*to, &this.lock)),
             rc => rc,
         }
     }
@@ -209,11 +208,11 @@ unsafe extern "C" fn open_cntr(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
+        let (_guard, this) = (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops));
         match this.ops.core().cntr_open.expect("only what is there is made to wait")(
             domain, attr, to, context,
         ) {
-            0 => object::opened(&raw mut (**to).fid, held::counter(*to, &this.lock)),
+            0 => object::finish_open(&raw mut (**to).fid, locked::lock_counter(*to, &this.lock)),
             rc => rc,
         }
     }
@@ -225,30 +224,37 @@ unsafe extern "C" fn open_endpoint(
     to: *mut *mut FidEp,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the application's call, through our table.
-    let (_guard, this) = unsafe { (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops)) };
-    // SAFETY: the application's.
-    let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
+    // SAFETY: called through the patched table.
+    let (_guard, this) = unsafe { (lock::acquire((*domain).ops), data::<Domain, _>((*domain).ops)) };
+    // SAFETY: the application's `fi_info`.
+    let Some(below) = (unsafe { info_for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().endpoint.expect("every domain has endpoints");
-    // SAFETY: the core's function, on its domain.
-    let rc = into_core(|| unsafe { open(domain, below.0, to, context) });
+    // SAFETY: the core provider's function, on its domain.
+    let rc = call_core(|| unsafe { open(domain, below.0, to, context) });
     if rc != 0 {
         return rc;
     }
-    // SAFETY: an endpoint that was just opened, and the application's `info`.
-    if let Err(why) = unsafe { match_on(this, domain, *to, &*info) } {
+    // SAFETY: an endpoint that was just opened, and the application's `fi_info`.
+    if let Err(why) = unsafe { attach_engine(this, domain, *to, &*info) } {
         report::unmatched(&why);
         if this.lock.is_some() {
-            // SAFETY: an endpoint that was just opened, with the core's own tables.
-            return unsafe { object::opened(&raw mut (**to).fid, held::endpoint(*to, &this.lock)) };
+            // SAFETY: an endpoint that was just opened, with the core provider's tables.
+            return unsafe {
+                object::finish_open(&raw mut (**to).fid, locked::lock_endpoint(*to, &this.lock))
+            };
         }
     }
     errno::SUCCESS
 }
 
-/// Has an engine match the messages of an endpoint. `Err` is the reason why the core matches them itself: the endpoint
-/// then works as if the provider were not there.
-unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: &Info) -> Result<(), String> {
+/// Lets an engine match the messages of an endpoint. `Err` is the reason why the core provider matches them. The
+/// endpoint then works without this provider.
+unsafe fn attach_engine(
+    this: &Domain,
+    domain: *mut FidDomain,
+    ep: *mut FidEp,
+    info: &Info,
+) -> Result<(), String> {
     let version = library().version;
     let layout = Layout::of(version).ok_or_else(|| {
         format!(
@@ -259,6 +265,6 @@ unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: 
     })?;
     let matching =
         Matching::new(&matchpoint_process::settings().engine).map_err(|wrong| wrong.to_string())?;
-    // SAFETY: the core's objects, and the application's info.
+    // SAFETY: objects of the core provider, and the application's `fi_info`.
     unsafe { peer::PeerEndpoint::open(domain, this.ops.core(), ep, info, matching, layout, &this.lock) }
 }

@@ -1,20 +1,25 @@
-//! A libfabric provider that matches tagged messages with Matchpoint's engines, on top of a provider that transports
-//! them. `matchpoint run` puts it under unmodified programs on stock MPI libraries.
+//! A libfabric provider that matches tagged messages with Matchpoint's engines.
 //!
-//! libfabric loads the library and calls [`fi_prov_ini`]; from then on the application's calls come through tables of
-//! functions of which some are ours ([`patch`]). The core provider asks us, as the owner of its receive queue ([`peer`]), for the
-//! receive that a message matches; [`matching`] asks an engine. The core provider then completes the receive.
+//! The provider works on top of a core provider, which transports the messages. `matchpoint run` loads it under
+//! unmodified programs and stock MPI libraries.
+//!
+//! 1. libfabric loads the library and calls [`fi_prov_ini`].
+//! 2. The provider replaces some function tables of the core provider's objects ([`patch`]). The application calls
+//!    through these tables.
+//! 3. The provider owns the receive queue of the core provider ([`peer`]). For each message, the core provider requests
+//!    the matching receive from it.
+//! 4. An engine finds the receive ([`matching`]). The core provider then completes it.
 #![allow(unsafe_code)]
 
 pub mod abi;
-pub mod asked;
 mod completion;
 mod core_provider;
+pub mod criteria;
 mod dump;
 mod fabric;
-mod held;
 pub mod library;
 pub mod lock;
+mod locked;
 pub mod matching;
 mod object;
 mod patch;
@@ -24,21 +29,21 @@ mod provider;
 mod queue;
 mod report;
 mod settings;
-mod short;
+mod short_queues;
 mod sources;
 
 use std::ptr;
 
 use abi::Provider;
 
-/// What libfabric looks up and calls in a library that has just been loaded as a provider. Null: there is none.
+/// The entry point of a libfabric provider. Returns null if libfabric lacks a required function.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_prov_ini() -> *mut Provider {
     if library::find().is_none() {
         return ptr::null_mut();
     }
-    // The report names this process to the command, which sends the signal.
-    dump::listen();
+    // After the report, a command may send the signal to this process.
+    dump::install_handler();
     report::write();
     provider::provider()
 }

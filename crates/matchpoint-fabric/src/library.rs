@@ -1,7 +1,7 @@
-//! The libfabric that loaded us.
+//! The libfabric that loaded the provider.
 //!
-//! A process may have several, in versions whose symbols differ, and one linked against would bind to the oldest. The
-//! one that matters is the one that called `fi_prov_ini`: its functions are looked up in the file it is in.
+//! A process may contain several versions of libfabric, with different symbol versions. A linked provider would bind to
+//! the oldest one. Functions are therefore looked up in the file that called `fi_prov_ini`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use crate::abi::{FabricAttr, FidFabric, GetInfo, Info, OpenFabric};
 
-/// Its functions.
+/// Functions of libfabric.
 pub struct Library {
     getinfo: GetInfo,
     open_fabric: OpenFabric,
@@ -21,12 +21,12 @@ pub struct Library {
 
 static LIBRARY: OnceLock<Library> = OnceLock::new();
 
-/// The library, once [`find`] has found it.
+/// Returns the libfabric that [`find`] found.
 pub fn library() -> &'static Library {
     LIBRARY.get().expect("nothing is called before fi_prov_ini has found it")
 }
 
-/// Finds it, among those that called. `None`: nobody did who has all of its functions.
+/// Finds the libfabric that calls. `None`: the caller lacks one of the functions.
 pub fn find() -> Option<&'static Library> {
     if LIBRARY.get().is_none() {
         let _ = LIBRARY.set(load(caller()?)?);
@@ -42,29 +42,29 @@ unsafe extern "C" {
     fn _Unwind_GetIP(frame: *mut c_void) -> usize;
 }
 
-/// An address in whoever called into this library.
+/// Returns an address in the caller of this library.
 fn caller() -> Option<*const c_void> {
-    /// Frames are those of this library first; the walk ends at the first that is not.
+    /// Stops at the first frame outside this library.
     unsafe extern "C" fn each(frame: *mut c_void, found: *mut c_void) -> c_int {
-        // SAFETY: the unwinder's frame, and the variable below.
+        // SAFETY: a frame of the unwinder, and the variable below.
         let (ip, found) =
             unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
-        if base(ip) == base(caller as *const c_void) {
+        if load_address(ip) == load_address(caller as *const c_void) {
             return 0;
         }
         *found = ip;
-        // Anything but 0 ends the walk.
+        // A value other than 0 stops the walk.
         5
     }
     let mut found: *const c_void = ptr::null();
-    // SAFETY: the function gets the variable that it expects.
+    // SAFETY: the callback gets the variable that it expects.
     unsafe { _Unwind_Backtrace(each, (&raw mut found).cast()) };
     (!found.is_null()).then_some(found)
 }
 
-/// Where the file that this address is in was loaded.
-fn base(address: *const c_void) -> *mut c_void {
-    // SAFETY: zeros are an empty answer; `dladdr` looks the address up and reads nothing there.
+/// Returns the load address of the file that contains this address.
+fn load_address(address: *const c_void) -> *mut c_void {
+    // SAFETY: zeros are an empty result. `dladdr` does not read at the address.
     unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
         libc::dladdr(address, &raw mut found);
@@ -73,7 +73,7 @@ fn base(address: *const c_void) -> *mut c_void {
 }
 
 fn load(address: *const c_void) -> Option<Library> {
-    // SAFETY: zeros are an empty answer; `dladdr` looks the address up and reads nothing there.
+    // SAFETY: zeros are an empty result. `dladdr` does not read at the address.
     let handle = unsafe {
         let mut found: libc::Dl_info = std::mem::zeroed();
         if libc::dladdr(address, &raw mut found) == 0 {
@@ -81,14 +81,14 @@ fn load(address: *const c_void) -> Option<Library> {
         }
         libc::dlopen(found.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD)
     };
-    // Linked into the executable itself: then its symbols are global.
+    // A libfabric linked into the executable has global symbols.
     let handle = if handle.is_null() { libc::RTLD_DEFAULT } else { handle };
     let symbol = |name: &CStr| {
-        // SAFETY: the handle is open, and stays so: libfabric is not unloaded before its providers.
+        // SAFETY: the handle stays open, because libfabric is not unloaded before its providers.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         (!found.is_null()).then_some(found)
     };
-    // SAFETY: functions of these names have had these types in every version of libfabric.
+    // SAFETY: these functions have these types in every version of libfabric.
     unsafe {
         let version: unsafe extern "C" fn() -> u32 = std::mem::transmute(symbol(c"fi_version")?);
         Some(Library {
@@ -106,7 +106,7 @@ fn load(address: *const c_void) -> Option<Library> {
 }
 
 impl Library {
-    /// Functions that are there already: of a libfabric that is linked into the program, or of one that a test makes up.
+    /// A libfabric that is linked into the program, or a substitute of a test.
     pub const fn new(
         getinfo: GetInfo,
         open_fabric: OpenFabric,
@@ -117,15 +117,15 @@ impl Library {
         Library { getinfo, open_fabric, freeinfo, dupinfo, version }
     }
 
-    /// From now on this is the library, unless one was found before.
-    pub fn give(self) {
+    /// Sets this libfabric, unless one is set.
+    pub fn install(self) {
         let _ = LIBRARY.set(self);
     }
 
-    /// `fi_getinfo`
+    /// Calls `fi_getinfo`.
     ///
     /// # Safety
-    /// That of the function.
+    /// As for `fi_getinfo`.
     pub unsafe fn getinfo(
         &self,
         version: u32,
@@ -135,62 +135,62 @@ impl Library {
         hints: *const Info,
     ) -> Result<*mut Info, c_int> {
         let mut found = ptr::null_mut();
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         match unsafe { (self.getinfo)(version, node, service, flags, hints, &raw mut found) } {
             0 => Ok(found),
             rc => Err(rc),
         }
     }
 
-    /// `fi_fabric`
+    /// Calls `fi_fabric`.
     ///
     /// # Safety
-    /// That of the function.
+    /// As for `fi_fabric`.
     pub unsafe fn open_fabric(
         &self,
         attr: *mut FabricAttr,
         to: *mut *mut FidFabric,
         context: *mut c_void,
     ) -> c_int {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { (self.open_fabric)(attr, to, context) }
     }
 
-    /// `fi_dupinfo`; of null, an empty one. `None`: no memory.
+    /// Calls `fi_dupinfo`. A null argument returns an empty `fi_info`. `None`: no memory.
     ///
     /// # Safety
     /// `info` is null or complete.
-    pub unsafe fn dupinfo(&self, info: *const Info) -> Option<OwnInfo> {
-        // SAFETY: the caller's.
+    pub unsafe fn dupinfo(&self, info: *const Info) -> Option<OwnedInfo> {
+        // SAFETY: guaranteed by the caller.
         let copy = unsafe { (self.dupinfo)(info) };
-        (!copy.is_null()).then_some(OwnInfo(copy))
+        (!copy.is_null()).then_some(OwnedInfo(copy))
     }
 }
 
-/// An `fi_info` that is freed at the end.
-pub struct OwnInfo(pub *mut Info);
+/// An owned `fi_info`.
+pub struct OwnedInfo(pub *mut Info);
 
-impl OwnInfo {
-    /// Puts another provider's name in it.
+impl OwnedInfo {
+    /// Sets the provider name.
     pub fn set_provider(&mut self, name: &CStr) {
-        // SAFETY: what `fi_dupinfo` made is complete, and its strings are from `strdup`.
+        // SAFETY: an `fi_info` of `fi_dupinfo` is complete, and its strings are from `strdup`.
         unsafe { set_provider(self.0, Some(name)) };
     }
 }
 
-impl Drop for OwnInfo {
+impl Drop for OwnedInfo {
     fn drop(&mut self) {
-        // SAFETY: made by the same library, and ours.
+        // SAFETY: allocated by the same library, and owned.
         unsafe { (library().freeinfo)(self.0) };
     }
 }
 
-/// Puts a provider's name, or none, in place of the one that is there.
+/// Replaces the provider name. `None` clears it.
 ///
 /// # Safety
-/// `info` is complete, and was made by libfabric.
+/// `info` is complete and from libfabric.
 pub unsafe fn set_provider(info: *mut Info, name: Option<&CStr>) {
-    // SAFETY: the caller's: its strings are from `strdup`, as libfabric's are.
+    // SAFETY: guaranteed by the caller. libfabric's strings are from `strdup`.
     unsafe {
         let slot = &raw mut (*(*info).fabric_attr).prov_name;
         libc::free((*slot).cast());

@@ -1,62 +1,62 @@
-//! One lock for all that is in a domain, for applications that call from several threads at once (`FI_THREAD_SAFE`).
+//! The lock of a domain, for applications that call from several threads (`FI_THREAD_SAFE`).
 //!
-//! The core holds locks of its own while it asks us about a message, and would take them again when we tell it to start
-//! one: an owner outside of it cannot get the order right. So such a core is opened for one thread at a time
-//! (`FI_THREAD_DOMAIN`), and that is what this sees to. Every function of every object in the domain waits for the lock;
-//! where the application itself calls from one thread, there is none, and nothing in its way.
+//! The core provider holds its locks while it requests a receive, and acquires them again when it starts a message. An
+//! owner outside the core provider cannot acquire them in the right order. The core provider is therefore opened with
+//! `FI_THREAD_DOMAIN`, and this lock serializes the calls. Every function of every object in the domain acquires it. If
+//! the application serializes its calls itself, there is no lock.
 
 use std::sync::Arc;
 
 use parking_lot::{ReentrantMutex, ReentrantMutexGuard};
 
-use crate::patch::{Lock, Patch, Table, below, lock_of};
+use crate::patch::{Lock, Patch, Table, lock_of, original_table};
 
-/// Held until it is dropped; nothing where there is no lock.
+/// Holds the lock until it is dropped. `None`: there is no lock.
 pub type Guard<'a> = Option<ReentrantMutexGuard<'a, ()>>;
 
-/// A new one.
+/// Creates a lock.
 pub fn new() -> Lock {
     Some(Arc::new(ReentrantMutex::new(())))
 }
 
-/// A table whose functions can be made to wait for the lock.
+/// A table with functions that can acquire the lock.
 pub trait Lockable: Table {
-    /// Exchanges all that are there for such as wait, and then call what was there.
-    fn wait_for_lock(&mut self);
+    /// Replaces all functions of the table: each acquires the lock, then calls the original.
+    fn add_locking(&mut self);
 }
 
-/// Waits for the lock of the patch whose table this is. `None`: there is none.
+/// Acquires the lock of a patch, from its table. `None`: there is no lock.
 ///
 /// # Safety
-/// `table` is a patch's table, alive until the guard is gone.
+/// `table` is a patched table that outlives the guard.
 #[inline]
-pub unsafe fn wait<'a, T: Table>(table: *const T) -> Guard<'a> {
-    // SAFETY: the caller's; the patch holds the lock.
+pub unsafe fn acquire<'a, T: Table>(table: *const T) -> Guard<'a> {
+    // SAFETY: guaranteed by the caller. The patch holds the lock.
     unsafe { lock_of(table) }.map(ReentrantMutex::lock)
 }
 
-/// The same, and the table that was there before.
+/// Acquires the lock and returns the original table.
 ///
 /// # Safety
-/// As [`wait`].
+/// As for [`acquire`].
 #[inline]
 pub unsafe fn enter<'a, T: Table>(table: *const T) -> (Guard<'a>, &'a T) {
-    // SAFETY: the caller's.
-    unsafe { (wait(table), below(table)) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { (acquire(table), original_table(table)) }
 }
 
-/// Makes all functions of a table of the core's wait. `None`: no memory, or there is nothing to wait for.
+/// Makes all functions of a core table acquire the lock. `None`: no memory, no lock, or no table.
 ///
 /// # Safety
-/// That of [`Patch::new`]; a table may be absent.
-pub unsafe fn all_of<T: Lockable>(slot: *mut *mut T, lock: &Lock) -> Option<Patch<T>> {
-    // SAFETY: the caller's.
+/// As for [`Patch::new`], but the table may be absent.
+pub unsafe fn lock_table<T: Lockable>(slot: *mut *mut T, lock: &Lock) -> Option<Patch<T>> {
+    // SAFETY: guaranteed by the caller.
     if lock.is_none() || unsafe { (*slot).is_null() } {
         return None;
     }
-    // SAFETY: the caller's. The functions look for no owner.
+    // SAFETY: guaranteed by the caller. The functions do not use the data.
     let mut patch = unsafe { Patch::new(slot, std::ptr::null_mut(), lock) }?;
-    patch.table().wait_for_lock();
+    patch.table().add_locking();
     patch.install();
     Some(patch)
 }

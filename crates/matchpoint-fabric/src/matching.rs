@@ -1,11 +1,11 @@
-//! An engine, asked libfabric's questions: 64-bit tags under ignore masks, from a peer or from any.
+//! An engine under libfabric's matching rule: 64-bit tags with ignore masks, one source or any source.
 //!
-//! While queues are short they are searched in place, and the engine is not asked at all ([`Short`]).
+//! Short queues are searched without the engine ([`ShortQueues`]).
 //!
-//! MPI libraries keep a bit or two of the tag for themselves and ignore them in *every* receive. Taken literally, each
-//! of their receives is a wildcard, and no engine's fastest path would ever be used. So what all receives ignore, the
-//! *base*, is learned as they come, and cleared from tags before the engine sees them: what remains of a plain receive
-//! is then exact, and only MPI's own wildcards are wildcards.
+//! MPI libraries reserve one or two bits of the tag and ignore them in *every* receive. Taken literally, every receive
+//! would be a wildcard, and no engine would use its fastest path. [`Matching`] therefore determines the *common mask*:
+//! the bits that all receives ignore. It clears these bits in tags before the engine compares them. A plain receive is
+//! then exact, and only MPI's wildcards are wildcards.
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
@@ -16,116 +16,122 @@ use matchpoint_process::report::State;
 use matchpoint_process::{Observer, Tally};
 
 use crate::abi::{ADDR_UNSPEC, Addr, errno};
-use crate::asked::Asked;
-use crate::short::{Item, Short};
+use crate::criteria::Criteria;
+use crate::short_queues::{ShortEntry, ShortQueues};
 use crate::sources::Sources;
 
-/// All of an endpoint's tagged messages are of one context: libfabric knows no other.
+/// All tagged messages of an endpoint have one context, because libfabric has no contexts.
 const CONTEXT: ContextId = ContextId(0);
 
-/// Posts that must have agreed on a wider base before it is adopted.
-const PATIENCE: u64 = 64;
-/// Entries that may go back into short lines.
-const FEW: usize = 8;
+/// Receives that must agree on a wider common mask before its adoption.
+const AGREEING_POSTS: u64 = 64;
+/// Entries that may move back to the short queues.
+const SHORTEN_MAX: usize = 8;
 
-/// Facts about queued entries, by id.
-pub trait Remember {
-    /// What a posted receive asks for.
-    fn asked(&self, receive: u64) -> Asked;
-    /// The tag of an unexpected message, all of it.
+/// Data of queued entries, by id.
+pub trait EntryData {
+    /// The criteria of a posted receive.
+    fn criteria(&self, receive: u64) -> Criteria;
+    /// The complete tag of an unexpected message.
     fn tag(&self, message: u64) -> u64;
-    /// Who it is from, as far as that is known.
+    /// The source of an unexpected message, if known.
     fn source(&self, message: u64) -> Addr;
-    /// The source that it is queued with. An endpoint without directed receives does not name it when its source becomes known.
+    /// The source with which the message is queued. An endpoint without directed receives does not update a queued
+    /// message when its source becomes known.
     fn queued_source(&self, message: u64) -> Addr {
         self.source(message)
     }
 }
 
-/// An engine, and what is learned about the masks it is asked with.
+/// An engine, and the common mask of its receives.
 pub struct Matching {
-    /// Both queues, while they are short; then the engine is empty.
-    short: Short,
+    /// Both queues while they are short. The engine is then empty.
+    short: ShortQueues,
     is_short: bool,
     engine: Box<dyn Engine>,
     sources: Sources,
-    /// Cleared from all tags that the engine sees: what every receive in it ignores, and every one lately.
-    base: u64,
-    /// What all since the last look at it ignore, and how many there were.
-    lately: (u64, u64),
+    /// The common mask. Its bits are cleared in all tags of the engine. Every receive in the engine ignores them.
+    common_mask: u64,
+    /// The bits that all recent receives and probes ignore, and their number.
+    recent: (u64, u64),
     observer: Observer,
-    /// Its table was full, and `hybrid` has taken over.
+    /// The engine's table was full, and `hybrid` replaced it.
     fell_back: bool,
-    /// Messages wait nameless whose source is known: the engine had no memory to name them. Queues are not short then, nor become
-    /// so: that is asked in calls of the engine alone.
-    owes_names: bool,
+    /// Messages with a known source are queued without it, because the engine had no memory. The queues are then not
+    /// short and do not become short: only calls of the engine check this.
+    has_pending_sources: bool,
 }
 
 impl Matching {
-    /// With the engine of that name.
+    /// Creates the engine with this name.
     ///
     /// # Errors
-    /// There is none of that name, or it does not take such parameters.
+    /// The name or its parameters are invalid.
     pub fn new(engine: &str) -> Result<Self, NameError> {
         Ok(Matching {
-            short: Short::new(),
+            short: ShortQueues::new(),
             is_short: true,
             engine: engines::create(engine)?,
             sources: Sources::default(),
-            base: 0,
-            lately: (u64::MAX, 0),
+            common_mask: 0,
+            recent: (u64::MAX, 0),
             observer: Observer::new(),
             fell_back: false,
-            owes_names: false,
+            has_pending_sources: false,
         })
     }
 
-    /// Posts a receive. The message that it takes, or `None` once it is queued.
+    /// Posts a receive. Returns the message that it takes, or `None` if the receive is queued.
     ///
     /// # Errors
-    /// There is no memory; or there was none, and [names are owed](Matching::owes_names).
+    /// There is no memory, or [sources are pending](Matching::has_pending_sources).
     #[inline]
-    pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
+    pub fn post(
+        &mut self,
+        id: u64,
+        criteria: Criteria,
+        entries: &impl EntryData,
+    ) -> Result<Option<u64>, Refused> {
         let started = self.observer.begin();
         if self.is_short {
-            self.lately.0 &= asked.ignore;
-            if let Ok(outcome) = self.short.post(id, asked) {
+            self.recent.0 &= criteria.ignore;
+            if let Ok(outcome) = self.short.post(id, criteria) {
                 self.observer.posted(started, id, outcome);
                 return Ok(outcome);
             }
         }
-        self.post_to_engine(id, asked, started, known)
+        self.post_to_engine(id, criteria, started, entries)
     }
 
     #[inline(never)]
     fn post_to_engine(
         &mut self,
         id: u64,
-        asked: Asked,
+        criteria: Criteria,
         started: u64,
-        known: &impl Remember,
+        entries: &impl EntryData,
     ) -> Result<Option<u64>, Refused> {
-        if self.owes_names {
+        if self.has_pending_sources {
             return Err(Refused::Memory);
         }
-        let is_calm = self.need_engine(asked.ignore, known)?;
-        let receive = Receive::new(RecvId(id), self.selector(asked)?);
+        let is_nearly_empty = self.observe_mask(criteria.ignore, entries)?;
+        let receive = Receive::new(RecvId(id), self.selector(criteria)?);
         let outcome = match self.engine.post(receive) {
             Err(Refused::Full) => {
-                self.fall_back(known)?;
+                self.fall_back(entries)?;
                 self.engine.post(receive)
             }
             outcome => outcome,
         }?;
         let outcome = outcome.map(|message| message.0);
         self.observer.posted(started, id, outcome);
-        if is_calm {
-            self.shorten(known);
+        if is_nearly_empty {
+            self.move_to_short_queues(entries);
         }
         Ok(outcome)
     }
 
-    /// A message arrives. The receive that it takes, or `None` once it is queued.
+    /// Adds an arriving message. Returns the receive that it takes, or `None` if the message is queued.
     ///
     /// # Errors
     /// There is no memory.
@@ -135,7 +141,7 @@ impl Matching {
         id: u64,
         addr: Addr,
         tag: u64,
-        known: &impl Remember,
+        entries: &impl EntryData,
     ) -> Result<Option<u64>, Refused> {
         let started = self.observer.begin();
         if self.is_short {
@@ -143,9 +149,9 @@ impl Matching {
                 self.observer.arrived(started, id, outcome);
                 return Ok(outcome);
             }
-            self.lengthen()?;
+            self.move_to_engine()?;
         }
-        self.arrive_in_engine(id, addr, tag, started, known)
+        self.arrive_in_engine(id, addr, tag, started, entries)
     }
 
     #[inline(never)]
@@ -155,15 +161,15 @@ impl Matching {
         addr: Addr,
         tag: u64,
         started: u64,
-        known: &impl Remember,
+        entries: &impl EntryData,
     ) -> Result<Option<u64>, Refused> {
-        // Nothing overtakes those that are to be named.
-        let addr = if self.owes_names { ADDR_UNSPEC } else { addr };
+        // The message must not overtake messages with a pending source.
+        let addr = if self.has_pending_sources { ADDR_UNSPEC } else { addr };
         let source = self.sources.number(addr)?;
         let message = self.message(id, source, tag);
         let outcome = match self.engine.arrive_message(message) {
             Err(Refused::Full) => {
-                self.fall_back(known)?;
+                self.fall_back(entries)?;
                 self.engine.arrive_message(message)
             }
             outcome => outcome,
@@ -173,23 +179,28 @@ impl Matching {
         Ok(outcome)
     }
 
-    /// The message that such a receive would take now: left in place, or taken.
+    /// Finds the message that a receive with these criteria would take. `take` removes it.
     ///
     /// # Errors
-    /// As [`post`](Matching::post).
-    pub fn probe(&mut self, asked: Asked, take: bool, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        if self.owes_names {
+    /// As for [`post`](Matching::post).
+    pub fn probe(
+        &mut self,
+        criteria: Criteria,
+        take: bool,
+        entries: &impl EntryData,
+    ) -> Result<Option<u64>, Refused> {
+        if self.has_pending_sources {
             return Err(Refused::Memory);
         }
-        let found = match self.is_short.then(|| self.short.probe(asked, take)) {
+        let found = match self.is_short.then(|| self.short.probe(criteria, take)) {
             Some(Ok(found)) => found,
             _ => {
-                let is_calm = self.need_engine(asked.ignore, known)?;
-                let selector = self.selector(asked)?;
+                let is_nearly_empty = self.observe_mask(criteria.ignore, entries)?;
+                let selector = self.selector(criteria)?;
                 let found =
                     if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
-                if is_calm {
-                    self.shorten(known);
+                if is_nearly_empty {
+                    self.move_to_short_queues(entries);
                 }
                 found.map(|message| message.0)
             }
@@ -198,13 +209,13 @@ impl Matching {
         Ok(found)
     }
 
-    /// Withdraws a receive. True: it was still posted.
-    pub fn cancel(&mut self, id: u64, known: &impl Remember) -> bool {
+    /// Cancels a receive. Returns whether it was posted.
+    pub fn cancel(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_posted = if self.is_short {
             self.short.cancel(id)
         } else {
-            // Its source has a number.
-            self.selector(known.asked(id))
+            // The source of a posted receive has a number.
+            self.selector(entries.criteria(id))
                 .is_ok_and(|selector| self.engine.cancel(&Receive::new(RecvId(id), selector)))
         };
         if was_posted {
@@ -213,12 +224,12 @@ impl Matching {
         was_posted
     }
 
-    /// Withdraws a message. True: it was still unexpected.
-    pub fn retract(&mut self, id: u64, known: &impl Remember) -> bool {
+    /// Removes a message. Returns whether it was unexpected.
+    pub fn retract(&mut self, id: u64, entries: &impl EntryData) -> bool {
         let was_queued = if self.is_short {
             self.short.retract(id)
         } else {
-            let message = self.queued_message(id, known);
+            let message = self.queued_message(id, entries);
             self.engine.retract(&message)
         };
         if was_queued {
@@ -227,68 +238,76 @@ impl Matching {
         was_queued
     }
 
-    /// A message as the engine has it.
-    fn queued_message(&mut self, id: u64, known: &impl Remember) -> Message {
-        let mut source = self.sources.number(known.queued_source(id)).unwrap_or(Rank::UNKNOWN);
-        if self.owes_names {
-            // The engine has some messages without the source that is known.
+    /// Returns the message as the engine stores it.
+    fn queued_message(&mut self, id: u64, entries: &impl EntryData) -> Message {
+        let mut source = self.sources.number(entries.queued_source(id)).unwrap_or(Rank::UNKNOWN);
+        if self.has_pending_sources {
+            // The engine stores messages with a pending source without it.
             self.engine.visit(Queue::Unexpected, &mut |entry| match entry {
                 Entry::Message(message) if message.id == MsgId(id) => source = message.envelope.source,
                 _ => {}
             });
         }
-        self.message(id, source, known.tag(id))
+        self.message(id, source, entries.tag(id))
     }
 
-    /// The source of an unexpected message is known now: the receive that it takes, or `None` if it waits on, at its age.
-    /// Without memory it is [owed](Matching::owes_names) its name, and so are all that are named after it.
-    pub fn readdress(&mut self, id: u64, addr: Addr, known: &impl Remember) -> Option<u64> {
-        if self.owes_names {
+    /// Sets the source of an unexpected message that becomes known. Returns the receive that the message takes, or
+    /// `None` if the message keeps its place in the queue.
+    ///
+    /// Without memory the source becomes [pending](Matching::has_pending_sources), and so do all sources set later.
+    pub fn readdress(&mut self, id: u64, addr: Addr, entries: &impl EntryData) -> Option<u64> {
+        if self.has_pending_sources {
             return None;
         }
-        self.name(id, addr, known).unwrap_or_else(|_| {
-            self.owes_names = true;
+        self.set_source(id, addr, entries).unwrap_or_else(|_| {
+            self.has_pending_sources = true;
             None
         })
     }
 
-    fn name(&mut self, id: u64, addr: Addr, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        let nameless = self.message(id, Rank::UNKNOWN, known.tag(id));
+    fn set_source(&mut self, id: u64, addr: Addr, entries: &impl EntryData) -> Result<Option<u64>, Refused> {
+        let without_source = self.message(id, Rank::UNKNOWN, entries.tag(id));
         let source = self.sources.number(addr)?;
         let receive = match self.is_short {
             true => self.short.readdress(id, addr),
-            false => match self.engine.readdress(&nameless, source)? {
+            false => match self.engine.readdress(&without_source, source)? {
                 Readdressed::Matched(receive) => Some(receive.0),
                 Readdressed::SourceSet | Readdressed::Unchanged => None,
             },
         };
         if let Some(receive) = receive {
-            self.observer.named(id, receive);
+            self.observer.readdressed(id, receive);
         }
         Ok(receive)
     }
 
-    /// Messages wait nameless whose source is known. What arrives meanwhile is nameless, too, so that it does not overtake them;
-    /// and receives and probes are refused, so that they take nothing that one posted before asks for by name.
-    pub fn owes_names(&self) -> bool {
-        self.owes_names
+    /// Returns whether queued messages have a pending source.
+    ///
+    /// Meanwhile, arriving messages are queued without source, so that they do not overtake. Receives and probes are
+    /// refused: they could take a message that an earlier receive selects by its source.
+    pub fn has_pending_sources(&self) -> bool {
+        self.has_pending_sources
     }
 
-    /// What an application is told whose receive or probe was refused: to try again after progress, which may pay what is owed.
+    /// The error code of a refused receive or probe. `-FI_EAGAIN`: the application retries after progress, which sets
+    /// pending sources.
     #[cold]
-    pub fn refusal(&self) -> isize {
-        -((if self.owes_names { errno::EAGAIN } else { errno::ENOMEM }) as isize)
+    pub fn refusal_code(&self) -> isize {
+        -((if self.has_pending_sources { errno::EAGAIN } else { errno::ENOMEM }) as isize)
     }
 
-    /// Gives messages the names that they are owed, oldest first, up to one that takes a receive: it, and the receive. `None`: none
-    /// is owed any more, or there still is no memory. Every call looks at all that waits.
-    pub fn name_owed(&mut self, known: &impl Remember) -> Option<(u64, u64)> {
-        while self.owes_names {
-            let Some((message, addr)) = self.eldest_owed(known) else {
-                self.owes_names = false;
+    /// Sets pending sources, oldest message first, until a message takes a receive. Returns that message and that
+    /// receive.
+    ///
+    /// `None`: no source is pending, or there is still no memory. Each step visits all unexpected messages: O(queue
+    /// length).
+    pub fn set_next_pending_source(&mut self, entries: &impl EntryData) -> Option<(u64, u64)> {
+        while self.has_pending_sources {
+            let Some((message, addr)) = self.oldest_pending(entries) else {
+                self.has_pending_sources = false;
                 break;
             };
-            match self.name(message, addr, known) {
+            match self.set_source(message, addr, entries) {
                 Ok(None) => {}
                 Ok(Some(receive)) => return Some((message, receive)),
                 Err(_) => break,
@@ -297,30 +316,30 @@ impl Matching {
         None
     }
 
-    /// The oldest message that waits nameless, and whose source is known.
-    fn eldest_owed(&self, known: &impl Remember) -> Option<(u64, Addr)> {
-        let mut eldest = None;
-        let mut look = |id: u64, is_nameless: bool| {
-            if is_nameless && eldest.is_none() {
-                eldest = Some((id, known.source(id))).filter(|&(_, source)| source != ADDR_UNSPEC);
+    /// The oldest message with a pending source, and the source.
+    fn oldest_pending(&self, entries: &impl EntryData) -> Option<(u64, Addr)> {
+        let mut oldest = None;
+        let mut check = |id: u64, is_without_source: bool| {
+            if is_without_source && oldest.is_none() {
+                oldest = Some((id, entries.source(id))).filter(|&(_, source)| source != ADDR_UNSPEC);
             }
         };
-        self.short.unexpected().iter().for_each(|item| look(item.id, item.asked.addr == ADDR_UNSPEC));
+        self.short.unexpected().iter().for_each(|entry| check(entry.id, entry.criteria.addr == ADDR_UNSPEC));
         self.engine.visit(Queue::Unexpected, &mut |entry| {
             if let Entry::Message(message) = entry {
-                look(message.id.0, message.envelope.source == Rank::UNKNOWN);
+                check(message.id.0, message.envelope.source == Rank::UNKNOWN);
             }
         });
-        eldest
+        oldest
     }
 
-    /// Calls `each` for what is queued, oldest first.
+    /// Calls `each` with the id of every queued entry, oldest first.
     pub fn visit(&self, queue: Queue, mut each: impl FnMut(u64)) {
         let short = match queue {
             Queue::Posted => self.short.posted(),
             Queue::Unexpected => self.short.unexpected(),
         };
-        short.iter().for_each(|item| each(item.id));
+        short.iter().for_each(|entry| each(entry.id));
         self.engine.visit(queue, &mut |entry| {
             each(match entry {
                 Entry::Receive(receive) => receive.id.0,
@@ -340,76 +359,82 @@ impl Matching {
     }
 
     fn message(&self, id: u64, source: Rank, tag: u64) -> Message {
-        Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.base)))
+        Message::new(MsgId(id), Envelope::new(CONTEXT, source, Tag(tag & !self.common_mask)))
     }
 
-    /// The base is zero in the tags that the engine has, so it may as well be ignored: a receive that leaves the whole
-    /// tag open is then recognised as such.
+    /// The common mask is zero in the engine's tags, so the selector may ignore it. The engine then recognizes a
+    /// receive of any tag.
     #[inline]
-    fn selector(&mut self, asked: Asked) -> Result<Selector, Refused> {
-        let source = self.sources.number(asked.addr)?;
-        let ignore = if asked.ignore & !self.base == 0 { 0 } else { asked.ignore | self.base };
-        Ok(Selector::of(Pair::new(CONTEXT, source), asked.tag & !self.base, ignore))
+    fn selector(&mut self, criteria: Criteria) -> Result<Selector, Refused> {
+        let source = self.sources.number(criteria.addr)?;
+        let ignore =
+            if criteria.ignore & !self.common_mask == 0 { 0 } else { criteria.ignore | self.common_mask };
+        Ok(Selector::of(Pair::new(CONTEXT, source), criteria.tag & !self.common_mask, ignore))
     }
 
-    /// A receive or probe with that mask is for the engine. True: the engine has little left to do, and this may be the
-    /// last of it.
+    /// Updates the statistics of ignore masks before a receive or probe in the engine. Returns true if the engine is
+    /// nearly empty.
     ///
-    /// One that heeds a bit of the base narrows it at once. That costs a pass over the queues, so it becomes wide again
-    /// only after four times as many posts have agreed on it: O(1) a post, whatever the order. (Open MPI ignores one bit
-    /// everywhere but in the acknowledgement of a synchronous send.)
+    /// A receive that compares a bit of the common mask narrows it at once. That costs a pass over the queues. The mask
+    /// widens again only after four times as many posts agree: amortized O(1) per post. (Open MPI ignores one bit
+    /// everywhere except in the acknowledgement of a synchronous send.)
     #[inline]
-    fn need_engine(&mut self, ignore: u64, known: &impl Remember) -> Result<bool, Refused> {
+    fn observe_mask(&mut self, ignore: u64, entries: &impl EntryData) -> Result<bool, Refused> {
         if self.is_short {
-            self.lengthen()?;
+            self.move_to_engine()?;
         }
-        let (all, posts) = &mut self.lately;
+        let (all, posts) = &mut self.recent;
         *all &= ignore;
         *posts += 1;
-        let narrower = self.base & !ignore != 0;
+        let is_narrower = self.common_mask & !ignore != 0;
         let queued = self.observer.tally.posted_now + self.observer.tally.unexpected_now;
-        if narrower || *posts >= PATIENCE && *posts >= 4 * queued {
-            return self.look_again(ignore, narrower, known);
+        if is_narrower || *posts >= AGREEING_POSTS && *posts >= 4 * queued {
+            return self.update_common_mask(ignore, is_narrower, entries);
         }
         Ok(false)
     }
 
     #[cold]
-    fn look_again(&mut self, ignore: u64, narrower: bool, known: &impl Remember) -> Result<bool, Refused> {
-        let agreed = std::mem::replace(&mut self.lately, (u64::MAX, 0)).0;
-        if !narrower && self.engine.posted_len() + self.engine.unexpected_len() <= FEW {
+    fn update_common_mask(
+        &mut self,
+        ignore: u64,
+        is_narrower: bool,
+        entries: &impl EntryData,
+    ) -> Result<bool, Refused> {
+        let agreed = std::mem::replace(&mut self.recent, (u64::MAX, 0)).0;
+        if !is_narrower && self.engine.posted_len() + self.engine.unexpected_len() <= SHORTEN_MAX {
             return Ok(true);
         }
-        let base = if narrower {
-            self.base & ignore
-        } else if agreed & !self.base == 0 {
+        let common_mask = if is_narrower {
+            self.common_mask & ignore
+        } else if agreed & !self.common_mask == 0 {
             return Ok(false);
         } else {
             let mut all = agreed;
-            self.visit(Queue::Posted, |receive| all &= known.asked(receive).ignore);
+            self.visit(Queue::Posted, |receive| all &= entries.criteria(receive).ignore);
             all
         };
-        if base != self.base {
-            self.move_to(None, base, known)?;
+        if common_mask != self.common_mask {
+            self.rebuild(None, common_mask, entries)?;
         }
         Ok(false)
     }
 
     #[cold]
-    fn fall_back(&mut self, known: &impl Remember) -> Result<(), Refused> {
+    fn fall_back(&mut self, entries: &impl EntryData) -> Result<(), Refused> {
         self.fell_back = true;
         let hybrid = engines::create("hybrid").expect("the registry has it");
-        self.move_to(Some(hybrid), self.base, known)
+        self.rebuild(Some(hybrid), self.common_mask, entries)
     }
 
-    /// The short lines have become too long: into the engine with all that is in them.
+    /// Moves all entries from the short queues to the engine.
     #[cold]
-    fn lengthen(&mut self) -> Result<(), Refused> {
-        let agreed = self.short.posted().iter().fold(self.lately.0, |all, item| all & item.asked.ignore);
-        self.base = if agreed == u64::MAX { 0 } else { agreed };
-        self.lately = (u64::MAX, 0);
+    fn move_to_engine(&mut self) -> Result<(), Refused> {
+        let agreed = self.short.posted().iter().fold(self.recent.0, |all, entry| all & entry.criteria.ignore);
+        self.common_mask = if agreed == u64::MAX { 0 } else { agreed };
+        self.recent = (u64::MAX, 0);
         loop {
-            let filled = self.fill();
+            let filled = self.fill_engine();
             match filled {
                 Ok(()) => break,
                 Err(refused) => {
@@ -424,52 +449,53 @@ impl Matching {
         }
         self.short.clear();
         self.is_short = false;
-        self.observer.tally.lengthened += 1;
+        self.observer.tally.moved_to_engine += 1;
         Ok(())
     }
 
-    fn fill(&mut self) -> Result<(), Refused> {
+    fn fill_engine(&mut self) -> Result<(), Refused> {
         for at in 0..self.short.posted().len() {
-            let Item { id, asked } = self.short.posted()[at];
-            let selector = self.selector(asked)?;
+            let ShortEntry { id, criteria } = self.short.posted()[at];
+            let selector = self.selector(criteria)?;
             self.engine.post(Receive::new(RecvId(id), selector))?;
         }
         for at in 0..self.short.unexpected().len() {
-            let Item { id, asked } = self.short.unexpected()[at];
-            let source = self.sources.number(asked.addr)?;
-            self.engine.arrive_message(self.message(id, source, asked.tag))?;
+            let ShortEntry { id, criteria } = self.short.unexpected()[at];
+            let source = self.sources.number(criteria.addr)?;
+            self.engine.arrive_message(self.message(id, source, criteria.tag))?;
         }
         Ok(())
     }
 
-    /// It was a burst: the few that are left go back into short lines.
+    /// Moves the few entries left after a burst back to the short queues.
     #[cold]
-    fn shorten(&mut self, known: &impl Remember) {
+    fn move_to_short_queues(&mut self, entries: &impl EntryData) {
         let (short, sources) = (&mut self.short, &self.sources);
         self.engine.visit(Queue::Posted, &mut |entry| {
             if let Entry::Receive(receive) = entry {
-                short.put_posted(Item { id: receive.id.0, asked: known.asked(receive.id.0) });
+                short.push_posted(ShortEntry { id: receive.id.0, criteria: entries.criteria(receive.id.0) });
             }
         });
         self.engine.visit(Queue::Unexpected, &mut |entry| {
             if let Entry::Message(message) = entry {
                 let addr = sources.source(message.envelope.source);
-                let asked = Asked { addr, tag: known.tag(message.id.0), ignore: 0 };
-                short.put_unexpected(Item { id: message.id.0, asked });
+                let criteria = Criteria { addr, tag: entries.tag(message.id.0), ignore: 0 };
+                short.push_unexpected(ShortEntry { id: message.id.0, criteria });
             }
         });
         self.engine.close(CONTEXT, &mut Drained::default());
-        self.lately = (self.base, 0);
+        self.recent = (self.common_mask, 0);
         self.is_short = true;
     }
 
-    /// All that is queued, once more, oldest first: into the engine given, or into this one after it has been emptied.
-    /// Nothing matches on the way: it did not before, and a wider base than that of all receives is never asked for.
-    fn move_to(
+    /// Inserts all entries again, oldest first: into `engine`, or into the emptied current engine.
+    ///
+    /// No entries match meanwhile: none matched before, and all receives ignore the bits of a wider mask.
+    fn rebuild(
         &mut self,
         engine: Option<Box<dyn Engine>>,
-        base: u64,
-        known: &impl Remember,
+        common_mask: u64,
+        entries: &impl EntryData,
     ) -> Result<(), Refused> {
         let mut receives = Vec::new();
         let mut messages = Vec::new();
@@ -486,14 +512,14 @@ impl Matching {
             Some(engine) => self.engine = engine,
             None => self.engine.close(CONTEXT, &mut Drained::default()),
         }
-        self.base = base;
+        self.common_mask = common_mask;
         for id in receives {
-            let receive = Receive::new(RecvId(id), self.selector(known.asked(id))?);
+            let receive = Receive::new(RecvId(id), self.selector(entries.criteria(id))?);
             let taken = self.engine.post(receive)?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         for (id, source) in messages {
-            let taken = self.engine.arrive_message(self.message(id, source, known.tag(id)))?;
+            let taken = self.engine.arrive_message(self.message(id, source, entries.tag(id)))?;
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         Ok(())
@@ -501,6 +527,6 @@ impl Matching {
 }
 
 #[cfg(test)]
-mod denied;
+mod pending_sources;
 #[cfg(test)]
 mod tests;

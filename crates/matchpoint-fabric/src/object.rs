@@ -1,60 +1,62 @@
-//! What is kept beside an object of the core's: made when the core has opened it, gone when the core has closed it.
+//! Provider data of a core object: allocated after the core provider opens the object, freed after it closes the
+//! object.
 
 use std::ffi::{c_int, c_void};
 
 use crate::abi::{Fid, Ops, errno};
-use crate::patch::{Patch, owner, shared_lock};
+use crate::patch::{Patch, data, shared_lock};
 
-/// Something that owns tables of one object of the core's.
+/// The owner of patched tables of one core object.
 pub trait Object: Sized {
-    /// The table that [`close`] is in.
+    /// The patch that contains [`close`].
     fn fid_ops(&self) -> &Patch<Ops>;
 
-    /// The object has our tables from now on, or the core's again.
-    fn put(&mut self, are_ours: bool);
+    /// Installs or removes the patched tables.
+    fn set_installed(&mut self, is_installed: bool);
 }
 
-/// Makes one, at the place that `make` is told: patches want to know their owner. Its tables are not installed yet.
-/// `None`: `make` had no memory.
-pub fn place<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O> {
-    let place = Box::into_raw(Box::<O>::new_uninit());
-    let Some(object) = make(place.cast()) else {
-        // SAFETY: just allocated; there is nothing in it.
-        drop(unsafe { Box::from_raw(place) });
+/// Allocates an object. `make` receives its address, because patches point to their data.
+///
+/// The patched tables are not installed yet. `None`: `make` had no memory.
+pub fn allocate<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O> {
+    let address = Box::into_raw(Box::<O>::new_uninit());
+    let Some(object) = make(address.cast()) else {
+        // SAFETY: just allocated and still empty.
+        drop(unsafe { Box::from_raw(address) });
         return None;
     };
     // SAFETY: just allocated.
-    unsafe { (*place).write(object) };
-    Some(place.cast())
+    unsafe { (*address).write(object) };
+    Some(address.cast())
 }
 
-/// What an application is told of an object that the core has opened: that it is open, or, if there was no memory to put
-/// ours before it, that it is not, and then it is not.
+/// Finishes the open call of a core object. If there was no memory for its patches, closes the object and returns
+/// `-FI_ENOMEM`.
 ///
 /// # Safety
-/// The object is open, with the core's own tables, and the application has not seen it.
-pub unsafe fn opened(fid: *mut Fid, attached: Option<()>) -> c_int {
+/// The object is open and has the core provider's tables. The application does not have it yet.
+pub unsafe fn finish_open(fid: *mut Fid, attached: Option<()>) -> c_int {
     if attached.is_some() {
         return errno::SUCCESS;
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { (*(*fid).ops).close.map(|close| close(fid)) };
     -errno::ENOMEM
 }
 
-/// Closes an object, and drops what was kept beside it; if the core does not close it, nothing has changed.
+/// Closes an object and frees its provider data. If the core provider fails to close the object, both stay as before.
 pub unsafe extern "C" fn close<O: Object>(fid: *mut Fid) -> c_int {
-    // SAFETY: the application's call, through a table of an `O` that `place` has made. The lock outlives the patch that
-    // leads to it; if the core closes the object, nobody refers to ours any more.
+    // SAFETY: the application calls through a table of an `O` that `allocate` made. The lock outlives the patch. After
+    // the core provider closes the object, no reference to the data remains.
     unsafe {
-        let (lock, this): (_, *mut O) = (shared_lock((*fid).ops), owner((*fid).ops));
+        let (lock, this): (_, *mut O) = (shared_lock((*fid).ops), data((*fid).ops));
         let _guard = lock.as_ref().map(|lock| lock.lock());
-        (*this).put(false);
+        (*this).set_installed(false);
         let rc = (*this).fid_ops().core().close.expect("every object can be closed")(fid);
         if rc == errno::SUCCESS {
             drop(Box::from_raw(this));
         } else {
-            (*this).put(true);
+            (*this).set_installed(true);
         }
         rc
     }
@@ -77,15 +79,15 @@ mod tests {
     }
 
     #[test]
-    fn object_without_our_wrapper_is_closed() {
+    fn open_without_memory_closes_object() {
         // SAFETY: zeros are absent functions.
         let mut ops: Ops = unsafe { std::mem::zeroed() };
         ops.close = Some(close_core);
         let mut fid = Fid { class: 0, context: ptr::null_mut(), ops: &raw mut ops };
-        // SAFETY: an object that can be closed, of which nobody knows.
+        // SAFETY: an object with a close function, and without other users.
         unsafe {
-            assert_eq!((opened(&raw mut fid, Some(())), CLOSED.get()), (errno::SUCCESS, 0));
-            assert_eq!((opened(&raw mut fid, None), CLOSED.get()), (-errno::ENOMEM, 1));
+            assert_eq!((finish_open(&raw mut fid, Some(())), CLOSED.get()), (errno::SUCCESS, 0));
+            assert_eq!((finish_open(&raw mut fid, None), CLOSED.get()), (-errno::ENOMEM, 1));
         }
     }
 }

@@ -1,9 +1,8 @@
-//! Tables of functions, replaced one by one.
+//! Replaced function tables of core objects.
 //!
-//! The application is handed the core provider's own objects. What we do otherwise than the core, we do by putting a
-//! copy of one of an object's tables in place of that table, with some functions exchanged; all others stay the core's,
-//! and cost nothing. Before the copy lies what the functions need: they find it from the table that they were called
-//! through.
+//! The application uses the core provider's objects. To change a function, a patch installs a copy of the object's
+//! table with that function replaced. Other functions of the table cost nothing. A header before the copy holds the
+//! data of the replaced functions: they find it from the table of the call.
 
 use std::alloc::Layout;
 use std::ffi::c_void;
@@ -12,34 +11,34 @@ use std::sync::Arc;
 
 use parking_lot::ReentrantMutex;
 
-/// The lock of a domain; none where the application sees to it itself. One thread may take it again: the core calls
-/// through its own tables.
+/// The lock of a domain. `None`: the application serializes its calls. The lock is reentrant, because the core provider
+/// calls through its own tables.
 pub type Lock = Option<Arc<ReentrantMutex<()>>>;
 
-/// What lies before a table of ours.
+/// The header before a patched table.
 #[repr(C)]
 struct Header {
-    /// The lock of the domain, or null; kept alive by the patch.
+    /// The lock of the domain, or null. The patch keeps it alive.
     lock: *const ReentrantMutex<()>,
-    /// What the functions that were exchanged need.
-    owner: *mut c_void,
-    /// The table that was there before.
-    below: *mut c_void,
-    /// Keeps the table aligned as an allocation is.
+    /// The data of the replaced functions.
+    data: *mut c_void,
+    /// The original table.
+    original: *mut c_void,
+    /// Keeps the alignment of the table.
     _padding: usize,
 }
 
 const HEADER: usize = size_of::<Header>();
-/// No table of libfabric has been longer by far.
-const LONGEST: usize = 4096;
+/// The limit for plausible sizes. Tables of libfabric are much smaller.
+const SIZE_MAX: usize = 4096;
 
-/// A table of functions: begins with its size in bytes.
+/// A function table that begins with its size in bytes.
 ///
 /// # Safety
-/// `Self` is `repr(C)`, begins with a `usize`, and has nothing but function pointers, or as many bytes, after that.
+/// `Self` is `repr(C)` and begins with a `usize`. All other fields are pointers.
 pub unsafe trait Table {}
 
-/// One table of one object, ours in place of the core's while it is installed.
+/// A patched table of one object.
 pub struct Patch<T: Table> {
     slot: *mut *mut T,
     original: *mut T,
@@ -49,27 +48,28 @@ pub struct Patch<T: Table> {
 }
 
 impl<T: Table> Patch<T> {
-    /// A copy of the table in `slot`, with `owner` and `lock` before it, not installed yet. `None`: no memory.
+    /// Copies the table in `slot`, with `data` and `lock` in the header. The copy is not installed yet. `None`: no
+    /// memory.
     ///
     /// # Safety
     /// `slot` points to an object's pointer to a table of this type, and stays valid as long as the patch.
-    pub unsafe fn new(slot: *mut *mut T, owner: *mut c_void, lock: &Lock) -> Option<Self> {
-        // SAFETY: the caller's.
+    pub unsafe fn new(slot: *mut *mut T, data: *mut c_void, lock: &Lock) -> Option<Self> {
+        // SAFETY: guaranteed by the caller.
         let original = unsafe { *slot };
         // SAFETY: a table begins with its size.
         let size = match unsafe { *original.cast::<usize>() } {
-            size @ 1..=LONGEST => size,
+            size @ 1..=SIZE_MAX => size,
             _ => size_of::<T>(),
         };
         let layout = Layout::from_size_align(HEADER + size.max(size_of::<T>()), align_of::<Header>()).ok()?;
-        // SAFETY: the layout is not empty. Zero is a table's way to say that a function is absent.
+        // SAFETY: the layout is not empty. A zero entry means that a function is absent.
         let block = unsafe { std::alloc::alloc_zeroed(layout) };
         if block.is_null() {
             return None;
         }
         let shared = lock.as_ref().map_or(ptr::null(), Arc::as_ptr);
-        let header = Header { lock: shared, owner, below: original.cast(), _padding: 0 };
-        // SAFETY: the block has room for the header and `size` bytes after it.
+        let header = Header { lock: shared, data, original: original.cast(), _padding: 0 };
+        // SAFETY: the block has room for the header and `size` bytes.
         unsafe {
             ptr::copy_nonoverlapping(original.cast::<u8>(), block.add(HEADER), size);
             block.cast::<Header>().write(header);
@@ -77,36 +77,36 @@ impl<T: Table> Patch<T> {
         Some(Patch { slot, original, block, layout, _lock: lock.clone() })
     }
 
-    /// Our table, to exchange functions in it.
+    /// The patched table, to replace functions in it.
     pub fn table(&mut self) -> &mut T {
-        // SAFETY: the block has a whole `T` there, zeroed or copied, and a table is valid with any bits that the core
-        // had or with zeros; the borrow is this patch's.
+        // SAFETY: the block contains a whole `T`, copied or zeroed. All bits of the core provider's table are valid,
+        // and so are zeros. The borrow is of this patch.
         unsafe { &mut *self.block.add(HEADER).cast() }
     }
 
-    /// The core's table.
+    /// The original table.
     #[inline]
     pub fn core(&self) -> &T {
-        // SAFETY: the core's tables live as long as the core provider is loaded. One shorter than `T` is read only in
-        // functions that it has: those that every version of libfabric had.
+        // SAFETY: the core provider's tables live while it is loaded. Of a table shorter than `T`, only functions are
+        // read that every version of libfabric has.
         unsafe { &*self.original }
     }
 
-    /// From now on the object has our table.
+    /// Installs the patched table.
     pub fn install(&mut self) {
         // SAFETY: the slot is valid as long as the patch.
         unsafe { *self.slot = self.block.add(HEADER).cast() };
     }
 
-    /// From now on it has the core's again.
+    /// Installs the original table.
     pub fn restore(&mut self) {
         // SAFETY: as above.
         unsafe { *self.slot = self.original };
     }
 
-    /// One or the other.
-    pub fn put(&mut self, is_ours: bool) {
-        if is_ours { self.install() } else { self.restore() }
+    /// Installs the patched or the original table.
+    pub fn set_installed(&mut self, is_installed: bool) {
+        if is_installed { self.install() } else { self.restore() }
     }
 }
 
@@ -117,58 +117,57 @@ impl<T: Table> Drop for Patch<T> {
     }
 }
 
-/// What lies before a table of ours.
 unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
-    // SAFETY: the caller's: a patch's table, alive.
+    // SAFETY: guaranteed by the caller: a live patched table.
     unsafe { &*table.cast::<Header>().sub(1) }
 }
 
-/// What was given as owner of the patch whose table this is.
+/// The data of a patch, from its table.
 ///
 /// # Safety
-/// `table` is a patch's table, its owner of type `O`, alive, and referred to by nobody else meanwhile.
+/// `table` is a live patched table with data of type `O`. No other reference to the data exists.
 #[inline]
-pub unsafe fn owner<'a, O, T: Table>(table: *const T) -> &'a mut O {
-    // SAFETY: the caller's.
-    unsafe { &mut *owner_at(table) }
+pub unsafe fn data<'a, O, T: Table>(table: *const T) -> &'a mut O {
+    // SAFETY: guaranteed by the caller.
+    unsafe { &mut *data_at(table) }
 }
 
-/// Where that owner is: for the parts of it that threads share, of which one may refer to the rest meanwhile.
+/// The address of the data, for fields that threads share while another thread refers to the rest.
 ///
 /// # Safety
-/// `table` is a patch's table, alive, its owner of type `O`.
+/// `table` is a live patched table with data of type `O`.
 #[inline]
-pub unsafe fn owner_at<O, T: Table>(table: *const T) -> *mut O {
-    // SAFETY: the caller's.
-    unsafe { header(table).owner.cast() }
+pub unsafe fn data_at<O, T: Table>(table: *const T) -> *mut O {
+    // SAFETY: guaranteed by the caller.
+    unsafe { header(table).data.cast() }
 }
 
-/// The table that was there before the patch whose table this is.
+/// The original table of a patch, from its table.
 ///
 /// # Safety
-/// `table` is a patch's table, alive.
+/// `table` is a live patched table.
 #[inline]
-pub unsafe fn below<'a, T: Table>(table: *const T) -> &'a T {
-    // SAFETY: the caller's; it was a table of this type.
-    unsafe { &*header(table).below.cast() }
+pub unsafe fn original_table<'a, T: Table>(table: *const T) -> &'a T {
+    // SAFETY: guaranteed by the caller. The original table has this type.
+    unsafe { &*header(table).original.cast() }
 }
 
-/// The lock that was given with it.
+/// The lock of a patch, from its table.
 ///
 /// # Safety
-/// As [`below`].
+/// As for [`original_table`].
 #[inline]
 pub unsafe fn lock_of<'a, T: Table>(table: *const T) -> Option<&'a ReentrantMutex<()>> {
-    // SAFETY: the caller's; null, or alive as long as the patch.
+    // SAFETY: guaranteed by the caller. The pointer is null, or valid as long as the patch.
     unsafe { header(table).lock.as_ref() }
 }
 
-/// The same lock, shared: for an object that may outlive the patch, or another one.
+/// A shared handle of the lock, for an object that may outlive the patch.
 ///
 /// # Safety
-/// As [`below`].
+/// As for [`original_table`].
 pub unsafe fn shared_lock<T: Table>(table: *const T) -> Lock {
-    // SAFETY: the caller's; the pointer is that of an `Arc` that the patch holds.
+    // SAFETY: guaranteed by the caller. The pointer is from an `Arc` that the patch holds.
     unsafe {
         let lock = header(table).lock;
         (!lock.is_null()).then(|| {

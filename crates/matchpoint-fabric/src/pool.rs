@@ -1,25 +1,24 @@
-//! Objects that never move, allocated by the chunk and used again and again: their addresses are their names in engines
-//! and in core providers.
+//! Objects that never move, allocated in chunks and reused. Their addresses are their ids in engines and core
+//! providers.
 
 use std::alloc::Layout;
 use std::ptr;
 
-/// Objects that are allocated together.
 const CHUNK: usize = 64;
 
-/// What a pool can hold.
+/// An object of a pool.
 ///
 /// # Safety
-/// Zeros are a valid object, and a free one.
+/// The all-zero bit pattern is a valid, free object.
 pub unsafe trait Slot {
-    /// The link of the free list, which is the pool's while the object is free.
+    /// The link of the free list. It belongs to the pool while the object is free.
     fn link(&mut self) -> &mut *mut Self;
 
-    /// Called once, on a zeroed object that has its place.
-    fn settle(&mut self) {}
+    /// Initializes a zeroed object at its final address. Called once.
+    fn init(&mut self) {}
 }
 
-/// All objects of one kind that an endpoint has.
+/// All objects of one type of an endpoint.
 pub struct Pool<T: Slot> {
     chunks: Vec<*mut T>,
     free: *mut T,
@@ -28,12 +27,12 @@ pub struct Pool<T: Slot> {
 impl<T: Slot> Pool<T> {
     const LAYOUT: Layout = Layout::new::<[T; CHUNK]>();
 
-    /// Without any.
+    /// An empty pool.
     pub fn new() -> Self {
         Pool { chunks: Vec::new(), free: ptr::null_mut() }
     }
 
-    /// The object that is taken next, still free. `None`: no memory.
+    /// Returns the object that [`take`](Pool::take) takes next. The object stays free. `None`: no memory.
     #[inline]
     pub fn next(&mut self) -> Option<*mut T> {
         if self.free.is_null() {
@@ -42,21 +41,21 @@ impl<T: Slot> Pool<T> {
         Some(self.free)
     }
 
-    /// Takes the object that [`next`](Pool::next) gave.
+    /// Takes the object that [`next`](Pool::next) returned.
     #[inline]
     pub fn take(&mut self, object: *mut T) {
         debug_assert_eq!(self.free, object);
-        // SAFETY: objects live as long as the pool, and a free one is nobody else's.
+        // SAFETY: objects live as long as the pool. A free object has no other users.
         self.free = *unsafe { &mut *object }.link();
     }
 
-    /// Gives an object back.
+    /// Returns an object to the pool.
     ///
     /// # Safety
-    /// It is of this pool, and nobody refers to it any more.
+    /// The object is from this pool, and no reference to it remains.
     #[inline]
-    pub unsafe fn give_back(&mut self, object: *mut T) {
-        // SAFETY: the caller's.
+    pub unsafe fn release(&mut self, object: *mut T) {
+        // SAFETY: guaranteed by the caller.
         unsafe { *(*object).link() = self.free };
         self.free = object;
     }
@@ -71,9 +70,9 @@ impl<T: Slot> Pool<T> {
         }
         for at in (0..CHUNK).rev() {
             let object = chunk.wrapping_add(at);
-            // SAFETY: within what was allocated, and nobody else's yet.
+            // SAFETY: within the allocation, and not in use yet.
             unsafe {
-                (*object).settle();
+                (*object).init();
                 *(*object).link() = self.free;
             }
             self.free = object;
@@ -82,8 +81,8 @@ impl<T: Slot> Pool<T> {
         Some(())
     }
 
-    /// Every object, free or not, in no order.
-    pub fn all(&self) -> impl Iterator<Item = *mut T> + '_ {
+    /// Iterates over all objects, free or not, in no particular order.
+    pub fn objects(&self) -> impl Iterator<Item = *mut T> + '_ {
         self.chunks.iter().flat_map(|&chunk| (0..CHUNK).map(move |at| chunk.wrapping_add(at)))
     }
 }
@@ -91,7 +90,7 @@ impl<T: Slot> Pool<T> {
 impl<T: Slot> Drop for Pool<T> {
     fn drop(&mut self) {
         for &chunk in &self.chunks {
-            // SAFETY: allocated so in `grow`; with the pool, its objects end.
+            // SAFETY: allocated with this layout in `grow`. The objects end with the pool.
             unsafe { std::alloc::dealloc(chunk.cast(), Self::LAYOUT) };
         }
     }

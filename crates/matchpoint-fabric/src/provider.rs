@@ -1,4 +1,4 @@
-//! What libfabric calls first: which fabrics there are, and opening one.
+//! The functions that libfabric calls first: `getinfo` and `fabric`.
 
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -9,31 +9,31 @@ use crate::abi::{
     EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, PROGRESS_MANUAL, Provider, THREAD_DOMAIN,
     THREAD_UNSPEC, errno, flags, version,
 };
-use crate::core_provider::{into_core, is_inside, is_local};
+use crate::core_provider::{call_core, is_in_core_call, is_single_host};
 use crate::fabric;
-use crate::library::{OwnInfo, library, set_provider};
+use crate::library::{OwnedInfo, library, set_provider};
 use crate::object;
 use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
 
-/// The provider, which libfabric has from when it has loaded us until it unloads us.
-struct Ours(UnsafeCell<Provider>);
+/// The provider object. libfabric uses it until it unloads the provider.
+struct ProviderObject(UnsafeCell<Provider>);
 
-// SAFETY: libfabric sees to it that threads do not get into each other's way in its providers; we only hand out the address.
-unsafe impl Send for Ours {}
+// SAFETY: libfabric serializes its use of providers. This crate only passes the address.
+unsafe impl Send for ProviderObject {}
 // SAFETY: as above.
-unsafe impl Sync for Ours {}
+unsafe impl Sync for ProviderObject {}
 
 /// The provider. libfabric keeps the pointer.
 pub fn provider() -> *mut Provider {
-    static OURS: OnceLock<Ours> = OnceLock::new();
-    OURS.get_or_init(|| Ours(UnsafeCell::new(new_provider()))).0.get()
+    static PROVIDER: OnceLock<ProviderObject> = OnceLock::new();
+    PROVIDER.get_or_init(|| ProviderObject(UnsafeCell::new(new_provider()))).0.get()
 }
 
 fn new_provider() -> Provider {
     Provider {
         version: version(1, 0),
-        // The highest that any of them compares with; what is older is found out from libfabric itself.
+        // The highest value that libfabric compares with. The real version is from libfabric itself.
         fi_version: version(2, 99),
         context: [std::ptr::null_mut(); 4],
         name: settings().name.as_ptr(),
@@ -45,9 +45,9 @@ fn new_provider() -> Provider {
 
 unsafe extern "C" fn cleanup() {}
 
-/// The core that is asked for: by the application, as `core;ofi_matchpoint`, or by the environment.
-unsafe fn core(hints: *const Info) -> Option<CString> {
-    // SAFETY: null, or the application's hints, complete; any of the names may be null.
+/// The requested core provider: from the application (`core;ofi_matchpoint`) or from the environment.
+unsafe fn requested_core(hints: *const Info) -> Option<CString> {
+    // SAFETY: null, or complete hints of the application. Names may be null.
     let named = unsafe {
         hints
             .as_ref()
@@ -55,7 +55,7 @@ unsafe fn core(hints: *const Info) -> Option<CString> {
             .map(|attr| attr.prov_name)
             .filter(|n| !n.is_null())
     };
-    // SAFETY: a string of the application's.
+    // SAFETY: a string of the application.
     let named = named.map(|name| unsafe { CStr::from_ptr(name) }.to_bytes());
     let own = settings().name.to_bytes();
     let below = named.and_then(|named| named.strip_suffix(own)).and_then(|rest| rest.strip_suffix(b";"));
@@ -70,29 +70,30 @@ unsafe extern "C" fn getinfo(
     hints: *const Info,
     found: *mut *mut Info,
 ) -> c_int {
-    if is_inside() || flags & (INTERNAL | CORE_ONLY) != 0 {
+    if is_in_core_call() || flags & (INTERNAL | CORE_ONLY) != 0 {
         return -errno::ENODATA;
     }
     // SAFETY: libfabric passes the application's hints.
-    let (core, wanted) = unsafe { (core(hints), library().dupinfo(hints)) };
+    let (core, core_hints) = unsafe { (requested_core(hints), library().dupinfo(hints)) };
     let Some(core) = core else { return -errno::ENODATA };
-    let Some(mut wanted) = wanted else { return -errno::ENOMEM };
-    // SAFETY: what `fi_dupinfo` makes is complete.
-    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
+    let Some(mut core_hints) = core_hints else { return -errno::ENOMEM };
+    // SAFETY: an `fi_info` of `fi_dupinfo` is complete.
+    let threading = unsafe { (*(*core_hints.0).domain_attr).threading };
     // SAFETY: as above.
-    if !unsafe { fits(&mut wanted, &core) } {
+    if !unsafe { adapt_hints(&mut core_hints, &core) } {
         return -errno::ENODATA;
     }
-    // SAFETY: the application's arguments, and hints that are complete.
-    let infos = into_core(|| unsafe { library().getinfo(version, node, service, flags | HIDDEN, wanted.0) });
+    // SAFETY: the application's arguments, and complete hints.
+    let infos =
+        call_core(|| unsafe { library().getinfo(version, node, service, flags | HIDDEN, core_hints.0) });
     match infos {
         Ok(infos) => {
             let mut next = infos;
             while !next.is_null() {
-                // SAFETY: a list that libfabric made, complete.
-                next = unsafe { present(next, &core, threading) };
+                // SAFETY: a complete list from libfabric.
+                next = unsafe { adapt_info(next, &core, threading) };
             }
-            // SAFETY: libfabric gives room for the answer.
+            // SAFETY: libfabric provides the output pointer.
             unsafe { *found = infos };
             errno::SUCCESS
         }
@@ -100,17 +101,18 @@ unsafe extern "C" fn getinfo(
     }
 }
 
-/// Makes hints for the core of hints for us. False: no core could serve them with us on top.
+/// Converts hints for this provider into hints for the core provider. False: no core provider can serve them under this
+/// provider.
 ///
 /// # Safety
-/// The attributes that are there are complete.
-unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
-    wanted.set_provider(core);
-    // SAFETY: the caller's.
+/// The hints are complete.
+unsafe fn adapt_hints(core_hints: &mut OwnedInfo, core: &CStr) -> bool {
+    core_hints.set_provider(core);
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        let hints = &mut *wanted.0;
+        let hints = &mut *core_hints.0;
         let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
-        if is_local(core) {
+        if is_single_host(core) {
             hints.caps &= !flags::REMOTE_COMM;
             domain.caps &= !flags::REMOTE_COMM;
         }
@@ -123,32 +125,34 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        // The provider copies messages that are too long with the processor, and shm with FI_HMEM lets no standard send return
-        // before its receive. An MPI library that is refused asks again without, and copies device buffers itself.
+        // FI_HMEM is refused for two reasons. The provider copies truncated messages with the processor. In shm with
+        // FI_HMEM, a standard send does not return before its receive. A refused MPI library retries without FI_HMEM
+        // and copies device buffers itself.
         let is_served = domain.data_progress != PROGRESS_AUTO && hints.caps & flags::HMEM == 0;
         ep.kind == EP_RDM && is_served
     }
 }
 
-/// Makes an answer of ours of one of the core's, for an application that asks for `threading`. The next one.
+/// Converts an `fi_info` of the core provider into one of this provider, for an application that requests `threading`.
+/// Returns the next one.
 ///
 /// # Safety
-/// `info` is complete, and made by libfabric.
-unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
-    // SAFETY: the caller's.
+/// `info` is complete and from libfabric.
+unsafe fn adapt_info(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if !settings().is_utility() {
             set_provider(info, None);
         }
         let info = &mut *info;
         let (domain, rx) = (&mut *info.domain_attr, &mut *info.rx_attr);
-        if is_local(core) {
+        if is_single_host(core) {
             info.caps |= flags::REMOTE_COMM;
             domain.caps |= flags::REMOTE_COMM;
         }
         info.caps &= !flags::HMEM;
         domain.caps &= !flags::HMEM;
-        // What we match moves when the application looks for completions, whatever the core's threads do.
+        // Matched messages progress when the application reads completions, even if the core provider has threads.
         domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
         if threading != THREAD_UNSPEC {
@@ -163,26 +167,26 @@ unsafe extern "C" fn open_fabric(
     to: *mut *mut FidFabric,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: libfabric passes the application's attributes.
+    // SAFETY: attributes of the application, from libfabric.
     let mut below = unsafe { *attr };
-    // SAFETY: as above; the name is null, or a string.
-    let core = unsafe { core_of_name(below.prov_name) };
+    // SAFETY: as above. The name is null or a string.
+    let core = unsafe { core_from_name(below.prov_name) };
     let Some(core) = core.or_else(|| settings().core.clone()) else { return -errno::ENODATA };
     below.prov_name = core.as_ptr().cast_mut();
-    // SAFETY: attributes of the core's own fabric.
-    let rc = into_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
+    // SAFETY: attributes of the core provider's fabric.
+    let rc = call_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
     if rc != 0 {
         return rc;
     }
     // SAFETY: a fabric that was just opened.
-    unsafe { object::opened(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
+    unsafe { object::finish_open(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
 }
 
-unsafe fn core_of_name(name: *const c_char) -> Option<CString> {
+unsafe fn core_from_name(name: *const c_char) -> Option<CString> {
     if name.is_null() {
         return None;
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
     let core = name.strip_suffix(settings().name.to_bytes()).and_then(|rest| rest.strip_suffix(b";"))?;
     CString::new(core).ok()

@@ -8,7 +8,7 @@ use crate::library::library;
 use crate::matching::Matching;
 use crate::settings::settings;
 
-/// Reasons why the core provider matches the messages of some endpoints itself.
+/// Reasons why the core provider matches the messages of some endpoints.
 static UNMATCHED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Reports that an endpoint is enabled.
@@ -23,7 +23,7 @@ pub fn closed(endpoint: &Endpoint, matching: &Matching) {
     write();
 }
 
-/// Reports an endpoint whose messages the core provider matches itself, with the reason.
+/// Reports the reason why the core provider matches the messages of an endpoint.
 pub fn unmatched(why: &str) {
     UNMATCHED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(why.to_owned());
     write();

@@ -1,30 +1,31 @@
-//! The provider's own settings, which `matchpoint run` passes as environment variables. `matchpoint_process::settings`
-//! has the others.
+//! Settings of the provider. `matchpoint run` passes them as environment variables.
+//!
+//! `matchpoint_process::settings` has the settings of all libraries in an MPI process.
 
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
 use matchpoint_process::settings::variable;
 
-/// Which name we go by: `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (where the MPI picks among
+/// The provider name: `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (for MPI libraries that accept
 /// core providers only).
 pub const NAME: &str = "MATCHPOINT_PROVIDER";
 /// The core provider that transports messages: `shm`, `tcp;ofi_rxm` …
 pub const CORE: &str = "MATCHPOINT_CORE";
-/// The number of the signal that requests a list of the queues' entries. Unset: none.
+/// The signal that requests a list of the queues' entries. Unset: no signal.
 pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 
-/// All of them.
+/// The settings of this process.
 pub struct Settings {
     /// [`NAME`]
     pub name: CString,
-    /// [`CORE`]; `None`: only where the application asks for `core;ofi_matchpoint` itself.
+    /// [`CORE`]. `None`: the provider serves only requests for `core;ofi_matchpoint`.
     pub core: Option<CString>,
     /// [`SIGNAL`]
     pub signal: Option<i32>,
 }
 
-/// The settings of this process, read once.
+/// Returns the settings of this process. Reads the environment once.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
@@ -38,7 +39,8 @@ pub fn settings() -> &'static Settings {
 }
 
 impl Settings {
-    /// We are a utility provider: libfabric appends our name to the core's by itself.
+    /// Returns whether the provider is a utility provider. libfabric appends the name of a utility provider to the core
+    /// provider's name.
     pub fn is_utility(&self) -> bool {
         self.name.to_bytes().starts_with(b"ofi_")
     }

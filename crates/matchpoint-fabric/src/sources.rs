@@ -1,7 +1,7 @@
-//! Numbers with 32 bits for addresses with 64 bits: an engine matches sources by number.
+//! 32-bit source numbers for 64-bit addresses. Engines match sources by number.
 //!
-//! An address below 2³¹ is its number. Other addresses get numbers from 2³¹ on, which they keep: an endpoint has few peers with such
-//! addresses.
+//! The number of an address below 2³¹ is the address. Other addresses get numbers from 2³¹ on and keep them: few peers
+//! of an endpoint have such addresses.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::abi::{ADDR_UNSPEC, Addr};
 /// Addresses below this are their numbers.
 const DIRECT: u32 = 1 << 31;
 
-/// See the [module's documentation](self). Every call is O(1).
+/// The map between addresses and numbers. Every call is O(1).
 #[derive(Default)]
 pub struct Sources {
     numbers: HashMap<Addr, Rank>,
@@ -21,7 +21,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// The number of an address; of `FI_ADDR_UNSPEC` it is [`Rank::UNKNOWN`].
+    /// Returns the number of an address: [`Rank::UNKNOWN`] for `FI_ADDR_UNSPEC`.
     ///
     /// # Errors
     /// [`Refused::Memory`], or [`Refused::Full`] if all numbers are in use.
@@ -49,7 +49,7 @@ impl Sources {
         Ok(number)
     }
 
-    /// The address with that number.
+    /// Returns the address of a number.
     pub fn source(&self, number: Rank) -> Addr {
         match number {
             Rank::UNKNOWN => ADDR_UNSPEC,

@@ -1,4 +1,4 @@
-//! The core: an engine, its measurements and the report.
+//! The core of one process: an engine, its measurements and the report.
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
@@ -15,26 +15,26 @@ use crate::members;
 /// `MPI_ANY_SOURCE` and `MPI_ANY_TAG` in a [`CoreEnvelope`].
 const ANY: i32 = -1;
 
-/// There is no memory for a receive or a message. Nothing has changed.
+/// No memory for a receive or a message. The queues are unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfMemory;
 
 /// The matching of one process.
 pub struct Core {
     engine: Box<dyn Engine>,
-    /// A table of fixed size was full, and `hybrid` replaced the engine.
+    /// The engine's table was full, and `hybrid` replaced it.
     fell_back: bool,
     observer: Observer,
     endpoint: Endpoint,
-    /// The first report was written.
+    /// The first report is written.
     is_reported: bool,
 }
 
 impl Core {
-    /// A core with the engine `name`.
+    /// Creates a core with the engine `name`.
     ///
     /// # Errors
-    /// No engine has this name, or it does not accept the parameters.
+    /// No engine has this name, or its parameters are invalid.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let engine = engines::create(name)?;
         let endpoint = Endpoint::new("overflow");
@@ -47,8 +47,9 @@ impl Core {
         })
     }
 
-    /// Writes a report. `is_open`: further reports follow. The first begins counts and arrival times if no entry is queued: the
-    /// shim has measured until then.
+    /// Writes a report. `is_open`: more reports follow.
+    ///
+    /// The shim measures costs before the first report. If no entry is queued then, counts and arrival times restart.
     pub fn write_report(&mut self, counts: &CoreCounts, is_open: bool) {
         if !self.is_reported {
             self.is_reported = true;
@@ -72,12 +73,12 @@ impl Core {
         &self.observer.tally
     }
 
-    /// True after `hybrid` replaced an engine whose table was full.
+    /// Returns whether `hybrid` replaced an engine with a full table.
     pub fn fell_back(&self) -> bool {
         self.fell_back
     }
 
-    /// Posts a receive and returns the message that it matches. `None`: the receive is queued.
+    /// Posts a receive. Returns the message that it matches, or `None` if the receive is queued.
     ///
     /// # Errors
     /// There is no memory.
@@ -89,7 +90,7 @@ impl Core {
         Ok(message)
     }
 
-    /// Hands in a message that arrived and returns the receive that it matches. `None`: the message is queued.
+    /// Adds an arriving message. Returns the receive that it matches, or `None` if the message is queued.
     ///
     /// # Errors
     /// There is no memory.
@@ -103,7 +104,7 @@ impl Core {
         Ok(receive)
     }
 
-    /// The first unexpected message that such a receive matches. `take`: the message leaves its queue.
+    /// Returns the oldest unexpected message that a receive with this envelope matches. `take` removes it.
     pub fn probe(&mut self, envelope: &CoreEnvelope, take: bool) -> Option<u64> {
         let selector = selector(envelope);
         let message = if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
@@ -112,7 +113,7 @@ impl Core {
         message
     }
 
-    /// Withdraws a receive that was posted with this envelope. False: the receive is not posted.
+    /// Cancels a receive posted with this envelope. Returns whether it was posted.
     pub fn cancel(&mut self, id: u64, envelope: &CoreEnvelope) -> bool {
         let was_posted = self.engine.cancel(&Receive::new(RecvId(id), selector(envelope)));
         if was_posted {
@@ -131,7 +132,7 @@ impl Core {
         });
     }
 
-    /// Removes every receive and message of a context.
+    /// Removes all receives and messages of a context.
     pub fn close_context(&mut self, context: u32) {
         let mut drained = Drained::default();
         self.engine.close(ContextId(context), &mut drained);
@@ -139,19 +140,19 @@ impl Core {
         drained.messages.iter().for_each(|message| self.observer.retracted(message.0));
     }
 
-    /// Makes a call that may queue an entry. An engine without room is replaced first.
+    /// Makes a call that may queue an entry. Replaces an engine with a full table.
     #[inline]
     fn call<T>(&mut self, call: impl Fn(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, OutOfMemory> {
         match call(&mut *self.engine) {
             Ok(result) => Ok(result),
             Err(Refused::Memory) => Err(OutOfMemory),
-            // No assertions are set, so an engine refuses a wildcard only if it cannot match any.
+            // Without assertions, an engine refuses a wildcard only if it does not support wildcards.
             Err(Refused::Full | Refused::Hint) => self.fall_back(call),
         }
     }
 
-    /// Moves all entries to a new `hybrid` engine and repeats the call there. No entry matches while it moves: no posted
-    /// receive accepts an unexpected message. On failure the old engine keeps all entries.
+    /// Moves all entries to a new `hybrid` engine and repeats the call. The entries do not match each other. On failure
+    /// the old engine keeps all entries.
     #[cold]
     fn fall_back<T>(
         &mut self,
@@ -166,12 +167,11 @@ impl Core {
     }
 }
 
-/// Set: a process in which nothing overflowed writes no report.
-const QUIET: &str = "MATCHPOINT_QUIET";
+/// If set, a process without overflowed receives writes no report.
+const QUIET_VARIABLE: &str = "MATCHPOINT_QUIET";
 
-/// Writes the report of this process.
 fn write(counts: &CoreCounts) {
-    if counts.overflowed == 0 && variable(QUIET).is_some() {
+    if counts.overflowed == 0 && variable(QUIET_VARIABLE).is_some() {
         return;
     }
     let rank = u64::try_from(counts.rank).ok().or_else(report::rank);

@@ -1,7 +1,6 @@
 //! The C functions of the core.
 //!
-//! A panic in one of them aborts the process, as Rust defines for `extern "C"` functions: no panic crosses the interface.
-//! Rust prints the panic message first. A process whose engine has failed cannot keep the matching order of MPI.
+//! A panic aborts the process, as Rust defines for `extern "C"` functions, after its message is printed. A process with a failed engine cannot keep MPI's matching order.
 
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -15,8 +14,8 @@ use crate::interface::{
     CoreFunctions, CoreQueue, CoreResult, Each,
 };
 
-/// What a `struct core *` points to.
-struct Opened {
+/// The target of a `struct core *`.
+struct OpenCore {
     core: Core,
     counts: *const CoreCounts,
 }
@@ -39,13 +38,13 @@ pub static FUNCTIONS: CoreFunctions = CoreFunctions {
 unsafe extern "C" fn open(
     counts: *const CoreCounts,
     error: *mut c_char,
-    room: usize,
+    capacity: usize,
 ) -> *mut interface::Core {
     match Core::new(&settings().engine) {
-        Ok(core) => Box::into_raw(Box::new(Opened { core, counts })).cast(),
+        Ok(core) => Box::into_raw(Box::new(OpenCore { core, counts })).cast(),
         Err(reason) => {
-            // SAFETY: the shim passes the room that `error` has.
-            unsafe { copy(&reason.to_string(), error, room) };
+            // SAFETY: `error` has `capacity` bytes.
+            unsafe { copy(&reason.to_string(), error, capacity) };
             ptr::null_mut()
         }
     }
@@ -54,10 +53,10 @@ unsafe extern "C" fn open(
 /// Copies a text into a buffer, truncated if necessary, with a zero at its end.
 ///
 /// # Safety
-/// The buffer has `room` bytes.
-unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
-    let Some(most) = room.checked_sub(1) else { return };
-    let mut length = text.len().min(most);
+/// The buffer has `capacity` bytes.
+unsafe fn copy(text: &str, buffer: *mut c_char, capacity: usize) {
+    let Some(limit) = capacity.checked_sub(1) else { return };
+    let mut length = text.len().min(limit);
     while !text.is_char_boundary(length) {
         length -= 1;
     }
@@ -68,54 +67,58 @@ unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
     }
 }
 
-unsafe extern "C" fn close(opened: *mut interface::Core) {
-    // SAFETY: `open` made the box, and the shim closes it once.
-    let mut opened = unsafe { Box::from_raw(opened.cast::<Opened>()) };
+unsafe extern "C" fn close(core_pointer: *mut interface::Core) {
+    // SAFETY: `open` allocated the box, and the shim closes it once.
+    let mut open_core = unsafe { Box::from_raw(core_pointer.cast::<OpenCore>()) };
     // SAFETY: the shim's counts outlive the core.
-    opened.core.write_report(unsafe { &*opened.counts }, false);
+    open_core.core.write_report(unsafe { &*open_core.counts }, false);
 }
 
-unsafe extern "C" fn report(opened: *mut interface::Core) {
-    // SAFETY: an open core, called by one thread at a time; its counts outlive it.
-    let (core, counts) = unsafe { (core(opened), &*(*opened.cast::<Opened>()).counts) };
+unsafe extern "C" fn report(core_pointer: *mut interface::Core) {
+    // SAFETY: an open core, called by one thread at a time. Its counts outlive it.
+    let (core, counts) = unsafe { (core(core_pointer), &*(*core_pointer.cast::<OpenCore>()).counts) };
     core.write_report(counts, true);
 }
 
+/// Returns the core behind a pointer.
+///
 /// # Safety
-/// An open core, called by one thread at a time.
+/// The core is open and called by one thread at a time.
 #[inline]
-unsafe fn core<'a>(opened: *mut interface::Core) -> &'a mut Core {
-    // SAFETY: `open` made it.
-    unsafe { &mut (*opened.cast::<Opened>()).core }
+unsafe fn core<'a>(core_pointer: *mut interface::Core) -> &'a mut Core {
+    // SAFETY: `open` allocated it.
+    unsafe { &mut (*core_pointer.cast::<OpenCore>()).core }
 }
 
 unsafe extern "C" fn post(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     receive: u64,
     envelope: *const CoreEnvelope,
     message: *mut u64,
 ) -> CoreResult {
-    // SAFETY: an open core, called by one thread at a time; the shim's envelope and room for the result.
-    unsafe { answer(core(opened).post(receive, &*envelope), message) }
+    // SAFETY: an open core, called by one thread at a time; the shim's envelope and output pointer.
+    unsafe { write_result(core(core_pointer).post(receive, &*envelope), message) }
 }
 
 unsafe extern "C" fn arrive(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     message: u64,
     envelope: *const CoreEnvelope,
     receive: *mut u64,
 ) -> CoreResult {
     // SAFETY: as in `post`.
-    unsafe { answer(core(opened).arrive(message, &*envelope), receive) }
+    unsafe { write_result(core(core_pointer).arrive(message, &*envelope), receive) }
 }
 
+/// Writes the result of a call.
+///
 /// # Safety
-/// `to` has room for an id.
+/// `to` is valid for a write.
 #[inline]
-unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> CoreResult {
+unsafe fn write_result(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> CoreResult {
     match result {
         Ok(Some(id)) => {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { *to = id };
             CORE_MATCHED
         }
@@ -124,39 +127,39 @@ unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> Core
     }
 }
 
-unsafe extern "C" fn probe(opened: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
+unsafe extern "C" fn probe(core_pointer: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
     // SAFETY: as in `post`.
-    unsafe { core(opened).probe(&*envelope, false) }.unwrap_or(0)
+    unsafe { core(core_pointer).probe(&*envelope, false) }.unwrap_or(0)
 }
 
-unsafe extern "C" fn take(opened: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
+unsafe extern "C" fn take(core_pointer: *mut interface::Core, envelope: *const CoreEnvelope) -> u64 {
     // SAFETY: as in `post`.
-    unsafe { core(opened).probe(&*envelope, true) }.unwrap_or(0)
+    unsafe { core(core_pointer).probe(&*envelope, true) }.unwrap_or(0)
 }
 
 unsafe extern "C" fn cancel(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     receive: u64,
     envelope: *const CoreEnvelope,
 ) -> bool {
     // SAFETY: as in `post`.
-    unsafe { core(opened).cancel(receive, &*envelope) }
+    unsafe { core(core_pointer).cancel(receive, &*envelope) }
 }
 
 unsafe extern "C" fn visit(
-    opened: *mut interface::Core,
+    core_pointer: *mut interface::Core,
     queue: CoreQueue,
     each: Each,
     argument: *mut c_void,
 ) {
     let queue = if queue == CORE_POSTED { Queue::Posted } else { Queue::Unexpected };
     // SAFETY: as in `post`.
-    let core = unsafe { core(opened) };
-    // SAFETY: the shim's function takes the shim's argument, and does not call the core.
+    let core = unsafe { core(core_pointer) };
+    // SAFETY: the shim's function takes the shim's argument and does not call the core.
     core.visit(queue, |id| unsafe { each(argument, id) });
 }
 
-unsafe extern "C" fn close_context(opened: *mut interface::Core, context: u32) {
+unsafe extern "C" fn close_context(core_pointer: *mut interface::Core, context: u32) {
     // SAFETY: as in `post`.
-    unsafe { core(opened).close_context(context) }
+    unsafe { core(core_pointer).close_context(context) }
 }

@@ -1,20 +1,20 @@
-//! The interface between shim and core: `core.h` of `matchpoint-run` in Rust. A test compares both texts.
+//! The interface of shim and core: `core.h` of `matchpoint-run` in Rust. A test compares both texts.
 
 use std::ffi::{c_char, c_uint, c_void};
 
-/// [`CoreFunctions::version`].
+/// The value of [`CoreFunctions::version`].
 pub const CORE_VERSION: u32 = 2;
 
-/// The call queued its receive or message.
+/// The receive or message is queued.
 pub const CORE_QUEUED: CoreResult = 0;
-/// The call found a match.
+/// The receive or message matched.
 pub const CORE_MATCHED: CoreResult = 1;
-/// There is no memory; nothing has changed.
+/// There is no memory. The queues are unchanged.
 pub const CORE_REFUSED: CoreResult = 2;
 
-/// The queue of posted receives.
+/// The posted receive queue.
 pub const CORE_POSTED: CoreQueue = 0;
-/// The queue of unexpected messages.
+/// The unexpected message queue.
 pub const CORE_UNEXPECTED: CoreQueue = 1;
 
 /// `enum core_result`. An integer, so that every value is valid.
@@ -22,14 +22,14 @@ pub type CoreResult = c_uint;
 /// `enum core_queue`. An integer, so that every value is valid.
 pub type CoreQueue = c_uint;
 
-/// `struct core`, which the shim only refers to.
+/// `struct core`, opaque to the shim.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Core {
     opaque: [u8; 0],
 }
 
-/// Defines a structure together with the names and types of its fields, for the comparison with the header.
+/// Defines a structure, and a table of its fields for the comparison with the header.
 macro_rules! structure {
     ($(#[$about:meta])* $name:ident, $fields:ident: $($(#[$field_about:meta])* $field:ident: $type:ty,)*) => {
         $(#[$about])*
@@ -43,9 +43,9 @@ macro_rules! structure {
 }
 
 structure! {
-    /// The envelope of a receive or a message. A wildcard is -1; a message has none.
+    /// The envelope of a receive or a message. -1 in a receive: any source, any tag.
     CoreEnvelope, ENVELOPE_FIELDS:
-    /// One value for each communicator.
+    /// The context id.
     context: u32,
     /// The rank in the communicator.
     source: i32,
@@ -54,35 +54,35 @@ structure! {
 }
 
 structure! {
-    /// Counts and settings of the shim. The core copies them into the report.
+    /// Counts and settings of the shim, copied into the report.
     CoreCounts, COUNTS_FIELDS:
     /// Receives posted by the program.
     receives: u64,
-    /// Receives that the engine queued or matched.
+    /// Receives that the engine matched or queued.
     overflowed: u64,
-    /// Overflowed receives that were later posted to the MPI library.
+    /// Overflowed receives posted to the MPI library later.
     given_back: u64,
     /// Calls that gave receives back.
     give_backs: u64,
     /// Messages taken from the unexpected queue of the MPI library.
     taken: u64,
-    /// Long unexpected queues found.
+    /// Detected long unexpected queues.
     watches: u64,
-    /// Receives with a source that the MPI library holds before overflow begins. -1: no limit.
+    /// Limit of receives with a source in the MPI library. -1: no limit.
     limit_named: i64,
-    /// Receives with `MPI_ANY_SOURCE` that the MPI library holds before overflow begins. -1: no limit.
+    /// Limit of receives with `MPI_ANY_SOURCE` in the MPI library. -1: no limit.
     limit_any: i64,
-    /// Receives up to this size may stay in the engine during a call that may block.
+    /// Largest receive that may stay in the engine during a call that may block, in bytes.
     eager_bytes: u64,
-    /// 1: the program may send synchronously, so no receive may stay.
+    /// 1: the program may send synchronously, so all receives are given back before a call that may block.
     synchronous: u64,
-    /// Cost of one entry in a search of the MPI library for a receive with a source. 0: not measured.
+    /// Cost of one entry in a search of the MPI library for a receive with a source, in ns. 0: not measured.
     entry_named_ns: f64,
-    /// Cost of one entry in a search of the MPI library for a receive with `MPI_ANY_SOURCE`. 0: not measured.
+    /// Cost of one entry in a search of the MPI library for a receive with `MPI_ANY_SOURCE`, in ns. 0: not measured.
     entry_any_ns: f64,
-    /// Cost of a message that the engine matches. 0: not measured.
+    /// Cost of a message that the engine matches, in ns. 0: not measured.
     overflow_ns: f64,
-    /// The rank in `MPI_COMM_WORLD`. -1: none.
+    /// The rank in `MPI_COMM_WORLD`. -1: unknown.
     rank: i64,
 }
 
@@ -94,25 +94,25 @@ structure! {
     CoreFunctions, FUNCTIONS_FIELDS:
     /// [`CORE_VERSION`]
     version: u32,
-    /// Opens a core with the engine that the environment names. Null: `error` has the reason.
+    /// Opens a core with the engine from the environment. NULL: `error` has the reason.
     open: unsafe extern "C" fn(*const CoreCounts, *mut c_char, usize) -> *mut Core,
     /// Writes the last report and frees the core.
     close: unsafe extern "C" fn(*mut Core),
     /// Writes an intermediate report.
     report: unsafe extern "C" fn(*mut Core),
-    /// Posts a receive. [`CORE_MATCHED`]: the result has the message.
+    /// Posts a receive. [`CORE_MATCHED`]: the output is the message.
     post: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope, *mut u64) -> CoreResult,
-    /// Hands in a message that arrived. [`CORE_MATCHED`]: the result has the receive.
+    /// Adds an arriving message. [`CORE_MATCHED`]: the output is the receive.
     arrive: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope, *mut u64) -> CoreResult,
-    /// Returns the first unexpected message that matches, or 0.
+    /// Returns the oldest unexpected message that matches, or 0.
     probe: unsafe extern "C" fn(*mut Core, *const CoreEnvelope) -> u64,
-    /// Removes and returns the first unexpected message that matches. 0: there is none.
+    /// Removes and returns the oldest unexpected message that matches, or returns 0.
     take: unsafe extern "C" fn(*mut Core, *const CoreEnvelope) -> u64,
-    /// Withdraws a receive that was posted with this envelope. False: it is not posted.
+    /// Cancels a receive posted with this envelope. Returns whether it was posted.
     cancel: unsafe extern "C" fn(*mut Core, u64, *const CoreEnvelope) -> bool,
     /// Calls a function for every entry of a queue, oldest first.
     visit: unsafe extern "C" fn(*mut Core, CoreQueue, Each, *mut c_void),
-    /// Removes every receive and message of a context.
+    /// Removes all receives and messages of a context.
     close_context: unsafe extern "C" fn(*mut Core, u32),
 }
 
@@ -122,7 +122,7 @@ mod tests {
 
     const HEADER: &str = include_str!("../../matchpoint-run/shim/core.h");
 
-    /// The header without comments, with single spaces.
+    /// The header without comments and with single spaces.
     fn header() -> String {
         let mut text = String::new();
         for (index, part) in HEADER.split("/*").enumerate() {
@@ -138,7 +138,6 @@ mod tests {
         rest.split_once('}').expect("the declaration ends").0
     }
 
-    /// A C type or parameter as Rust spells its type.
     fn rust_type(c: &str) -> &'static str {
         let c = c.trim();
         let pointer = c.rfind('*').map(|star| c[..=star].replace(' ', ""));
@@ -164,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Name and Rust type of one field of the header.
+    /// The name and Rust type of a field of the header.
     fn field(declaration: &str) -> (String, String) {
         let Some((result, rest)) = declaration.split_once("(*") else {
             let (_, name) = declaration.rsplit_once(' ').expect("a type and a name");

@@ -1,4 +1,4 @@
-//! The core through its C interface, in processes with an environment of their own.
+//! Tests of the core's C interface, in processes with separate environments.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_void};
@@ -34,7 +34,7 @@ fn functions() -> &'static CoreFunctions {
     unsafe { &*matchpoint_core() }
 }
 
-/// Runs a test of this file that is ignored otherwise, in a process with these variables.
+/// Runs an ignored test of this file in a process with these variables.
 fn run(test: &str, variables: &[(&str, &Path)]) {
     let status = Command::new(std::env::current_exe().expect("the test has a path"))
         .args(["--exact", test, "--ignored"])
@@ -59,7 +59,7 @@ fn play() {
     assert_eq!(core.version, CORE_VERSION);
     let mut error: [c_char; 100] = [0; 100];
     extern "C" fn each(ids: *mut c_void, id: u64) {
-        // SAFETY: the argument below.
+        // SAFETY: `argument` below.
         unsafe { &mut *ids.cast::<Vec<u64>>() }.push(id);
     }
     let envelope = |source, tag| CoreEnvelope { context: 0, source, tag };
@@ -69,7 +69,7 @@ fn play() {
     unsafe {
         let opened = (core.open)(&COUNTS, error.as_mut_ptr(), error.len());
         assert!(!opened.is_null(), "{:?}", CStr::from_ptr(error.as_ptr()));
-        // What the shim measures before the first report does not count.
+        // Measurements of the shim before the first report are not counted.
         assert_eq!((core.post)(opened, 1, &envelope(1, 2), &mut id), CORE_QUEUED);
         assert_eq!((core.arrive)(opened, 100, &envelope(1, 2), &mut id), CORE_MATCHED);
         (core.report)(opened);
@@ -104,7 +104,7 @@ fn play() {
 #[ignore = "reads the environment that another test sets"]
 fn fail() {
     let mut error: [c_char; 30] = [1; 30];
-    // SAFETY: the buffer has the size passed.
+    // SAFETY: the buffer has the given size.
     let opened = unsafe { (functions().open)(&COUNTS, error.as_mut_ptr(), error.len()) };
     assert!(opened.is_null());
     // SAFETY: the function terminates the text.

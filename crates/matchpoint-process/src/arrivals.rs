@@ -16,7 +16,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use crate::clock::Shared;
+use crate::clock::SharedClock;
 use crate::report;
 use crate::settings::settings;
 
@@ -27,7 +27,7 @@ const NEVER: u64 = u64::MAX;
 
 /// The file of one endpoint.
 pub struct Arrivals {
-    clock: Shared,
+    clock: SharedClock,
     file: BufWriter<File>,
     /// Posting times of the posted queue's entries, by id.
     posted: HashMap<u64, u64>,
@@ -45,7 +45,7 @@ impl Arrivals {
     }
 
     fn new(path: &Path) -> Option<Box<Self>> {
-        let clock = Shared::choose();
+        let clock = SharedClock::choose();
         let mut file = BufWriter::with_capacity(64 << 10, File::create(path).ok()?);
         let words = [VERSION, clock as u32, 0];
         file.write_all(&MAGIC).ok()?;
@@ -83,7 +83,7 @@ impl Arrivals {
 
     /// The source of an unexpected message became known, and the message matched `receive`.
     #[cold]
-    pub fn named(&mut self, message: u64, receive: u64) {
+    pub fn readdressed(&mut self, message: u64, receive: u64) {
         let arrived = self.arrived.remove(&message);
         if let (Some(posted), Some(arrived)) = (self.posted.remove(&receive), arrived) {
             self.write(posted, arrived);
@@ -92,7 +92,7 @@ impl Arrivals {
 
     /// An entry was removed from its queue without a match.
     #[cold]
-    pub fn withdrawn(&mut self, id: u64) {
+    pub fn removed(&mut self, id: u64) {
         self.arrived.remove(&id);
         if let Some(posted) = self.posted.remove(&id) {
             self.write(posted, NEVER);
@@ -103,7 +103,7 @@ impl Arrivals {
         let mut both = [0; 16];
         both[..8].copy_from_slice(&posted.to_le_bytes());
         both[8..].copy_from_slice(&arrived.to_le_bytes());
-        // On a full disk the file is truncated, and its reader reports that.
+        // On a full disk the file is truncated. Its reader reports that.
         let _ = self.file.write_all(&both);
     }
 }
@@ -129,20 +129,20 @@ mod tests {
         log.posted(3, Some(2));
         log.arrived(4, Some(1));
         log.posted(5, None);
-        log.withdrawn(5);
+        log.removed(5);
         log.arrived(8, None);
         log.posted(7, None);
-        log.named(8, 7);
+        log.readdressed(8, 7);
         log.posted(6, None);
         drop(log);
         let bytes = std::fs::read(&path).expect("the file exists");
         std::fs::remove_file(&path).expect("the file is removable");
         let numbers: Vec<u64> =
             bytes[16..].chunks(8).map(|eight| u64::from_le_bytes(eight.try_into().unwrap())).collect();
-        let [late, unexpected, early, expected, _, NEVER, wanted, nameless, _, NEVER] = numbers[..] else {
+        let [late, unexpected, early, expected, _, NEVER, after, readdressed, _, NEVER] = numbers[..] else {
             panic!("five records expected: {numbers:?}")
         };
         assert_eq!(bytes[..8], *b"MPar\x01\0\0\0");
-        assert!(early < unexpected && unexpected < late && late < expected && nameless < wanted);
+        assert!(early < unexpected && unexpected < late && late < expected && readdressed < after);
     }
 }

@@ -13,10 +13,10 @@ pub fn ticks() -> u64 {
     return nanoseconds();
 }
 
-/// The clock that the recorder of calls (`matchpoint record`) uses, chosen by the same rule. Its time stamps and ours
-/// can therefore be sorted together.
+/// The clock of the recorder of calls (`matchpoint record`), chosen by the same rule. Time stamps of both can be sorted
+/// together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shared {
+pub enum SharedClock {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic = 0,
     /// The time-stamp counter, where it has the same rate on all cores.
@@ -25,7 +25,7 @@ pub enum Shared {
     Cntvct = 2,
 }
 
-impl Shared {
+impl SharedClock {
     /// The clock for this host.
     pub fn choose() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -34,18 +34,18 @@ impl Shared {
             const LEAF: u32 = 0x8000_0007;
             let has_leaf = __cpuid(0x8000_0000).eax >= LEAF;
             if has_leaf && __cpuid(LEAF).edx & 1 << 8 != 0 {
-                return Shared::Tsc;
+                return SharedClock::Tsc;
             }
         }
-        if cfg!(target_arch = "aarch64") { Shared::Cntvct } else { Shared::Monotonic }
+        if cfg!(target_arch = "aarch64") { SharedClock::Cntvct } else { SharedClock::Monotonic }
     }
 
     /// The current time.
     pub fn now(self) -> u64 {
         match self {
-            Shared::Tsc => ticks(),
-            Shared::Cntvct => virtual_count(),
-            Shared::Monotonic => monotonic(),
+            SharedClock::Tsc => ticks(),
+            SharedClock::Cntvct => virtual_count(),
+            SharedClock::Monotonic => monotonic(),
         }
     }
 }
@@ -76,7 +76,7 @@ pub fn nanoseconds() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Both clocks, read at one moment. Two moments give the length of a tick.
+/// Both clocks at one moment. Two moments give the length of a tick.
 #[derive(Clone, Copy)]
 pub struct Moment {
     ticks: u64,

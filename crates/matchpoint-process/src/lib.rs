@@ -1,5 +1,5 @@
-//! Parts that every library of ours inside an MPI process needs: settings from the environment, measurements of the
-//! matching, and the report that `matchpoint run` reads.
+//! Parts of all Matchpoint libraries inside an MPI process: settings, measurements, and the report for `matchpoint
+//! run`.
 //!
 //! The libfabric provider and the core of overflow matching use this crate. It depends on neither of them.
 

@@ -3,7 +3,7 @@
 use crate::arrivals::Arrivals;
 use crate::tally::Tally;
 
-/// Counts the operations of one endpoint and records arrival times if the environment requests them.
+/// Counts the operations of an endpoint. Records arrival times if the environment requests them.
 pub struct Observer {
     /// The counts.
     pub tally: Tally,
@@ -11,18 +11,18 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// A new observer, with all counts zero.
+    /// An observer with zero counts.
     #[allow(clippy::new_without_default, reason = "it creates a file if the environment requests one")]
     pub fn new() -> Self {
         Observer { tally: Tally::default(), arrivals: Arrivals::begin() }
     }
 
-    /// A new observer that records no arrival times.
+    /// An observer that records no arrival times.
     pub fn without_times() -> Self {
         Observer { tally: Tally::default(), arrivals: None }
     }
 
-    /// Call before a post or an arrival; pass the result on to [`posted`](Self::posted) or [`arrived`](Self::arrived).
+    /// Begins a post or an arrival. Pass the result to [`posted`](Self::posted) or [`arrived`](Self::arrived).
     #[inline(always)]
     pub fn begin(&mut self) -> u64 {
         self.tally.begin()
@@ -46,7 +46,7 @@ impl Observer {
         }
     }
 
-    /// A probe found `message`. `take`: it was a matched probe, which removes the message.
+    /// A probe found `message`. `take`: a matched probe, which removes the message.
     #[inline]
     pub fn probed(&mut self, take: bool, message: Option<u64>) {
         self.tally.probes += 1;
@@ -57,28 +57,28 @@ impl Observer {
     }
 
     /// The source of an unexpected message became known, and the message matched a posted receive.
-    pub fn named(&mut self, message: u64, receive: u64) {
-        self.tally.named();
+    pub fn readdressed(&mut self, message: u64, receive: u64) {
+        self.tally.readdressed();
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.named(message, receive);
+            arrivals.readdressed(message, receive);
         }
     }
 
     /// A posted receive was removed without a message.
     pub fn cancelled(&mut self, id: u64) {
         self.tally.posted_now -= 1;
-        self.withdrawn(id);
+        self.removed(id);
     }
 
     /// An unexpected message was removed without a receive.
     pub fn retracted(&mut self, id: u64) {
         self.tally.unexpected_now -= 1;
-        self.withdrawn(id);
+        self.removed(id);
     }
 
-    fn withdrawn(&mut self, id: u64) {
+    fn removed(&mut self, id: u64) {
         if let Some(arrivals) = &mut self.arrivals {
-            arrivals.withdrawn(id);
+            arrivals.removed(id);
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The report of one process: a JSON file in the folder that the environment names. It is replaced whenever an endpoint
-//! is opened or closed, by renaming a complete new file.
+//! The report of one process: a JSON file in the folder from the environment.
+//!
+//! When an endpoint is opened or closed, a complete new file replaces the report by a rename.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -13,18 +14,17 @@ use crate::clock::Moment;
 use crate::settings::settings;
 use crate::tally::Tally;
 
-/// The state of an endpoint's matching, as the report needs it.
+/// The state of an endpoint's matching.
 pub struct State<'a> {
     /// The engine in use.
     pub engine: &'a dyn Engine,
     /// The counts.
     pub tally: Tally,
-    /// A table of fixed size was full, and `hybrid` replaced the engine that [`settings`] name.
+    /// The engine's table was full, and `hybrid` replaced the engine of the [`settings`].
     pub fell_back: bool,
 }
 
-/// The figures of one endpoint.
-struct Figures {
+struct EndpointFigures {
     front_end: &'static str,
     engine: String,
     is_open: bool,
@@ -35,7 +35,7 @@ struct Figures {
 }
 
 /// All endpoints of this process, open or closed.
-static ENDPOINTS: Mutex<Vec<Figures>> = Mutex::new(Vec::new());
+static ENDPOINTS: Mutex<Vec<EndpointFigures>> = Mutex::new(Vec::new());
 
 /// The entry of one endpoint in the report.
 pub struct Endpoint {
@@ -66,12 +66,12 @@ impl Endpoint {
         ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[index] = figures;
     }
 
-    fn figures(&self, state: &State<'_>, is_open: bool) -> Figures {
+    fn figures(&self, state: &State<'_>, is_open: bool) -> EndpointFigures {
         let (elapsed_ns, ns_per_tick) = self.opened.since();
         let tally = state.tally;
         let operations = (tally.posts + tally.arrivals) as f64;
         let mean_ticks = tally.timed_ticks as f64 / tally.timed.max(1) as f64;
-        Figures {
+        EndpointFigures {
             front_end: self.front_end,
             engine: if state.fell_back { "hybrid".to_owned() } else { settings().engine.clone() },
             is_open,
@@ -91,7 +91,7 @@ pub fn rank() -> Option<u64> {
 
 fn host() -> String {
     let mut name = [0_u8; 256];
-    // SAFETY: the call gets one byte less than the buffer has, so a zero terminates every result.
+    // SAFETY: the call gets one byte less than the buffer has, so every result ends with a zero.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     CStr::from_bytes_until_nul(&name)
         .map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
@@ -116,14 +116,14 @@ pub fn or_null(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "null".to_owned(), |value| value.to_string())
 }
 
-/// The host name and process id, as file names contain them: `node7-4711`.
+/// The host name and process id in file names: `node7-4711`.
 pub fn process_name() -> String {
     format!("{}-{}", host(), std::process::id())
 }
 
-/// Writes the report. `members`: names and JSON values of further members of the object.
+/// Writes the report. `members`: names and JSON values of additional members.
 ///
-/// A failure is ignored: `matchpoint run` lists the processes without a report.
+/// Failures are ignored: `matchpoint run` lists the processes without a report.
 pub fn write(rank: Option<u64>, members: &[(&str, String)]) {
     if let Some(folder) = &settings().report {
         write_to(folder, rank, members);
@@ -141,7 +141,7 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
         let _ = write!(text, ",\"{name}\":{value}");
     }
     text.push_str(",\"endpoints\":[");
-    // Two threads write one after the other, for they share the temporary file.
+    // Threads write one after the other, because they share the temporary file.
     let endpoints = ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for (index, endpoint) in endpoints.iter().enumerate() {
         text.push_str(if index == 0 { "" } else { "," });
@@ -155,7 +155,7 @@ fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
     }
 }
 
-fn write_endpoint(text: &mut String, endpoint: &Figures) {
+fn write_endpoint(text: &mut String, endpoint: &EndpointFigures) {
     let t = &endpoint.tally;
     let _ = write!(
         text,

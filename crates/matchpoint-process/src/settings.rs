@@ -10,7 +10,7 @@ pub const REPORT: &str = "MATCHPOINT_REPORT";
 /// The folder for files of arrival times. Unset: no such files.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
-/// The settings that all libraries of ours have in common.
+/// The settings of all Matchpoint libraries.
 pub struct Settings {
     /// [`ENGINE`], `hybrid` by default.
     pub engine: String,
@@ -20,7 +20,7 @@ pub struct Settings {
     pub arrivals: Option<PathBuf>,
 }
 
-/// The settings of this process, read once.
+/// Returns the settings of this process. Reads the environment once.
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| Settings {
@@ -30,7 +30,7 @@ pub fn settings() -> &'static Settings {
     })
 }
 
-/// The value of an environment variable. An empty value counts as unset.
+/// Returns the value of an environment variable. An empty value counts as unset.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -1,9 +1,9 @@
-//! Counts of matching operations. All operations are counted; a sample of them is timed.
+//! Counts of matching operations, and the time of a sample of them.
 
 use crate::clock;
 
-/// One operation in this many is timed: reading the clock twice costs about as much as matching.
-const EVERY: u64 = 64;
+/// One operation in this many is timed: two reads of the clock cost about as much as matching.
+const SAMPLE_INTERVAL: u64 = 64;
 
 /// Counts of the matching of one endpoint.
 #[derive(Clone, Copy, Default, Debug)]
@@ -18,8 +18,8 @@ pub struct Tally {
     pub arrivals: u64,
     /// Messages arrived that matched a posted receive.
     pub arrivals_hit: u64,
-    /// Moves of all entries from the short lines to the engine.
-    pub lengthened: u64,
+    /// Moves of all entries from the short queues to the engine.
+    pub moved_to_engine: u64,
     /// Probes, including matched probes.
     pub probes: u64,
     /// Current length of the posted queue.
@@ -30,22 +30,22 @@ pub struct Tally {
     pub posted_max: u64,
     /// Largest length of the unexpected queue.
     pub unexpected_max: u64,
-    /// Sum over arrivals of the posted queue's length: an upper bound of the attempts of a plain list.
+    /// Sum over arrivals of the posted queue's length: an upper bound of a plain list's attempts.
     pub posted_sum: u64,
     /// Sum over posts of the unexpected queue's length.
     pub unexpected_sum: u64,
-    /// Operations timed.
+    /// Timed operations.
     pub timed: u64,
-    /// Ticks of the operations timed.
+    /// Ticks of the timed operations.
     pub timed_ticks: u64,
 }
 
 impl Tally {
-    /// Call before an operation. Returns the time if this operation is timed, else 0.
+    /// Begins an operation. Returns the time if the operation is timed, else 0.
     #[inline]
     pub fn begin(&mut self) -> u64 {
         self.operations += 1;
-        if self.operations % EVERY == 0 { clock::ticks() } else { 0 }
+        if self.operations % SAMPLE_INTERVAL == 0 { clock::ticks() } else { 0 }
     }
 
     #[inline]
@@ -56,13 +56,13 @@ impl Tally {
         }
     }
 
-    /// Counts a receive posted. `hit`: it matched an unexpected message.
+    /// Counts a posted receive. `is_hit`: it matched an unexpected message.
     #[inline]
-    pub fn posted(&mut self, started: u64, hit: bool) {
+    pub fn posted(&mut self, started: u64, is_hit: bool) {
         self.end(started);
         self.posts += 1;
         self.unexpected_sum += self.unexpected_now;
-        if hit {
+        if is_hit {
             self.posts_hit += 1;
             self.unexpected_now -= 1;
         } else {
@@ -72,18 +72,18 @@ impl Tally {
     }
 
     /// Counts an unexpected message that matched a posted receive when its source became known.
-    pub fn named(&mut self) {
+    pub fn readdressed(&mut self) {
         self.unexpected_now -= 1;
         self.posted_now -= 1;
     }
 
-    /// Counts a message arrived. `hit`: it matched a posted receive.
+    /// Counts an arrived message. `is_hit`: it matched a posted receive.
     #[inline]
-    pub fn arrived(&mut self, started: u64, hit: bool) {
+    pub fn arrived(&mut self, started: u64, is_hit: bool) {
         self.end(started);
         self.arrivals += 1;
         self.posted_sum += self.posted_now;
-        if hit {
+        if is_hit {
             self.arrivals_hit += 1;
             self.posted_now -= 1;
         } else {

@@ -1,6 +1,6 @@
-/* How a function is recorded: its number in the trace, and the entry points of the recorder. */
+/* Recorded functions: their numbers in the trace, and the recorder's entry points. */
 
-/* Calls of it that failed: functions of their own, numbered behind all others, for those have the numbers of one byte. */
+/* Failed calls are separate functions, numbered after all others: those numbers fit in one byte. */
 extern struct function __start_matchpoint_failures[] HIDDEN, __stop_matchpoint_failures[] HIDDEN;
 
 #define FAILURE(NAME)                                                                                    \
@@ -17,9 +17,9 @@ static inline const struct function *function_of(uint64_t code)
     return code < FUNCTIONS ? &__start_matchpoint_functions[code] : &__start_matchpoint_failures[code - FUNCTIONS];
 }
 
-/* Opens the definition of a recorded function, its body follows. Both of its names lead there: the bindings for Fortran of
- * some libraries call the one, those of others the other. What the library itself calls by the second name (for files,
- * say) is its own business, and goes to the real one. Neither name calls the other, for another tool may stand between. */
+/* Begins the definition of a recorded function. Both of its names are defined: the Fortran bindings of some
+ * libraries call the first, those of others the second. A call of the second name from the library (for files, for
+ * example) goes to the library's function. Neither name calls the other, because another tool may be between them. */
 #define CALL(NAME, FIELDS, PARAMETERS, ARGUMENTS) CALL_(NAME, FIELDS, PARAMETERS, ARGUMENTS)
 #define CALL_(NAME, FIELDS, PARAMETERS, ARGUMENTS)                                                       \
     EXPORT int MPI_##NAME PARAMETERS;                                                                    \
@@ -27,18 +27,18 @@ static inline const struct function *function_of(uint64_t code)
     FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
     FAILURE(NAME);                                                                                       \
     static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
-    static __attribute__((noinline, cold)) int asked_##NAME PARAMETERS                                   \
+    static __attribute__((noinline, cold)) int checked_##NAME PARAMETERS                                 \
     {                                                                                                    \
-        void *instead = instead_of(&function_##NAME);                                                    \
+        void *instead = redirect_target(&function_##NAME);                                               \
         if (instead != NULL)                                                                             \
             return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
-        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
-            asked = (struct asked){__builtin_return_address(0), true};                                   \
-            return asked_##NAME ARGUMENTS;                                                               \
+        if (__builtin_expect(hot_state.checks_caller, 0)) {                                              \
+            call_origin = (struct call_origin){__builtin_return_address(0), true};                       \
+            return checked_##NAME ARGUMENTS;                                                             \
         }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
@@ -46,35 +46,36 @@ static inline const struct function *function_of(uint64_t code)
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
             return REAL(NAME) ARGUMENTS;                                                                 \
-        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
-            asked = (struct asked){__builtin_return_address(0), false};                                  \
-            return asked_##NAME ARGUMENTS;                                                               \
+        if (__builtin_expect(hot_state.checks_caller, 0)) {                                              \
+            call_origin = (struct call_origin){__builtin_return_address(0), false};                      \
+            return checked_##NAME ARGUMENTS;                                                             \
         }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     static int call_##NAME PARAMETERS
 
-/* A call may go elsewhere instead of being recorded: to a tool that stands between, which then calls the second name; or
- * straight to the library, if it comes from one of its components. Asked only where there are such, or call sites are kept,
- * and handed over beside the arguments: the way of all other calls is two instructions longer than none. */
-struct asked {
+/* The caller of the current call. Some calls are not recorded: those for a tool, which then calls the second name,
+ * and those from a component of the library. The caller is checked only if such tools or components exist, or if
+ * call sites are recorded. It is passed in a variable next to the arguments: all other calls then take only two more
+ * instructions. */
+struct call_origin {
     const void *caller;
-    bool first; /* by the first name */
+    bool first; /* called by the first name */
 };
-static __thread struct asked asked __attribute__((tls_model("initial-exec")));
-static void *instead_of(const struct function *function);
+static __thread struct call_origin call_origin __attribute__((tls_model("initial-exec")));
+static void *redirect_target(const struct function *function);
 
 static bool within_call(void);
 
-static void *instead_of(const struct function *function)
+static void *redirect_target(const struct function *function)
 {
-    struct asked by = asked;
+    struct call_origin by = call_origin;
     library_ready();
     if (is_of_component(by.caller))
         return function->real;
     if (by.first && function->next != NULL)
         return function->next;
-    if (always.sites_wanted && !within_call())
+    if (hot_state.sites_wanted && !within_call())
         site = by.caller;
     return NULL;
 }

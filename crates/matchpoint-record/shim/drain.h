@@ -1,7 +1,7 @@
-/* The drain: one thread that takes what lanes hold, and writes it down. */
+/* The drain: one thread that reads the lanes and writes the rank file. */
 
-/* How long calls are kept in memory before they are written, if they do not fill a block: a killed process loses them. At first
- * the time is short, and doubles with each write, so that a process that is killed early has written calls too. */
+/* Time that calls stay in memory before a write, if they do not fill a block: a killed process loses them. The time
+ * starts short and doubles with each write, so that a process killed early has written calls too. */
 #define WRITE_AFTER_NS 1000000000ll
 #define DRAIN_NAP_NS 100000000ll
 
@@ -9,13 +9,13 @@ static struct {
     pthread_t thread;
     pthread_mutex_t mutex; /* held while lanes are read: by the drain, or by a process that ends */
     _Atomic bool stop;
-    bool ends; /* what is there is all there is */
+    bool ends; /* no more calls follow */
     bool runs;
     uint64_t calls, left_out, too_long;
     struct clock_pair last_pair;
     struct clock_pair first_pair;
     int64_t write_after_ns;
-    int64_t asked_ns; /* when threads were asked for the lengths of queues */
+    int64_t requested_ns; /* time of the last request for queue lengths */
 } drain = {.mutex = PTHREAD_MUTEX_INITIALIZER, .write_after_ns = DRAIN_NAP_NS / 2};
 
 static void note_clock(struct clock_pair now)
@@ -29,7 +29,7 @@ static void block_flush(struct lane *lane)
     struct block *block = lane->block;
     if (block->length == 0 || (block->remark_follows && !drain.ends))
         return;
-    /* After the first block that is left out so are all others: what is there has no holes. */
+    /* After the first omitted block, all others are omitted too: the written calls have no gaps. */
     bool written = file.limit_ticks == 0 && block_length(block) <= BLOCK_RAW_MAX && block_join(block) &&
                    file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block_length(block)) && !file.failed;
     if (written)
@@ -40,29 +40,29 @@ static void block_flush(struct lane *lane)
         file.limit_ticks = block->first_ticks;
     block->length = block->times_length = 0;
     block->calls = 0;
-    block->tells_queues = false;
+    block->has_queues_remark = false;
 }
 
-static void take(struct lane *lane, const uint64_t *words)
+static void take_record(struct lane *lane, const uint64_t *words)
 {
     if (block_length(lane->block) >= BLOCK_BYTES)
         block_flush(lane);
-    /* A record that may not fit beside the others begins a new block. */
+    /* A record that may not fit begins a new block. */
     uint64_t count = words[WORD_HEAD] >> 16;
     if (block_length(lane->block) + count * 10 > BLOCK_RAW_MAX)
         block_flush(lane);
-    bool alone = lane->block->length == 0;
+    bool is_first = lane->block->length == 0;
     if (!encode(lane->block, words))
         drain.left_out++;
-    if (alone && block_length(lane->block) > BLOCK_RAW_MAX) {
-        drain.too_long++; /* of some millions of requests: no reader would take it */
+    if (is_first && block_length(lane->block) > BLOCK_RAW_MAX) {
+        drain.too_long++; /* millions of requests: readers reject it */
         lane->block->length = lane->block->times_length = lane->block->calls = 0;
     }
 }
 
 static void lane_read(struct lane *lane)
 {
-    /* Looked up once: it lies where the writer writes. */
+    /* Read once: the writer writes to this cache line. */
     const uint64_t *ring = lane->words;
     uint64_t at = atomic_load_explicit(&lane->consumed, memory_order_relaxed);
     uint64_t end = atomic_load_explicit(&lane->published, memory_order_acquire);
@@ -76,29 +76,29 @@ static void lane_read(struct lane *lane)
             break;
         case CODE_OUTSIDE: {
             uint64_t *outside = (uint64_t *)(uintptr_t)words[1];
-            take(lane, outside);
+            take_record(lane, outside);
             free(outside);
             at += 2;
             break;
         }
         default:
-            take(lane, words);
+            take_record(lane, words);
             at += words[WORD_HEAD] >> 16;
         }
         atomic_store_explicit(&lane->consumed, at, memory_order_release);
     }
 }
 
-/* Has the next call, of whatever thread, followed by what the library says of its queues. Somewhat more often than blocks are
- * written, so that it is these that end a block, and what is seen of a process is new. */
-#define ASK_EVERY_NS 900000000
+/* Requests a remark on the library's queues after the next call of any thread. The interval is shorter than that of
+ * block writes, so that a remark ends a block, and its data is recent. */
+#define REQUEST_EVERY_NS 900000000
 
-static void ask_for_queues(void)
+static void request_queues(void)
 {
     int64_t now = monotonic_ns();
-    if (!atomic_load(&queues_on) || now - drain.asked_ns < ASK_EVERY_NS)
+    if (!atomic_load(&queues_on) || now - drain.requested_ns < REQUEST_EVERY_NS)
         return;
-    drain.asked_ns = now;
+    drain.requested_ns = now;
     atomic_store(&queues_due, true);
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next)
         if (atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
@@ -113,28 +113,29 @@ static uint64_t code_of(const char *name)
     return code;
 }
 
-/* A thread that has been within one call for long, as in a deadlock: if the process is killed, nothing else tells. Told once,
- * behind all that it called before. Looked at once a second. */
-static void tell_within(struct lane *lane, uint64_t now, uint64_t old)
+/* Reports a thread that stays in one call for long, for example in a deadlock: a killed process leaves no other
+ * information. Reported once, after all earlier calls of the thread. Checked once a second. */
+static void report_within(struct lane *lane, uint64_t now, uint64_t old)
 {
     uint64_t words = atomic_load_explicit(&lane->published, memory_order_relaxed);
-    const char *name = inside(lane) == 0 ? NULL : doing(lane);
+    const char *name = inside(lane) == 0 ? NULL : current_function(lane);
     if (name == NULL || words != lane->seen.written || lane->seen.since == 0) {
         lane->seen.written = words;
         lane->seen.since = name == NULL ? 0 : now;
-        lane->seen.told = false;
+        lane->seen.is_reported = false;
         return;
     }
-    if (lane->seen.told || now - lane->seen.since < old / 2 || (lane->block != NULL && lane->block->length > 0))
+    if (lane->seen.is_reported || now - lane->seen.since < old / 2 || (lane->block != NULL && lane->block->length > 0))
         return;
-    uint64_t said[] = {lane->seen.since, code_of(name)};
-    lane->seen.told = true;
-    if (said[1] < FUNCTIONS)
-        file_block(BLOCK_WITHIN, lane->thread, 0, said, sizeof said);
+    uint64_t values[] = {lane->seen.since, code_of(name)};
+    lane->seen.is_reported = true;
+    if (values[1] < FUNCTIONS)
+        file_block(BLOCK_WITHIN, lane->thread, 0, values, sizeof values);
 }
 
-/* Reads all lanes. Once a second, and more often at first, it writes what they held to the file, and then the time until which
- * that is complete: a reader that follows the file then has no call of one thread without earlier calls of other threads. */
+/* Reads all lanes. Once a second, and more often at first, writes their calls to the file, followed by the time
+ * until which the file is complete. A reader that follows the file then never sees a call without earlier calls of
+ * other threads. */
 static void drain_once(bool all)
 {
     struct clock_pair pair = clock_pair();
@@ -149,7 +150,7 @@ static void drain_once(bool all)
             continue;
         bool left = state == LANE_LEFT;
         lane_read(lane);
-        due |= lane->block != NULL && lane->block->tells_queues;
+        due |= lane->block != NULL && lane->block->has_queues_remark;
         if (left) {
             if (lane->block != NULL)
                 block_flush(lane);
@@ -165,7 +166,7 @@ static void drain_once(bool all)
         if (lane->block != NULL)
             block_flush(lane);
         if (!all && atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
-            tell_within(lane, now, old);
+            report_within(lane, now, old);
     }
     note_clock(pair);
 }
@@ -186,13 +187,13 @@ static void *drain_run(void *unused)
             ;
         pthread_mutex_lock(&drain.mutex);
         drain_once(false);
-        ask_for_queues();
+        request_queues();
         pthread_mutex_unlock(&drain.mutex);
     }
     return NULL;
 }
 
-/* The application's signals are the application's: the drain takes none. */
+/* The drain blocks all signals, so that the application's threads handle them. */
 static bool drain_start(void)
 {
     sigset_t all, before;

@@ -1,24 +1,24 @@
-/* From the words of lanes to the bytes of blocks. Only the drain comes here. */
+/* Conversion of records to bytes of blocks, in the drain. */
 
-/* Calls of one thread on their way to the file. */
+/* Calls of one thread, before they are written. */
 struct block {
-    uint8_t *bytes; /* which functions, and their fields */
+    uint8_t *bytes; /* functions and their fields */
     size_t length, room;
-    uint8_t *times; /* of the same calls, apart: see below */
+    uint8_t *times; /* times of the same calls, separate: see below */
     size_t times_length, times_room;
     uint64_t calls;
-    uint64_t first_ticks; /* entry of the first */
-    uint64_t entered;     /* entry of the last */
-    uint64_t handles[4];  /* the last communicator, request, message, address */
-    bool remark_follows;  /* on the last call, in the same block: it is not written yet */
-    bool tells_queues;    /* somebody may be waiting to see that */
+    uint64_t first_ticks;   /* entry of the first call */
+    uint64_t entered;       /* entry of the last call */
+    uint64_t handles[4];    /* the last communicator, request, message, address */
+    bool remark_follows;    /* a remark on the last call follows in the same block: not written yet */
+    bool has_queues_remark; /* a reader may wait for the block's remark */
 };
 
-#define BLOCK_BYTES ((size_t)64 << 10) /* written once it is so long: four times more packs 3 % better */
+#define BLOCK_BYTES ((size_t)64 << 10) /* length of a full block: four times more packs 3 % better */
 
 enum { HANDLE_COMM, HANDLE_REQUEST, HANDLE_MESSAGE, HANDLE_ADDRESS };
 
-/* Before the calls: the ticks that the first is counted from, and where times begin. */
+/* Bytes before the calls: the first call's ticks, and the position of the times. */
 #define BLOCK_AHEAD 12
 
 static bool bytes_room(uint8_t **bytes, size_t length, size_t *room, size_t more)
@@ -38,8 +38,7 @@ static size_t block_length(const struct block *block)
     return block->length + block->times_length;
 }
 
-/* Puts times behind the fields. Apart from each other fields are the same over and over, and times are not: packing takes
- * half the time, and gains more. */
+/* Appends the times to the fields. Fields repeat and times do not: separate parts compress better, in half the time. */
 static bool block_join(struct block *block)
 {
     if (!bytes_room(&block->bytes, block->length, &block->room, block->times_length))
@@ -51,8 +50,8 @@ static bool block_join(struct block *block)
     return true;
 }
 
-/* What is written goes through a pointer of its own, not through the block: bytes may be anything's, so after each of
- * them the compiler would have to look up again where the block is. That was half of the drain's time beside packing. */
+/* Bytes are written through a local pointer, not through the block: stores of bytes may alias it, so the compiler
+ * would reload its address after each store. The reloads took half of the drain's time without compression. */
 
 static inline uint8_t *put_varint(uint8_t *to, uint64_t value)
 {
@@ -78,7 +77,7 @@ static inline uint8_t *put_handle(uint8_t *to, struct block *block, int kind, ui
     return put_varint(to, ((uint64_t)step << 1 ^ (uint64_t)(step >> 63)) + 1);
 }
 
-/* A status is two words: source and tag, and what the second one's top says beside the length. */
+/* A status is two words. The top bits of the second word are the kind, the others the length. */
 enum { STATUS_NONE, STATUS_MESSAGE, STATUS_CANCELLED, STATUS_EMPTY };
 #define STATUS_SHIFT 62
 #define STATUS_BYTES (((uint64_t)1 << STATUS_SHIFT) - 1)
@@ -105,7 +104,7 @@ static inline uint8_t *put_status(uint8_t *to, const uint64_t *at)
     return to;
 }
 
-/* Members of a group, after how many they are, as runs: most groups are a few. */
+/* Writes the members of a group as runs, after their number. Most groups have few runs. */
 static uint8_t *put_group(uint8_t *to, const uint64_t *at)
 {
     const uint64_t *end = at + 1 + at[0];
@@ -116,7 +115,7 @@ static uint8_t *put_group(uint8_t *to, const uint64_t *at)
             to = put_varint(to, runs);
         for (const uint64_t *from = at; from < end;) {
             int64_t first = (int64_t)*from;
-            /* Those of other worlds are runs of their own. */
+            /* Members of other worlds are separate runs. */
             int64_t step = first >= 0 && from + 1 < end ? (int64_t)from[1] - first : 0;
             uint64_t length = 1;
             while (from + length < end && (int64_t)from[length] == first + (int64_t)length * step &&
@@ -137,10 +136,10 @@ static uint8_t *put_group(uint8_t *to, const uint64_t *at)
     return to;
 }
 
-/* A word is never more than 10 bytes; a group's never more than 30. */
+/* A word has at most 10 bytes; a word of a group at most 30. */
 #define BYTES_PER_WORD 30
 
-/* Writes the record at `words`. False if there is no memory for it. */
+/* Writes the record at `words`. False: no memory. */
 static bool encode(struct block *block, const uint64_t *words)
 {
     const struct function *function = function_of(words[WORD_HEAD] & CODE_MASK);
@@ -160,12 +159,13 @@ static bool encode(struct block *block, const uint64_t *words)
     to = put_varint(to, words[WORD_HEAD] & CODE_MASK);
     uint8_t *times = block->times + block->times_length;
     times = put_varint(times, words[WORD_ENTER] - block->entered);
-    /* Should a clock go back, as between processors, that took no time; below 0 it would be centuries. */
+    /* If a clock goes back, for example between processors, the duration is 0; a negative one would become
+     * centuries. */
     times = put_varint(times, words[WORD_LEAVE] > words[WORD_ENTER] ? words[WORD_LEAVE] - words[WORD_ENTER] : 0);
     block->times_length = (size_t)(times - block->times);
     block->entered = words[WORD_ENTER];
     if (__builtin_expect(function->name[0] == '+', 0))
-        block->tells_queues |= function == &function_queues;
+        block->has_queues_remark |= function == &function_queues;
     else
         block->calls++;
     const uint64_t *at = words + WORD_FIELDS;
@@ -174,9 +174,9 @@ static bool encode(struct block *block, const uint64_t *words)
         case 'c': to = put_handle(to, block, HANDLE_COMM, *at++); break;
         case 'q': to = put_handle(to, block, HANDLE_REQUEST, *at++); break;
         case 'm': to = put_handle(to, block, HANDLE_MESSAGE, *at++); break;
-        case 'p': to = put_svarint(to, low(*at)); break; /* rank and tag share a word, the tag is next */
+        case 'p': to = put_svarint(to, low(*at)); break; /* rank and tag share a word; the tag is next */
         case 'g': to = put_svarint(to, high(*at++)); break;
-        case 'b': /* fall through: one more than the length, or 0 */
+        case 'b': /* fall through: length plus one, or 0 */
         case 'f': to = put_varint(to, *at++); break;
         case 'i': to = put_svarint(to, (int64_t)*at++); break;
         case 'S':
@@ -208,7 +208,7 @@ static bool encode(struct block *block, const uint64_t *words)
         }
         }
     }
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         to = put_handle(to, block, HANDLE_ADDRESS, *at);
     block->length = (size_t)(to - block->bytes);
     return true;

@@ -1,9 +1,9 @@
-/* The rank file: blocks, their checksums, and compression where the system has the library for it. */
+/* The rank file: blocks, their checksums, and compression if the system has zstd. */
 
 enum block_kind { BLOCK_HEAD = 1, BLOCK_CLOCK = 3, BLOCK_OFFSET, BLOCK_END, BLOCK_MODULES, BLOCK_CALLS, BLOCK_WITHIN, BLOCK_SEARCH = 10 };
 enum codec { CODEC_STORED, CODEC_ZSTD };
 
-#define BLOCK_RAW_MAX ((size_t)16 << 20) /* readers refuse more */
+#define BLOCK_RAW_MAX ((size_t)16 << 20) /* readers reject more */
 
 struct block_header {
     char magic[4];
@@ -16,15 +16,15 @@ struct block_header {
 
 static struct {
     int descriptor;
-    dev_t device; /* with the inode: which file it is */
+    dev_t device; /* identifies the file, with the inode */
     ino_t inode;
     char path[PATH_MAX];
     uint64_t bytes;
-    uint64_t limit;  /* bytes after which calls are only counted */
-    bool failed;     /* nothing more is written, for nothing more can be */
+    uint64_t limit; /* bytes after which calls are only counted */
+    bool failed;    /* a write has failed; no more writes */
     uint64_t limit_ticks;
     uint32_t crc_tables[8][256];
-    void *compressor; /* kept: a new one for each block would cost more than what it does */
+    void *compressor; /* reused: creating one per block would cost more than the compression */
     size_t (*compress)(void *compressor, void *to, size_t room, const void *from, size_t bytes, int level);
     size_t (*compress_bound)(size_t bytes);
     unsigned (*is_error)(size_t code);
@@ -32,14 +32,15 @@ static struct {
     size_t packed_room;
 } file = {.descriptor = -1};
 
-/* Of what real codes call, level 1 leaves 6 bytes a call and this 10, in half the time: the time is the application's. */
+/* For calls of real codes, level 1 gives 6 bytes per call and this level 10, in half the time. The application pays
+ * for the time. */
 #define ZSTD_LEVEL (-5)
 
-/* Loaded by hand: the recorder must not fail to load where there is no such library, blocks are then stored as they are. */
+/* Loaded with dlopen, because the recorder must load without zstd. Blocks are then stored uncompressed. */
 static void find_zstd(void)
 {
 #if defined(RTLD_DEEPBIND)
-    /* An executable may have a zstd of its own, of another version, whose names would go before. */
+    /* An executable may contain another version of zstd with precedence for its symbols. */
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 #else
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -74,7 +75,7 @@ static uint32_t crc(uint32_t so_far, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;
     uint32_t rest = ~so_far;
-    /* Eight bytes at a time (Kounavis and Berry 2005); bytes are put together by hand, for any order of the machine's. */
+    /* Eight bytes at a time (Kounavis and Berry 2005), assembled for any byte order. */
     for (; length >= 8; at += 8, length -= 8) {
         uint32_t first = rest ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
         rest = file.crc_tables[7][first & 0xff] ^ file.crc_tables[6][first >> 8 & 0xff] ^
@@ -86,7 +87,7 @@ static uint32_t crc(uint32_t so_far, const void *bytes, size_t length)
     return ~rest;
 }
 
-static __attribute__((format(printf, 1, 2))) void complain(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void log_error(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -97,7 +98,7 @@ static __attribute__((format(printf, 1, 2))) void complain(const char *format, .
     fprintf(stderr, "%s\n", line);
 }
 
-/* Numbers that applications which close descriptors by their numbers seldom come to, below the usual limit of 1024. */
+/* Applications that close descriptors by number seldom reach this number. It is below the usual limit of 1024. */
 #define DESCRIPTOR_FROM 700
 
 static bool file_is_own(int descriptor)
@@ -119,7 +120,7 @@ static void file_opened(int descriptor)
     }
 }
 
-/* Before each block: an application may have closed what it did not know, and have a file of its own under that number. */
+/* Called before each block: an application may have closed the descriptor and opened another file with this number. */
 static void file_check(void)
 {
     if (file.failed || file_is_own(file.descriptor))
@@ -133,11 +134,11 @@ static void file_check(void)
     if (again >= 0)
         close(again);
     file.failed = true;
-    complain("%s was closed by the program, and is no longer there; its trace ends here", file.path);
+    log_error("%s was closed by the program, and is no longer there; its trace ends here", file.path);
 }
 
-/* Beyond the limit of a file's size (ulimit -f) the system sends a signal that ends the process: an error of the recorder's,
-   and no end for the application. So it is held back meanwhile, and taken if it came of this. */
+/* Beyond the file size limit (ulimit -f), the system sends a signal that ends the process. A failure of the recorder
+ * must not end the application: the signal is blocked, and consumed if the write caused it. */
 static ssize_t write_within_limits(struct iovec *parts, int count)
 {
     sigset_t beyond, before, pending;
@@ -154,7 +155,7 @@ static ssize_t write_within_limits(struct iovec *parts, int count)
     return written;
 }
 
-/* At once, where the system takes it at once: a process that is killed leaves whole blocks. */
+/* Writes immediately, so that a killed process leaves whole blocks. */
 static void file_write(struct iovec *parts, int count)
 {
     while (count > 0 && !file.failed) {
@@ -163,7 +164,7 @@ static void file_write(struct iovec *parts, int count)
             continue;
         if (written < 0) {
             file.failed = true;
-            complain("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
+            log_error("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
             return;
         }
         file.bytes += (uint64_t)written;
@@ -188,7 +189,7 @@ static bool packed_room(size_t bytes)
     return true;
 }
 
-/* By whoever holds the drain's mutex, once the drain runs. False if it is of calls, and beyond the limit. */
+/* Called with the drain's mutex, once the drain runs. False: a block of calls beyond the limit. */
 static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, const void *raw, size_t bytes)
 {
     struct block_header header = {
@@ -212,7 +213,7 @@ static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, co
     return true;
 }
 
-/* Text that grows: heads and ends are JSON. */
+/* A growing text, for JSON. */
 struct text {
     char *bytes;
     size_t length, room;
@@ -239,7 +240,7 @@ static __attribute__((format(printf, 2, 3))) void text_add(struct text *text, co
     }
 }
 
-/* How many bytes a character of UTF-8 has that begins here; 0 if none does. */
+/* Returns the number of bytes of the UTF-8 character at `at`; 0: invalid. */
 static int utf8_length(const unsigned char *at)
 {
     int length = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
@@ -251,7 +252,7 @@ static int utf8_length(const unsigned char *at)
     return odd ? 0 : length;
 }
 
-/* A JSON string. Paths are bytes, and nearly always UTF-8: a byte that is not stands as the character that says so. */
+/* Adds a JSON string. Invalid UTF-8 bytes in paths become replacement characters. */
 static void text_add_string(struct text *text, const char *string)
 {
     text_add(text, "\"");

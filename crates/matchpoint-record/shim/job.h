@@ -1,23 +1,23 @@
-/* Which job a process is of, and whether all processes of its world are recorded.
+/* The job of a process, and agreement on whether all processes of its world are recorded.
  *
- * Nothing here communicates: a process without the recorder, as on a host that lacks it, would take a message or a
- * collective of the recorder's for one of the application's. Processes meet in the trace's folder instead. What they have
- * to agree on is the target of a symbolic link there: whoever makes it decides, for making one is atomic on all file
- * systems, and everybody else reads what was decided. */
+ * These functions do not communicate: a process without the recorder, for example on another host, would take a
+ * message or collective of the recorder for the application's. Processes agree in the trace's folder instead. A
+ * decision is the target of a symbolic link: the first process creates the link, which is atomic on all file
+ * systems, and all others read it. */
 
-/* As long as the others may take to come out of MPI_Init: after that, some are taken not to be recorded. */
-#define MEETING_NS 5000000000
-#define MEETING_NS_PER_PROCESS 1000000
+/* Time for the other processes to leave MPI_Init. Later, missing processes count as not recorded. */
+#define AGREEMENT_NS 5000000000
+#define AGREEMENT_NS_PER_PROCESS 1000000
 
 static struct {
-    char name[256]; /* the same for all processes of a world, another for every other world; empty if not known */
-    bool unique;    /* so it is; else another world that was spawned may have it too */
+    char name[256]; /* equal for all processes of a world, different for other worlds; empty: unknown */
+    bool unique;    /* false: another spawned world may have the same name */
     char folder[PATH_MAX];
 } job = {.unique = true};
 
-/* The value of the option, in the command line of the process or of one it comes from: Hydra's proxies are told where
- * their launcher listens, and which of its groups of processes they start. */
-static bool hydra_says(pid_t process, const char *option, char *value, size_t room)
+/* Finds the value of an option in the command line of a process or an ancestor. Hydra's proxies have options with
+ * their launcher's port and the number of their process group. */
+static bool hydra_option(pid_t process, const char *option, char *value, size_t room)
 {
     for (int generation = 0; process > 1 && generation < 16; generation++) {
         char path[64], line[4096];
@@ -48,7 +48,7 @@ static bool hydra_says(pid_t process, const char *option, char *value, size_t ro
     return false;
 }
 
-/* By what its launcher tells each process. */
+/* Finds the name from the launcher's variables. */
 static void job_find(void)
 {
     const char *space = getenv("PMIX_NAMESPACE"), *hydra = getenv("I_MPI_HYDRA_UUID"), *group = getenv("HYDRA_BSTRAP_PGID");
@@ -61,11 +61,11 @@ static void job_find(void)
     else if (hydra != NULL)
         snprintf(job.name, sizeof job.name, "hydra %s %s", hydra, group != NULL ? group : "");
     else if (is_hydra && getenv("PMI_SPAWNED") != NULL && getenv("HYDRA_BSTRAP_PGID") == NULL) {
-        /* MPICH's proxies start what is spawned as they start all else, and nothing tells one such world from another. */
+        /* MPICH's proxies start spawned processes like others: no variable distinguishes spawned worlds. */
         snprintf(job.name, sizeof job.name, "hydra, %d spawned", world.size);
         job.unique = false;
-    } else if (is_hydra && hydra_says(getppid(), "--control-port", port, sizeof port) &&
-             hydra_says(getppid(), "--pgid", number, sizeof number))
+    } else if (is_hydra && hydra_option(getppid(), "--control-port", port, sizeof port) &&
+             hydra_option(getppid(), "--pgid", number, sizeof number))
         snprintf(job.name, sizeof job.name, "hydra %s %s", port, number);
     else if (pals != NULL)
         snprintf(job.name, sizeof job.name, "pals %s", pals);
@@ -77,8 +77,8 @@ static void job_find(void)
         snprintf(job.name, sizeof job.name, "%.64s %ld", world.host, (long)getpid());
 }
 
-/* What all who ask for that link in the folder get: this, or what somebody else made it before. */
-static bool agreed(const char *link, const char *proposed, char *decided, size_t room)
+/* Returns the decision of a link: this proposal, or an earlier one of another process. */
+static bool decide(const char *link, const char *proposed, char *decided, size_t room)
 {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/%s", job.folder, link);
@@ -89,8 +89,8 @@ static bool agreed(const char *link, const char *proposed, char *decided, size_t
     return length > 0;
 }
 
-/* Makes this process's file in the folder for this job: the one that is named for the first job that comes, one inside it
- * for each further one, and for each world that was spawned. Its descriptor, or -1. */
+/* Creates the rank file in the folder of this job. The first job uses the named folder. Further jobs and spawned
+ * worlds use subfolders. Returns the descriptor, or -1. */
 static int job_file(const char *folder, bool spawned, char *path, size_t room)
 {
     for (int number = spawned ? 1 : 0; number < 10000; number += number == 0 ? 2 : 1) {
@@ -105,8 +105,8 @@ static int job_file(const char *folder, bool spawned, char *path, size_t room)
         }
         if (number > 0 && mkdir(job.folder, 0777) != 0 && errno != EEXIST)
             return -1;
-        if (!agreed("job", job.name[0] != 0 ? job.name : NULL, owner, sizeof owner))
-            job.name[0] = 0; /* one job, or a file system without links: nobody meets */
+        if (!decide("job", job.name[0] != 0 ? job.name : NULL, owner, sizeof owner))
+            job.name[0] = 0; /* one job, or a file system without links: no agreement */
         else if (strcmp(owner, job.name) != 0)
             continue;
         int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -116,11 +116,11 @@ static int job_file(const char *folder, bool spawned, char *path, size_t room)
     return -1;
 }
 
-/* How many processes of the world the launcher says to be on this host; 0 if it does not. Asked as the recorder is loaded,
- * for libraries may set such variables by their own lights. */
+/* The number of the world's processes on this host, from the launcher; 0: unknown. Read when the recorder is loaded,
+ * because libraries may change these variables. */
 static int processes_here;
 
-static void ask_launcher(void)
+static void read_launcher_variables(void)
 {
     static const char *const here[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"};
     const char *nodes = getenv("SLURM_STEP_NUM_NODES"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
@@ -134,7 +134,7 @@ static void ask_launcher(void)
         processes_here = atoi(tasks);
 }
 
-/* The whole world is on this host: it has one clock then. */
+/* Returns whether the whole world is on this host, and so has one clock. */
 static bool on_one_host(void)
 {
     return world.size == 1 || processes_here == world.size;
@@ -153,13 +153,14 @@ static int rank_files(void)
     return count;
 }
 
-/* Whether every process of the world has made its file, and thereby said that it will ask this too. All get one answer.
+/* Returns whether every process of the world has created its file, and so calls this function too. All processes get
+ * the same result.
  *
- * Rank 0 looks for the files, and the others for its answer; whoever has waited too long gives one. */
+ * Rank 0 counts the files, the others wait for its decision. After its time limit, a process decides by itself. */
 static bool all_are_recorded(void)
 {
     char answer[16] = "";
-    int64_t limit = MEETING_NS + (int64_t)world.size * MEETING_NS_PER_PROCESS, since = monotonic_ns();
+    int64_t limit = AGREEMENT_NS + (int64_t)world.size * AGREEMENT_NS_PER_PROCESS, since = monotonic_ns();
     if (job.name[0] == 0 || !job.unique)
         return false;
     if (world.rank != 0)
@@ -167,10 +168,10 @@ static bool all_are_recorded(void)
     for (long nap = 200000;; nap = nap < 50000000 ? 2 * nap : nap) {
         bool all = world.rank == 0 && rank_files() >= world.size;
         bool late = monotonic_ns() - since > limit;
-        if (agreed("clocks", all ? "together" : late ? "apart" : NULL, answer, sizeof answer))
+        if (decide("clocks", all ? "together" : late ? "apart" : NULL, answer, sizeof answer))
             return strcmp(answer, "together") == 0;
         if (late && monotonic_ns() - since > 4 * limit)
-            return false; /* nobody can write any more */
+            return false; /* no process can write any more */
         nanosleep(&(struct timespec){0, nap}, NULL);
     }
 }

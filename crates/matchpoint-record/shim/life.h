@@ -1,9 +1,9 @@
-/* From MPI_Init to MPI_Finalize, or to whatever end the process takes.
+/* From MPI_Init to MPI_Finalize, or to another end of the process.
  *
- * MATCHPOINT_RECORD_DIR says where; without it the recorder does nothing. MATCHPOINT_RECORD_LIMIT is the number of bytes
- * that this process may write. MATCHPOINT_RECORD_CALLSITES, if set, has it kept where calls were made. */
+ * MATCHPOINT_RECORD_DIR is the folder of the trace; without it the recorder does nothing. MATCHPOINT_RECORD_LIMIT is
+ * the number of bytes that this process may write. If MATCHPOINT_RECORD_CALLSITES is set, call sites are recorded. */
 
-static pid_t recorded_process; /* a child that this one forks is not recorded */
+static pid_t recorded_process; /* forked children are not recorded */
 
 static void put_functions(struct text *head)
 {
@@ -11,7 +11,7 @@ static void put_functions(struct text *head)
     for (uint64_t code = 0; code < FUNCTIONS + FAILURES; code++) {
         const struct function *function = function_of(code);
         text_add(head, "%s[\"%s\",\"%s%s\"]", code == 0 ? "" : ",", function->name,
-                 function->fields != NULL ? function->fields : "", always.sites_wanted ? "a" : "");
+                 function->fields != NULL ? function->fields : "", hot_state.sites_wanted ? "a" : "");
     }
     text_add(head, "]");
 }
@@ -19,7 +19,7 @@ static void put_functions(struct text *head)
 static const char *ticks_source_name(void)
 {
     static const char *const names[] = {"monotonic", "tsc", "cntvct"};
-    return names[always.ticks_source];
+    return names[hot_state.ticks_source];
 }
 
 static const char *thread_level(void)
@@ -32,10 +32,10 @@ static const char *thread_level(void)
                                             : "single";
 }
 
-/* The rate as the clocks tell it: a few milliseconds of waiting would make it better, and the job later. */
+/* Estimates the rate from both clocks. A few milliseconds of waiting would improve the estimate and delay the job. */
 static double ticks_per_second(const struct clock_pair *since)
 {
-    if (always.ticks_source == TICKS_MONOTONIC)
+    if (hot_state.ticks_source == TICKS_MONOTONIC)
         return 1e9;
     struct clock_pair now = clock_pair();
     return now.ns > since->ns ? (double)(now.ticks - since->ticks) * 1e9 / (double)(now.ns - since->ns) : 1e9;
@@ -75,7 +75,7 @@ static void write_head(void)
     free(head.bytes);
 }
 
-/* Processes that were spawned have ranks from 0 again. */
+/* Spawned processes have ranks from 0 again. */
 static bool is_spawned(void)
 {
     MPI_Comm parent = library.comm_null;
@@ -88,13 +88,13 @@ static bool open_file(const char *folder, bool spawned)
     job_find();
     int descriptor = job_file(folder, spawned, file.path, sizeof file.path);
     if (descriptor < 0)
-        complain("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
+        log_error("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
     else
         file_opened(descriptor);
     return descriptor >= 0;
 }
 
-/* In the child nothing is recorded: its memory has the lanes, but not the drain. */
+/* A child is not recorded: its memory contains the lanes, but not the drain's thread. */
 static void in_child(void)
 {
     if (lane_self != NULL)
@@ -105,7 +105,7 @@ static void in_child(void)
     file.descriptor = -1;
 }
 
-/* Whether recording begins with a call that came back with `result`: if so this thread begins it, and others wait. */
+/* Returns whether this thread begins the recording, after a call with this result. Other threads wait. */
 static bool recording_is_due(int result)
 {
     int before = RECORDING_NOT_YET;
@@ -118,13 +118,13 @@ static bool recording_is_due(int result)
     }
     if (library.foreign == NULL)
         return true;
-    complain("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name the "
-             "compiler of its MPI with --mpicc", library.foreign);
+    log_error("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name the "
+              "compiler of its MPI with --mpicc", library.foreign);
     atomic_store(&recording, RECORDING_OVER);
     return false;
 }
 
-/* Once this process's rank is known. */
+/* Called when the rank of this process is known. */
 static void recording_begin(bool has_world)
 {
     const char *folder = getenv("MATCHPOINT_RECORD_DIR"), *limit = getenv("MATCHPOINT_RECORD_LIMIT");
@@ -137,13 +137,13 @@ static void recording_begin(bool has_world)
     find_length();
     crc_prepare();
     find_zstd();
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
     write_head();
     note_clock(drain.first_pair);
-    if (always.sites_wanted)
-        note_modules(); /* and again at the end, for what is loaded later */
+    if (hot_state.sites_wanted)
+        note_modules(); /* repeated at the end, for files loaded later */
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
     pthread_key_create(&lane_key, lane_left);
@@ -152,16 +152,16 @@ static void recording_begin(bool has_world)
         offset_begin();
     if (has_world && !spawned)
         search_note(ticks_per_second(&loaded_at) / 1e9);
-    if (has_world && !spawned) /* processes that were spawned have a communicator with those that did it */
+    if (has_world && !spawned) /* spawned processes have a communicator with their parents */
         queues_open();
     bool runs = drain_start();
     if (!runs)
-        complain("cannot start a thread; this process is not recorded");
+        log_error("cannot start a thread; this process is not recorded");
     atomic_store(&recording, runs ? RECORDING_ON : RECORDING_OVER);
 }
 
-/* Records the call that recording began with, and gives its result on. */
-static int recorded_beginning(int result, uint64_t code, uint64_t entered)
+/* Records the call with which the recording began. Returns its result. */
+static int record_first_call(int result, uint64_t code, uint64_t entered)
 {
     struct lane *lane = enter();
     if (lane == NULL)
@@ -170,33 +170,33 @@ static int recorded_beginning(int result, uint64_t code, uint64_t entered)
     return leave(lane, result);
 }
 
-/* This thread is writing: the handler of a signal that ends the process must not wait for what it has interrupted. */
-static __thread volatile sig_atomic_t writes __attribute__((tls_model("initial-exec")));
+/* This thread writes: a handler of a signal that ends the process must not wait for the code that it interrupted. */
+static __thread volatile sig_atomic_t is_writing __attribute__((tls_model("initial-exec")));
 
-/* All that was recorded so far is in the file afterwards. */
+/* Writes all recorded calls to the file. */
 static void recording_pause(void)
 {
-    writes = 1;
+    is_writing = 1;
     pthread_mutex_lock(&drain.mutex);
     drain_once(true);
     pthread_mutex_unlock(&drain.mutex);
-    writes = 0;
+    is_writing = 0;
 }
 
-/* Once all that was opened is closed, a process may leave. */
+/* Returns whether the world and all sessions are finalized. */
 static bool all_is_finalized(void)
 {
     return !world.open && sessions_open == 0;
 }
 
-/* Writes what is left, and the end. */
+/* Writes the remaining calls and the end block. */
 static void recording_end(const char *reason)
 {
     int on = RECORDING_ON;
-    if (writes || getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
+    if (is_writing || getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
-    /* Another thread may be writing to a file that takes nothing. */
+    /* Another thread may be blocked in a write to the file. */
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 5;
@@ -204,10 +204,10 @@ static void recording_end(const char *reason)
         return;
     drain.ends = true;
     drain_once(true);
-    if (always.sites_wanted)
+    if (hot_state.sites_wanted)
         note_modules();
     if (atomic_load(&calls_refused) > 0)
-        complain("calls of some threads were only counted: there was no memory for them, or there were more than 65536");
+        log_error("calls of some threads were only counted: there was no memory for them, or there were more than 65536");
     struct text end = {0};
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)
@@ -222,14 +222,14 @@ static void recording_end(const char *reason)
     if (file_is_own(file.descriptor))
         close(file.descriptor);
     pthread_mutex_unlock(&drain.mutex);
-    file.descriptor = -1; /* a child that is forked later may have another file of that number */
+    file.descriptor = -1; /* a child may later have another file with this number */
 }
 
 __attribute__((constructor)) static void loaded(void)
 {
     ticks_choose();
     loaded_at = clock_pair();
-    ask_launcher();
+    read_launcher_variables();
 }
 
 __attribute__((destructor)) static void unloaded(void)

@@ -1,8 +1,8 @@
-/* Which part of the MPI library matches messages. `analyze` replays how that part searches. */
+/* The part of the MPI library that matches messages. `analyze` simulates the searches of that part. */
 
 static char transport[160]; /* empty: unknown */
 
-/* The first members of a component of Open MPI, the same in versions 4 and 5 (opal/mca/mca.h). */
+/* The first members of an Open MPI component, equal in versions 4 and 5 (opal/mca/mca.h). */
 struct mca_component {
     int version[3];
     char project[16];
@@ -12,7 +12,7 @@ struct mca_component {
     char name[64];
 };
 
-/* The component in a variable of Open MPI, or in what it points to; NULL: there is none of that type. */
+/* Returns the component in a variable of Open MPI, or behind its pointer. NULL: no component of that type. */
 static const char *selected_component(const char *variable, bool is_pointer, const char *type)
 {
     const void *address = library_symbol(RTLD_DEFAULT, variable);
@@ -24,25 +24,25 @@ static const char *selected_component(const char *variable, bool is_pointer, con
     return memchr(component->name, 0, sizeof component->name) != NULL ? component->name : NULL;
 }
 
-/* The network module of MPICH: the one that the environment names, or the first that the library was built with. */
+/* Returns MPICH's network module: from the environment, otherwise the first module of the library's configuration. */
 static const char *network_module(const char *library_version)
 {
     const char *wanted = getenv("MPIR_CVAR_CH4_NETMOD"), *built = strstr(library_version, "ch4:");
     const char *module = wanted != NULL && *wanted != 0 ? wanted : built != NULL ? built + strlen("ch4:") : "";
     if (strncmp(module, "ucx", 3) == 0 || (*module == 0 && is_loaded("/libucp") && !is_loaded("/libfabric")))
         return "ucx";
-    /* The module of libfabric may load UCX. */
+    /* The libfabric module may load UCX. */
     return strncmp(module, "ofi", 3) == 0 || (*module == 0 && is_loaded("/libfabric")) ? "ofi" : "";
 }
 
-/* MPICH matches in its network module between hosts. Within a host it matches by itself, in shared memory. */
+/* MPICH matches in its network module between hosts, and in shared memory within a host. */
 static const char *device_layer(const char *library_version)
 {
     const char *module = network_module(library_version);
     return *module != 0 && on_one_host() && !is_memory_off() ? "shm" : module;
 }
 
-/* A name that docs/reference/trace-format.md lists, or nothing. After MPI_Init. */
+/* Finds a name from docs/reference/trace-format.md, or an empty one. Called after MPI_Init. */
 static void find_transport(const char *library_version)
 {
     const char *layer = selected_component("mca_pml_base_selected_component", false, "pml");

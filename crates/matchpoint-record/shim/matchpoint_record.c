@@ -1,17 +1,16 @@
-/* Matchpoint's recorder: a library that is loaded before an MPI library and writes down which point-to-point calls the
- * application makes. docs/reference/trace-format.md says what comes out.
+/* Matchpoint's recorder: a library, preloaded before an MPI library, that records the application's point-to-point
+ * calls. docs/reference/trace-format.md describes its output.
  *
- * One translation unit, so that a compiler sees all of a call's way at once. Nothing of the MPI library is linked: its
- * functions are looked up when they are first needed, so that the recorder may be loaded into launchers and shells too.
+ * One translation unit, so that the compiler optimizes the whole path of a call. The recorder looks up the MPI
+ * library's functions at their first use and does not link them, because launchers and shells may load it too.
  *
- *   application ─▶ MPI_Isend (here) ─▶ PMPI_Isend (library)
- *                      │
- *                      ▼
- *                  lane: a ring for each thread ─▶ drain: one thread for the process ─▶ blocks ─▶ rank file
- */
+ *      application ─▶ MPI_Isend (here) ─▶ PMPI_Isend (library)
+ *                          │
+ *                          ▼
+ *                      lane: a ring for each thread ─▶ drain: one thread for the process ─▶ blocks ─▶ rank file */
 #include "common/header.h"
 
-#include "always.h"
+#include "hot_state.h"
 #include "common/ticks.h"
 #include "common/transport.h"
 #include "site.h"
@@ -27,7 +26,7 @@
 
 #include "calls/one_sided.h"
 
-/* Each of these for counts of type int, and for MPI_Count (MPI-4.1 §2.5.8: names that end in _c). */
+/* Included for counts of type int and for MPI_Count (MPI-4.1 §2.5.8: names that end in _c). */
 #define COUNT int
 #define SIZED(name) name
 #include "calls/send.h"
@@ -53,10 +52,10 @@
 #include "calls/communicator.h"
 #include "calls/file.h"
 
-/* What happens at the beginning and the end uses some of the functions above. */
+/* Begin and end of a recording use some functions above. */
 static bool recording_is_due(int result);
 static void recording_begin(bool has_world);
-static int recorded_beginning(int result, uint64_t code, uint64_t entered);
+static int record_first_call(int result, uint64_t code, uint64_t entered);
 static void recording_pause(void);
 static void recording_end(const char *reason);
 static void offset_end(void);

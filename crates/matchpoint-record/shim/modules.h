@@ -1,4 +1,4 @@
-/* Which files the process's code came from, and where it lies: what addresses of call sites mean. */
+/* Files with the process's code and their addresses, which give call sites a meaning. */
 
 struct modules {
     struct text text;
@@ -11,7 +11,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *into)
     struct modules *modules = into;
     char program[PATH_MAX] = "";
     const char *name = info->dlpi_name;
-    if (name[0] == 0 && modules->count == 0) { /* the executable comes first, and without a name */
+    if (name[0] == 0 && modules->count == 0) { /* the executable is first and has no name */
         ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
         program[length > 0 ? length : 0] = 0;
         name = program;

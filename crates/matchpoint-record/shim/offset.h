@@ -1,10 +1,11 @@
-/* How far this host's clock is from that of rank 0's host.
+/* The offset of this host's clock from the clock of rank 0's host.
  *
- * One process of each other host plays ping-pong with rank 0; the round trip that took least bounds the difference best
- * (Cristian 1989): its half is how wrong the estimate may be. All processes of a host share a clock.
+ * One process of each other host exchanges ping-pong messages with rank 0. The shortest round trip gives the best
+ * estimate (Cristian 1989), with half of it as the maximum error. All processes of a host share a clock.
  *
- * This communicates, so all processes must take part: `all_are_recorded` has said that they will. They have a communicator
- * of their own, made before the application can hang anything on MPI_COMM_WORLD, and errors on it concern nobody else. */
+ * This communicates, so all processes must take part: `all_are_recorded` has confirmed that. They use a separate
+ * communicator, created before the application can attach attributes to MPI_COMM_WORLD. Its errors affect no other
+ * communicator. */
 
 #define OFFSET_ROUNDS 32
 #define OFFSET_TAG 1
@@ -15,7 +16,7 @@ struct offset {
     uint64_t error_ns;
 };
 
-/* UINT64_MAX as its error: not known. */
+/* Unknown: the error is UINT64_MAX. */
 #define OFFSET_UNKNOWN ((struct offset){0, 0, UINT64_MAX})
 
 struct host_of {
@@ -25,11 +26,11 @@ struct host_of {
 
 static struct {
     MPI_Comm comm;
-    struct host_of *hosts; /* of all processes, sorted; NULL if clocks are not compared */
-    uint64_t own, root;    /* this process's host, and rank 0's */
+    struct host_of *hosts; /* of all processes, sorted; NULL: clocks are not compared */
+    uint64_t own, root;    /* the hosts of this process and of rank 0 */
 } offsets;
 
-/* Names of hosts need not differ: of containers they often do not. */
+/* Host names may be equal, in containers in particular. */
 static uint64_t host_hash(void)
 {
     uint64_t hash = 0xcbf29ce484222325;
@@ -46,7 +47,7 @@ static int by_host(const void *left, const void *right)
     return a->host != b->host ? (a->host < b->host ? -1 : 1) : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Rank 0's side: answers each question with its time. */
+/* Rank 0: answers each message with its time. */
 static void offset_answer(int rank)
 {
     int64_t now;
@@ -59,7 +60,7 @@ static void offset_answer(int rank)
     }
 }
 
-static struct offset offset_ask(void)
+static struct offset offset_exchange(void)
 {
     struct offset best = OFFSET_UNKNOWN;
     for (int round = 0; round < OFFSET_ROUNDS; round++) {
@@ -75,8 +76,8 @@ static struct offset offset_ask(void)
     return best;
 }
 
-/* Processes that are first on their host ask rank 0, one after the other. One that fails is answered no more, and the
- * others are. */
+/* The first process of each host measures with rank 0, one after the other. After a failure, rank 0 skips that
+ * process. */
 static struct offset offset_measure(void)
 {
     struct offset own = {ticks(), 0, 0};
@@ -86,7 +87,7 @@ static struct offset offset_measure(void)
         if (leads && world.rank == 0)
             offset_answer(at->rank);
         else if (leads && world.rank == at->rank)
-            own = offset_ask();
+            own = offset_exchange();
     }
     return own;
 }
@@ -104,13 +105,13 @@ static int leader_of(uint64_t host)
     return offsets.hosts[from].rank;
 }
 
-/* Collective over the world. False if not all took part. */
+/* Collective over the world. False: not all processes took part. */
 static bool offset_note(void)
 {
     struct offset own = offset_measure(), *all = malloc((size_t)world.size * sizeof *all);
     if (all == NULL) {
-        /* Nobody may leave the others alone: the program is at its end anyway. */
-        complain("no memory to compare the clocks of %d processes", world.size);
+        /* No process may leave the others waiting, and without memory the program ends anyway. */
+        log_error("no memory to compare the clocks of %d processes", world.size);
         REAL(Abort)(library.comm_world, 1);
     }
     bool good = !FAILED(REAL(Allgather)(&own, sizeof own, library.byte, all, sizeof own, library.byte, offsets.comm));
@@ -125,7 +126,7 @@ static bool offset_note(void)
     return good;
 }
 
-/* After MPI_Init. All hosts the same: there is nothing to compare, now or later. */
+/* Called after MPI_Init. With one host, there is nothing to compare. */
 static void offset_begin(void)
 {
     if (on_one_host() || !all_are_recorded() || FAILED(REAL(Comm_dup)(library.comm_world, &offsets.comm)))
@@ -134,7 +135,7 @@ static void offset_begin(void)
     struct host_of own = {host_hash(), world.rank};
     offsets.hosts = malloc((size_t)world.size * sizeof own);
     if (offsets.hosts == NULL) {
-        complain("no memory to compare the clocks of %d processes", world.size);
+        log_error("no memory to compare the clocks of %d processes", world.size);
         REAL(Abort)(library.comm_world, 1);
     }
     REAL(Allgather)(&own, sizeof own, library.byte, offsets.hosts, sizeof own, library.byte, offsets.comm);
@@ -149,7 +150,7 @@ static void offset_begin(void)
     offsets.hosts = NULL;
 }
 
-/* Before MPI_Finalize. A process that has died makes this fail, and hinders nobody. */
+/* Called before MPI_Finalize. If a process has ended, this fails without blocking the others. */
 static void offset_end(void)
 {
     if (offsets.hosts == NULL)

@@ -1,10 +1,10 @@
-/* How long the library says its queues are: by its performance variables (MPI-4.1 §15.3.7), where it has such.
+/* Queue lengths from the library's performance variables (MPI-4.1 §15.3.7), if it has them.
  *
- * They are read in the application's own threads, within calls of MPI that it made, for no library promises to be safe
- * elsewhere: the drain says each second that it is due, and the next call to be recorded is followed by a remark.
+ * They are read in the application's threads, within its MPI calls, because no library guarantees safety elsewhere.
+ * The drain requests a reading each second. The next recorded call is then followed by a remark.
  *
- * That costs the calls between nothing. The drain lowers a lane's `limit`, which is compared before every record anyway: the
- * next record finds no room, and the way that is taken then sees why (`room_elsewhere`). */
+ * Other calls have no extra cost. The drain lowers a lane's `limit`, which every record checks anyway: the next
+ * record exceeds it, and the slow path finds the request (`reserve_elsewhere`). */
 
 USED(T_init_thread);
 USED(T_finalize);
@@ -16,49 +16,49 @@ USED(T_pvar_read);
 USED(T_pvar_session_create);
 USED(T_pvar_session_free);
 
-/* Values that are read at once: of ob1, one for each process of each communicator. */
+/* Limit of values per reading. ob1 has one for each process of each communicator. */
 #define QUEUE_VALUES_MOST 65536
 #define QUEUE_COMMS_MOST 64
 
 enum queue { QUEUE_POSTED, QUEUE_UNEXPECTED, QUEUES };
-/* Fields of the remark: -1 for what is not known; bits of the last. */
+/* Fields of the remark. QUEUE_UNKNOWN: unknown length. QUEUE_BUT_ANY_SOURCE: bit of the last field. */
 #define QUEUE_UNKNOWN (~(uint64_t)0)
 #define QUEUE_BUT_ANY_SOURCE 1
 
-/* A variable of that name, as libraries have them: the first is MPICH's and of those made of it (where it was configured with
- * --enable-mpit-pvars), the second Open MPI's for its point-to-point layer ob1, whose posted queue leaves out receives from
- * any source, which it keeps in another. */
+/* Variables by library. The first pair is from MPICH and derived libraries (configured with --enable-mpit-pvars).
+ * The second is from Open MPI's point-to-point layer ob1. Its posted queue excludes receives from any source, which
+ * have a separate queue. */
 static const struct {
     const char *names[QUEUES];
-    uint64_t leaves_out;
+    uint64_t excluded;
 } queue_names[] = {
     {{"posted_recvq_length", "unexpected_recvq_length"}, 0},
     {{"pml_ob1_posted_recvq_length", "pml_ob1_unexpected_msgq_length"}, QUEUE_BUT_ANY_SOURCE},
 };
 
 struct queue_variable {
-    int index; /* -1: there is none */
+    int index; /* -1: no such variable */
     bool of_comms;
-    int bytes; /* of one value */
+    int bytes; /* bytes per value */
 };
 
-/* A communicator whose queues are told by variables bound to it. */
+/* A communicator with variables bound to it. */
 struct queue_comm {
     bool used;
-    MPI_Comm comm; /* stays where it is: a handle may refer to it */
+    MPI_Comm comm; /* fixed address: a handle may refer to it */
     MPI_T_pvar_handle handles[QUEUES];
     int values[QUEUES];
 };
 
 static struct {
-    /* Held while any of the rest is used: a thread may free a communicator while another's lengths are read. */
+    /* Protects the fields below: a thread may free a communicator while another thread reads lengths. */
     pthread_mutex_t mutex;
     MPI_T_pvar_session session;
     struct queue_variable variables[QUEUES];
-    uint64_t leaves_out;
-    MPI_T_pvar_handle handles[QUEUES]; /* of variables that are the process's */
+    uint64_t excluded;
+    MPI_T_pvar_handle handles[QUEUES]; /* of variables of the process */
     struct queue_comm comms[QUEUE_COMMS_MOST];
-    int comms_untold; /* live communicators that are not among those: what is told would lack theirs */
+    int comms_unbound; /* live communicators without handles: while any exists, lengths are unknown */
     uint64_t *values;
 } queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -77,13 +77,13 @@ static struct queue_variable queue_variable(const char *name)
     MPI_T_enum names;
     int index, name_length = 1, description_length = 1, verbosity, class, bind, readonly, continuous, atomic;
     MPI_Datatype type;
-    /* To MPICH the length of a queue is a level, to Open MPI a size. */
+    /* The length of a queue is a level in MPICH, a size in Open MPI. */
     if ((REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_LEVEL, &index) != MPI_SUCCESS &&
          REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_SIZE, &index) != MPI_SUCCESS) ||
         REAL(T_pvar_get_info)(index, no_name, &name_length, &verbosity, &class, &type, &names, no_description,
                               &description_length, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS)
         return found;
-    /* One that must be started first is another kind than those that are known. */
+    /* A variable that must be started is of an unknown kind. */
     if ((bind != MPI_T_BIND_NO_OBJECT && bind != MPI_T_BIND_MPI_COMM) || !continuous)
         return found;
     int bytes = 0;
@@ -122,8 +122,8 @@ static int queue_values(void)
     return values;
 }
 
-/* Whether its queues can be told: not where it has two sides, of which libraries tell too few. */
-static bool queues_tell(MPI_Comm comm)
+/* Adds handles for a communicator. False for intercommunicators: libraries return too few values. */
+static bool queues_bind(MPI_Comm comm)
 {
     struct queue_comm *entry = queue_comm(false, comm);
     int inter = 1, before = queue_values();
@@ -146,18 +146,18 @@ static bool queues_tell(MPI_Comm comm)
     return true;
 }
 
-/* The communicator exists from now on. `whole`: it may be used at once. */
+/* Called when a communicator exists. `whole`: it may be used immediately. */
 static void queues_add(MPI_Comm comm, bool whole)
 {
     if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
         return;
     pthread_mutex_lock(&queues.mutex);
-    if (atomic_load(&queues_on) && !(whole && queues_tell(comm)))
-        queues.comms_untold++;
+    if (atomic_load(&queues_on) && !(whole && queues_bind(comm)))
+        queues.comms_unbound++;
     pthread_mutex_unlock(&queues.mutex);
 }
 
-/* It is about to be freed. */
+/* Called before a communicator is freed. */
 static void queues_drop(MPI_Comm comm)
 {
     if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
@@ -166,12 +166,12 @@ static void queues_drop(MPI_Comm comm)
     struct queue_comm *entry = queue_comm(true, comm);
     if (atomic_load(&queues_on) && entry != NULL)
         queues_drop_at(entry, QUEUES);
-    else if (queues.comms_untold > 0)
-        queues.comms_untold--;
+    else if (queues.comms_unbound > 0)
+        queues.comms_unbound--;
     pthread_mutex_unlock(&queues.mutex);
 }
 
-/* After MPI_Init, in the thread that called it. */
+/* Called after MPI_Init, in the same thread. */
 static void queues_open(void)
 {
     int provided;
@@ -183,7 +183,7 @@ static void queues_open(void)
             queues.variables[queue] = queue_variable(queue_names[i].names[queue]);
             any |= queues.variables[queue].index >= 0;
         }
-        queues.leaves_out = queue_names[i].leaves_out;
+        queues.excluded = queue_names[i].excluded;
         if (any)
             break;
     }
@@ -212,7 +212,7 @@ static void queues_open(void)
     }
 }
 
-/* Before MPI_Finalize. */
+/* Called before MPI_Finalize. */
 static void queues_close(void)
 {
     if (!atomic_load(&queues_on))
@@ -231,7 +231,7 @@ static void queues_close(void)
     pthread_mutex_unlock(&queues.mutex);
 }
 
-/* Adds what one handle tells; QUEUE_UNKNOWN if it does not. */
+/* Adds the values of one handle. QUEUE_UNKNOWN: the read failed. */
 static uint64_t queue_sum(enum queue queue, MPI_T_pvar_handle handle, int values, uint64_t so_far)
 {
     if (so_far == QUEUE_UNKNOWN || REAL(T_pvar_read)(queues.session, handle, queues.values) != MPI_SUCCESS)
@@ -244,7 +244,7 @@ static uint64_t queue_sum(enum queue queue, MPI_T_pvar_handle handle, int values
 static uint64_t queue_length(enum queue queue)
 {
     struct queue_variable *variable = &queues.variables[queue];
-    if (variable->index < 0 || (variable->of_comms && queues.comms_untold > 0))
+    if (variable->index < 0 || (variable->of_comms && queues.comms_unbound > 0))
         return QUEUE_UNKNOWN;
     if (!variable->of_comms)
         return queue_sum(queue, queues.handles[queue], 1, 0);
@@ -255,7 +255,7 @@ static uint64_t queue_length(enum queue queue)
     return length;
 }
 
-/* The remark on the call that is being recorded: in its thread, after it. */
+/* Writes the remark on the current call, in its thread, after it. */
 static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t remark_follows)
 {
     uint64_t lengths[QUEUES] = {QUEUE_UNKNOWN, QUEUE_UNKNOWN};
@@ -265,7 +265,7 @@ static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t re
         for (int queue = 0; queue < QUEUES; queue++)
             lengths[queue] = queue_length(queue);
     pthread_mutex_unlock(&queues.mutex);
-    uint64_t *record = room(lane, WORD_FIELDS + 3);
+    uint64_t *record = reserve(lane, WORD_FIELDS + 3);
     if (record == NULL)
         return; /* the recording is over */
     record[WORD_HEAD] = CODE(queues) | remark_follows;
@@ -273,6 +273,6 @@ static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t re
     record[WORD_LEAVE] = ticks();
     record[WORD_FIELDS] = lengths[QUEUE_POSTED];
     record[WORD_FIELDS + 1] = lengths[QUEUE_UNEXPECTED];
-    record[WORD_FIELDS + 2] = queues.leaves_out;
+    record[WORD_FIELDS + 2] = queues.excluded;
     commit(lane, record, WORD_FIELDS + 3);
 }

@@ -1,25 +1,25 @@
-/* What the MPI library pays for an entry that it compares, measured where the application runs: within MPI_Init, between pairs
- * of ranks on a communicator of their own. The upper rank of a pair receives and measures, the lower one sends.
+/* The MPI library's search cost per entry, measured on the application's hosts: within MPI_Init, between pairs of
+ * ranks, on a separate communicator. The upper rank of a pair receives and measures, the lower one sends.
  *
- * The searches are timed at their best and at their worst. At best, entries are adjacent in memory, and caches are warm. At
- * worst, entries are in a random order, because the entries before them were freed in a random order, and the caches were used
- * for something else.
+ * Searches are timed in the best and the worst case. Best: entries are adjacent in memory, and caches are warm.
+ * Worst: entries are in random order, because earlier entries were freed in random order, and other data has
+ * replaced the caches' contents.
  *
- * Bursts of messages that need no search are timed as well: a call that completes many messages takes that long without any
- * search. Where sends must wait in the library, that is many times what one message takes. In a ring, all ranks send at once:
- * where processes share processors, they wait for each other as those of the application do. */
+ * Bursts of messages without searches are timed too: a call that completes many messages takes that time without any
+ * search. If sends must wait in the library, the time per message is many times longer. In a ring, all ranks send at
+ * once: processes that share processors wait for each other, as in the application. */
 
 #define SEARCH_MOST 1024
 #define SEARCH_REPEATS 3
 #define SEARCH_COLD_REPEATS 7
-/* A message that takes so long to pass unexpected messages is held up by them: networks hold few. */
+/* If unexpected messages delay a message by this time, the network holds few unexpected messages. */
 #define SEARCH_PATIENCE_NS 200e6
-/* Bytes that are walked through between two searches: more than the caches of a core hold. */
+/* Bytes read between two searches: more than the caches of a core hold. */
 #define SEARCH_WALKED ((size_t)2 << 20)
-/* Messages of the longest burst. It is left out where one message of the shorter burst takes so many nanoseconds. */
+/* Messages of the longest burst. Omitted if a message of the shorter burst takes BURST_SLOW_NS. */
 #define BURST_MOST 2048
 #define BURST_SLOW_NS 5000
-/* Messages of a burst in the ring, and bursts after the first one, which connects the ranks. */
+/* Messages of a ring burst, and bursts after the first, which connects the ranks. */
 #define RING_BURST 32
 #define RING_REPEATS 3
 
@@ -29,11 +29,11 @@ static const int search_lengths[] = {16, 128, SEARCH_MOST};
 static const int burst_lengths[] = {128, BURST_MOST};
 #define BURST_LENGTHS (sizeof burst_lengths / sizeof *burst_lengths)
 
-/* Of one kind of search, in nanoseconds. */
+/* Costs of one kind of search, in nanoseconds. */
 struct search_cost {
-    double empty_ns;                 /* of the call, with an empty queue */
-    double best_ns[SEARCH_LENGTHS];  /* of an entry */
-    double worst_ns;                 /* of an entry of the longest queue */
+    double empty_ns;                /* a call with an empty queue */
+    double best_ns[SEARCH_LENGTHS]; /* per entry */
+    double worst_ns;                /* per entry of the longest queue */
 };
 
 static struct search_pair {
@@ -41,10 +41,11 @@ static struct search_pair {
     double ticks_per_ns;
     volatile char *walked;
     MPI_Request requests[2 * BURST_MOST];
-    int order[SEARCH_MOST]; /* a random one */
+    int order[SEARCH_MOST]; /* a random permutation */
 } *search_pair;
 
-/* In an order that is not fetched ahead: a stream passes by what caches hold. The step shares no factor with the lines. */
+/* Reads in an order that the hardware does not prefetch, because a stream bypasses the caches. The step and the
+ * number of lines are coprime. */
 static void search_walk(void)
 {
     for (size_t line = 0, lines = SEARCH_WALKED / 64; line < lines; line++)
@@ -56,13 +57,13 @@ static double search_entry_ns(const struct search_pair *pair, uint64_t with, uin
     return ((double)with - (double)without) / length / pair->ticks_per_ns;
 }
 
-/* The queue grows from length to length. Then its entries are removed in a random order, and added again. The empty queue is
- * searched before and after: every cost depends on its time. */
+/* The queue grows to each length. Then its entries are removed in random order and added again. The empty queue is
+ * searched before and after, because costs vary over time. */
 static void search_measure(struct search_pair *pair, enum search_kind kind, struct search_cost *cost)
 {
     struct search_link *link = &pair->link;
     uint64_t with[SEARCH_LENGTHS], cold;
-    search_time(link, kind, SEARCH_REPEATS); /* the code itself is warm from here on */
+    search_time(link, kind, SEARCH_REPEATS); /* warms the code */
     uint64_t before = search_time(link, kind, SEARCH_REPEATS);
     int filled = 0;
     for (size_t i = 0; i < SEARCH_LENGTHS; i++) {
@@ -85,8 +86,8 @@ static void search_measure(struct search_pair *pair, enum search_kind kind, stru
     cost->worst_ns = search_entry_ns(pair, cold, without, SEARCH_MOST);
 }
 
-/* Nanoseconds that each message adds to the calls that wait for a burst. Each rank sends to one rank and receives from one, in
- * the order of posting. The calls block, as those of applications do. */
+/* Returns nanoseconds per message in calls that wait for a burst. Each rank sends to one rank and receives from one,
+ * in posted order. The calls block, as in applications. */
 static double burst_message_ns(struct search_pair *pair, int length, int to, int from)
 {
     struct search_link *link = &pair->link;
@@ -103,15 +104,15 @@ static double burst_message_ns(struct search_pair *pair, int length, int to, int
     return (double)(ticks() - before) / length / pair->ticks_per_ns;
 }
 
-/* Both ranks of a pair give each other so many bytes. */
+/* Exchanges bytes between both ranks of a pair. */
 static bool search_exchange(struct search_link *link, const void *own, void *other, int bytes)
 {
     return !FAILED(REAL(Sendrecv)(own, bytes, library.byte, link->peer, SEARCH_GO, other, bytes, library.byte, link->peer,
                                   SEARCH_GO, link->comm, MPI_STATUS_IGNORE));
 }
 
-/* One burst of each length, up to one that is slow at either rank. Of several bursts the fastest counts: other load only adds
- * time. 0: none. */
+/* Times one burst of each length, up to a length that is slow at either rank. The fastest of several bursts counts,
+ * because host load only adds time. 0: no burst. */
 static void burst_measure(struct search_pair *pair, double *fastest_ns)
 {
     struct search_link *link = &pair->link;
@@ -125,7 +126,7 @@ static void burst_measure(struct search_pair *pair, double *fastest_ns)
     }
 }
 
-/* The mean of bursts in which every rank sends to the next rank: not each of them waits. */
+/* Returns the mean over bursts in which every rank sends to the next rank. Not every burst has to wait. */
 static double ring_message_ns(struct search_pair *pair)
 {
     int next = (world.rank + 1) % world.size, previous = (world.rank + world.size - 1) % world.size;
@@ -149,7 +150,8 @@ static void search_shuffle(int *order)
     }
 }
 
-/* Providers of libfabric keep few unexpected messages of a sender, and then take no more. A library may contain libfabric. */
+/* libfabric providers hold few unexpected messages per sender, then accept no more. An MPI library may contain
+ * libfabric. */
 static bool may_hold_messages(bool same_host)
 {
     bool passes_memory = same_host && !is_memory_off() && strcmp(transport, "cm/ofi") != 0;
@@ -179,7 +181,7 @@ static void search_write(bool same_host, const struct search_cost *costs, int ki
     free(text.bytes);
 }
 
-/* The number of kinds that both ranks can measure. */
+/* Returns the number of kinds that both ranks can measure. */
 static int search_agree(struct search_link *link, int kinds)
 {
     int other = 0;
@@ -187,7 +189,7 @@ static int search_agree(struct search_link *link, int kinds)
     return other < kinds ? other : kinds;
 }
 
-/* Measures with the peer, which calls this too. */
+/* Measures with a peer, which also calls this. */
 static void search_with(struct search_pair *pair, int peer, bool unless_same_host, double ring_ns)
 {
     struct search_cost costs[SEARCH_KINDS];
@@ -202,7 +204,7 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
     bool same_host = host == other_host;
     int kinds = search_agree(link, may_hold_messages(same_host) ? SEARCH_KINDS : SEARCH_UNEXPECTED);
     link->is_stuck = false;
-    /* Bursts are spread over the time: both ranks of a pair do not always have a processor at the same time. */
+    /* Bursts are distributed over time, because both ranks of a pair may not have processors all the time. */
     for (int kind = 0; kind < kinds; kind++) {
         search_measure(pair, (enum search_kind)kind, &costs[kind]);
         burst_measure(pair, burst_ns);
@@ -212,7 +214,7 @@ static void search_with(struct search_pair *pair, int peer, bool unless_same_hos
         search_write(same_host, costs, kinds, burst_ns, ring_ns);
 }
 
-/* Collective over the world: neighbours, and ranks that are half the world apart, if they are on different hosts. */
+/* Collective over the world: measures between neighbours, and between ranks half the world apart on different hosts. */
 static void search_note(double ticks_per_ns)
 {
     const char *wanted = getenv("MATCHPOINT_RECORD_SEARCH");
@@ -224,7 +226,7 @@ static void search_note(double ticks_per_ns)
     REAL(Comm_set_errhandler)(comm, library.errors_return);
     struct search_pair *pair = calloc(1, sizeof *pair);
     if (pair == NULL || (pair->walked = calloc(1, SEARCH_WALKED)) == NULL) {
-        complain("no memory to measure what a search costs");
+        log_error("no memory to measure what a search costs");
         REAL(Abort)(library.comm_world, 1); /* the other ranks wait for this one */
     }
     search_pair = pair;

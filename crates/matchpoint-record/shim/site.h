@@ -1,9 +1,9 @@
-/* Where in the application a call was made: the address it returns to, kept if MATCHPOINT_RECORD_CALLSITES is set. */
+/* Call sites: return addresses in the application, recorded if MATCHPOINT_RECORD_CALLSITES is set. */
 
-/* Written by the entry of every function, read as its record is completed. */
+/* Written at the entry of every function, read when its record is completed. */
 static __thread const void *site __attribute__((tls_model("initial-exec")));
 
-/* Code of the bindings for Fortran: a call that comes from there was made further out. */
+/* Code of Fortran bindings. The call site of such a call is the caller of the binding. */
 #define SITE_BINDINGS 8
 static struct {
     uintptr_t from, to;
@@ -18,7 +18,7 @@ static bool is_of_binding(const void *address)
     return false;
 }
 
-/* Unwinding takes about a microsecond, so only what came through a binding pays for it. */
+/* Unwinding takes about a microsecond, so only calls through a binding use it. */
 static __attribute__((noinline)) uint64_t site_behind_binding(void)
 {
     void *frames[16];

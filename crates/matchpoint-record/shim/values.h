@@ -1,4 +1,4 @@
-/* From what an application passes to MPI to the words of a record. */
+/* Conversion of MPI arguments to words of a record. */
 
 
 static inline uint64_t handle_word(uint64_t handle, bool null)
@@ -6,8 +6,8 @@ static inline uint64_t handle_word(uint64_t handle, bool null)
     return null ? 0 : handle;
 }
 
-/* Handles are numbers in some libraries, and addresses in others. */
-#define AS_WORD(handle) \
+/* Handles are numbers in some libraries, addresses in others. */
+#define AS_WORD(handle)                                                                                  \
     (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
 
 static inline uint64_t comm_word(MPI_Comm comm)
@@ -51,35 +51,35 @@ static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datat
     return (uint64_t)size;
 }
 
-/* One more than the length in bytes; 0 if it is not known. */
+/* Returns the length in bytes plus one; 0: unknown. */
 static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Count count)
 {
-    uint32_t freed = atomic_load_explicit(&always.types_freed, memory_order_relaxed) + 1;
+    uint32_t freed = atomic_load_explicit(&hot_state.types_freed, memory_order_relaxed) + 1;
     uint64_t size = lane->types_freed == freed && lane->type == type ? lane->size : type_size(lane, type, freed);
-    /* One test for a size that is not known, and for a count that a library without checks lets pass. */
+    /* One test for an unknown size and for a negative count, which libraries without argument checks accept. */
     return (int64_t)(size | (uint64_t)count) < 0 ? 0 : (uint64_t)count * size + 1;
 }
 
 #define STATUS_INTS (sizeof(MPI_Status) / sizeof(int))
 
-/* All libraries keep the length of a message in its status, as bytes: the lower half in one int, and 0 in the next if that
- * is all of it. Which int is found out by asking, so that no call has to: the library's function is another cache line or
- * two, and a jump that is foreseen by nobody after some microseconds elsewhere. */
+/* All libraries store a message's length in its status in bytes: the lower half in one int, the upper half in the
+ * next. The position of the int is determined once. A call of the library's function would cost one or two cache
+ * lines, and a branch that is mispredicted after some microseconds of other code. */
 static bool length_is_at(unsigned at)
 {
     static const int lengths[] = {1, 0, 8, 4242, 0x12345678, INT_MAX};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         MPI_Status status = {0};
-        int words[STATUS_INTS], told = -1;
+        int words[STATUS_INTS], reported = -1;
         if (REAL(Status_set_elements)(&status, library.byte, lengths[i]) != MPI_SUCCESS)
             return false;
         memcpy(words, &status, sizeof status);
         if (words[at] != lengths[i] || words[at + 1] != 0)
             return false;
-        /* And nothing but this: with another number there another length is told. */
+        /* The length depends on this int only: another value gives another length. */
         words[at] = 77;
         memcpy(&status, words, sizeof status);
-        if (REAL(Get_count)(&status, library.byte, &told) != MPI_SUCCESS || told != 77)
+        if (REAL(Get_count)(&status, library.byte, &reported) != MPI_SUCCESS || reported != 77)
             return false;
     }
     return true;
@@ -89,9 +89,9 @@ static void find_length(void)
 {
     if (!has(function_Status_set_elements.real))
         return;
-    for (unsigned at = 0; at + 1 < STATUS_INTS && !always.length_is_found; at++) {
-        always.length_at = (uint8_t)at;
-        always.length_is_found = length_is_at(at);
+    for (unsigned at = 0; at + 1 < STATUS_INTS && !hot_state.length_is_found; at++) {
+        hot_state.length_at = (uint8_t)at;
+        hot_state.length_is_found = length_is_at(at);
     }
 }
 
@@ -106,18 +106,18 @@ static __attribute__((cold, noinline)) uint64_t length_by_library(const MPI_Stat
     return 0;
 }
 
-/* One more than the length; 0 if it is not known. */
+/* Returns the length plus one; 0: unknown. */
 static inline uint64_t length_of(const MPI_Status *status)
 {
     uint32_t words[2];
-    memcpy(words, (const char *)status + sizeof(int) * always.length_at, sizeof words);
-    return __builtin_expect(always.length_is_found && words[1] == 0, 1) ? (uint64_t)words[0] + 1 : length_by_library(status);
+    memcpy(words, (const char *)status + sizeof(int) * hot_state.length_at, sizeof words);
+    return __builtin_expect(hot_state.length_is_found && words[1] == 0, 1) ? (uint64_t)words[0] + 1 : length_by_library(status);
 }
 
 static inline void put_status_words(uint64_t *words, const MPI_Status *status)
 {
     int cancelled = 0;
-    if (__builtin_expect(atomic_load_explicit(&always.anything_cancelled, memory_order_relaxed), 0))
+    if (__builtin_expect(atomic_load_explicit(&hot_state.anything_cancelled, memory_order_relaxed), 0))
         REAL(Test_cancelled)(status, &cancelled);
     if (cancelled) {
         words[0] = 0;
@@ -134,16 +134,16 @@ static inline void put_no_status(uint64_t *words)
     words[1] = 0;
 }
 
-/* Libraries leave the statuses of sends, and of much else, as they are: this source says that nothing was put there. */
-#define NOT_TOLD INT_MIN
+/* Libraries do not write the statuses of sends, and of other operations. This source marks an unwritten status. */
+#define STATUS_UNWRITTEN INT_MIN
 
-static inline MPI_Status *not_told(MPI_Status *status)
+static inline MPI_Status *mark_unwritten(MPI_Status *status)
 {
-    status->MPI_SOURCE = NOT_TOLD;
+    status->MPI_SOURCE = STATUS_UNWRITTEN;
     return status;
 }
 
-/* Where the library shall put statuses that the application does not want. NULL without memory. */
+/* Returns statuses for the library if the application ignores them. NULL: no memory. */
 static MPI_Status *statuses_of_lane(struct lane *lane, size_t count)
 {
     if (count > lane->statuses_room) {
@@ -156,14 +156,14 @@ static MPI_Status *statuses_of_lane(struct lane *lane, size_t count)
         lane->statuses_room = room;
     }
     for (size_t i = 0; i < count; i++)
-        not_told(&lane->statuses[i]);
+        mark_unwritten(&lane->statuses[i]);
     return lane->statuses;
 }
 
-/* The head of a record: returns where its fields go, or NULL if there is no memory for it. */
+/* Writes the head of a record. Returns the record, or NULL without memory. */
 static inline uint64_t *begin(struct lane *lane, uint64_t code, uint64_t fields, uint64_t entered, uint64_t left)
 {
-    uint64_t *record = room(lane, WORD_FIELDS + fields);
+    uint64_t *record = reserve(lane, WORD_FIELDS + fields);
     if (__builtin_expect(record == NULL, 0))
         return NULL;
     record[WORD_HEAD] = code;
@@ -179,14 +179,14 @@ static int error_class(int result)
     return class;
 }
 
-/* A receive whose message was too long for it has taken that message. All that failed otherwise took none. */
-static inline bool lost(int result)
+/* Returns whether a failed receive took no message. A truncated receive took its message. */
+static inline bool took_no_message(int result)
 {
     return FAILED(result) && error_class(result) != MPI_ERR_TRUNCATE;
 }
 
-/* A call that failed did nothing, and what it was given may be anything: the library is asked nothing about it, for that
- * would be an error of ours in the application's name. */
+/* Records a failed call. Its arguments may be invalid, so the library is not called with them: that would raise
+ * another error in the application. */
 static __attribute__((cold, noinline)) int failed(struct lane *lane, uint64_t code, uint64_t entered, int result)
 {
     uint64_t *record = begin(lane, code, 1, entered, ticks());

@@ -1,4 +1,4 @@
-/* This process among the others, and what it asks the library without recording it. */
+/* The rank of this process, and library functions that are called without being recorded. */
 
 USED(Comm_group);
 USED(Comm_rank);
@@ -26,19 +26,19 @@ static struct {
     int rank, size;
     MPI_Group group;
     bool group_known, of_session;
-    pthread_rwlock_t lock; /* of the group: sessions come and go in any thread */
-    _Atomic bool open; /* MPI_Init was called, and MPI_Finalize not */
+    pthread_rwlock_t lock; /* of the group: any thread may open and close sessions */
+    _Atomic bool open;     /* between MPI_Init and MPI_Finalize */
     char host[256];
-    char boot[64]; /* tells the machine, and since when it runs */
+    char boot[64]; /* identifies the host and its boot */
 } world = {.rank = -1, .size = 0, .lock = PTHREAD_RWLOCK_INITIALIZER};
 
 #ifdef MPI_4
 USED(Group_from_session_pset);
 
-/* Where the group of the world is from, if it is from a session. */
+/* The session that provided the world's group, if any. */
 static MPI_Session world_session;
 
-/* A program that uses sessions alone has no MPI_COMM_WORLD, but a process set of that meaning (MPI-4.1 §11.3.2). */
+/* A program that uses only sessions has no MPI_COMM_WORLD, but an equivalent process set (MPI-4.1 §11.3.2). */
 static bool world_group_by_session(MPI_Session session)
 {
     pthread_rwlock_wrlock(&world.lock);
@@ -61,8 +61,8 @@ static bool world_find_by_session(MPI_Session session)
     return true;
 }
 
-/* The next session that is opened tells it again. */
-static void world_group_leave(MPI_Session session)
+/* The next session provides the group again. */
+static void world_group_release(MPI_Session session)
 {
     pthread_rwlock_wrlock(&world.lock);
     if (world.of_session && session == world_session) {

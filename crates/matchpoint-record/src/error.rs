@@ -1,18 +1,18 @@
-//! What can go wrong before the application runs.
+//! Errors before the application runs.
 
 use std::fmt::{self, Display};
 use std::path::Path;
 
-/// A sentence for the user: what was tried, what came of it, and what to do.
+/// A message for the user: the attempt, the failure, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordError(pub(crate) String);
 
 impl RecordError {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        // Some name the file that was to have this name once it was whole, which nobody can look at.
-        let said = error.to_string();
-        let why = said.split(" at path \"").next().unwrap_or_default();
-        RecordError(format!("{}: {why}; check the path and its permissions", path.display()))
+        // Some messages end with the name of a temporary file, which no longer exists.
+        let message = error.to_string();
+        let reason = message.split(" at path \"").next().unwrap_or_default();
+        RecordError(format!("{}: {reason}; check the path and its permissions", path.display()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The folder of a trace: made, emptied, and described once the job has ended.
+//! The folder of a trace: created, emptied, and described after the job.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use matchpoint_trace::native::{self, Summary};
 use crate::error::RecordError;
 use crate::sites;
 
-/// A folder with nothing in it that could be taken for a part of this trace; whether it was not there before.
-pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
+/// Creates or empties the folder. Returns whether it is new.
+pub(crate) fn create(path: &Path, replace: bool) -> Result<bool, RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
     let found = check(path, replace)?;
-    let made = !path.exists();
-    if made {
+    let is_new = !path.exists();
+    if is_new {
         fs::create_dir(path).map_err(failed)?;
     }
     remove(&found).map_err(failed)?;
-    Ok(made)
+    Ok(is_new)
 }
 
-/// Whether it can be made; the files of an earlier trace there.
+/// Checks that the folder can be created. Returns the files of an earlier trace in it.
 pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordError> {
     if !path.exists() {
-        // Folders above it are not made: the trace of a mistyped path would be hard to find.
+        // Parent folders are not created: the trace of a mistyped path would be hard to find.
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         return match above.filter(|above| !above.exists()) {
             Some(above) => Err(RecordError(format!(
@@ -44,7 +44,7 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
         )));
     }
     let entries = entries(path).map_err(|error| RecordError::file(path, &error))?;
-    let all = entries.iter().all(|entry| is_of_trace(entry));
+    let all = entries.iter().all(|entry| is_trace_file(entry));
     if !entries.is_empty() && (!replace || !all) {
         let advice = if all { "name another, or replace it with --replace" } else { "name another" };
         return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
@@ -52,20 +52,21 @@ pub(crate) fn check(path: &Path, replace: bool) -> Result<Vec<PathBuf>, RecordEr
     Ok(entries)
 }
 
-/// Takes away what was made for a trace that nobody wrote.
-pub(crate) fn forget(path: &Path, made: bool) {
-    // What stays, since somebody else has put something there, does no harm.
+/// Removes the folder of a job that recorded nothing.
+pub(crate) fn remove_unused(path: &Path, is_new: bool) {
+    // Other files in the folder stay, and so does the folder.
     let _ = fs::remove_file(path.join(manifest::FILE));
-    if made {
+    if is_new {
         let _ = fs::remove_dir(path);
     }
 }
 
-/// Whether the recorder made it: rank files, manifests, call sites, and folders of spawned processes with nothing else in them.
-fn is_of_trace(entry: &Path) -> bool {
+/// Returns whether an entry is from the recorder: rank files, manifests, call sites, links, and folders of spawned
+/// processes that contain nothing else.
+fn is_trace_file(entry: &Path) -> bool {
     if is_spawned(entry) && !entry.is_symlink() {
         return entries(entry)
-            .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_of_trace(entry)));
+            .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_trace_file(entry)));
     }
     is_link(entry)
         || entry.is_file()
@@ -87,7 +88,7 @@ fn entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// `spawned-1`, or `job-2` of a command with several jobs, and so on: `shim/job.h` makes them.
+/// Returns whether an entry is a folder of `shim/job.h`: `spawned-1`, or `job-2` of a command with several jobs.
 fn is_spawned(entry: &Path) -> bool {
     spawned_number(entry).is_some() && entry.is_dir()
 }
@@ -97,22 +98,22 @@ fn spawned_number(entry: &Path) -> Option<(&str, u32)> {
     Some((what, number.parse().ok()?)).filter(|_| matches!(what, "spawned" | "job"))
 }
 
-/// Links by which processes agree while they run.
+/// Symbolic links that processes use to agree during the job.
 const LINKS: &[&str] = &["job", "clocks"];
 
 fn is_link(entry: &Path) -> bool {
     entry.is_symlink() && entry.file_name().is_some_and(|name| LINKS.iter().any(|link| name == *link))
 }
 
-/// Nobody runs any more who could agree on anything.
-pub(crate) fn forget_links(path: &Path) {
+/// Removes the links after the last process has ended.
+pub(crate) fn remove_links(path: &Path) {
     for link in LINKS.iter().map(|link| path.join(link)).filter(|link| is_link(link)) {
-        // One that stays does no harm.
+        // A link that stays has no effect.
         let _ = fs::remove_file(link);
     }
 }
 
-/// Folders of spawned processes, in the order in which they were made.
+/// Returns the folders of spawned processes, in order of their creation.
 pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
@@ -120,9 +121,9 @@ pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Completes a manifest with what the files say, and gives what they say.
+/// Completes a manifest from the rank files. Returns their summaries.
 pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summary>, RecordError> {
-    forget_links(path);
+    remove_links(path);
     let files = native::summaries(path).map_err(|error| RecordError(error.to_string()))?;
     let first = files.first();
     manifest.state = "finished".to_owned();
@@ -145,7 +146,8 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     Ok(files)
 }
 
-/// Their files, and whether the manifest could be written, of processes that were spawned: nobody knew of them before.
+/// Describes the folder of spawned processes, which are unknown before. Returns the summaries, and the result of
+/// writing the manifest.
 pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), RecordError>), RecordError> {
     let mut manifest =
         Manifest { format: manifest::FORMAT.to_owned(), version: native::VERSION, ..Manifest::default() };
@@ -159,13 +161,13 @@ pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), 
     Ok((files, written))
 }
 
-/// Whole or not at all.
+/// Atomic.
 pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordError> {
     let path = folder.join(manifest::FILE);
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer_pretty(&mut file, manifest)?;
-        // A trace is for whoever may read its folder.
+        // Every user with access to the folder may read the trace.
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -177,7 +179,6 @@ pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordErro
     write().map_err(|error| RecordError::file(&path, &error))
 }
 
-/// As manifests have it.
 pub(crate) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()
 }
@@ -204,16 +205,16 @@ mod tests {
         ] {
             touch(&trace.join(file));
         }
-        let refused = make(&trace, false).unwrap_err();
+        let refused = create(&trace, false).unwrap_err();
         assert!(refused.to_string().contains("--replace"), "{refused}");
         std::os::unix::fs::symlink("nobody's", trace.join("job")).unwrap();
-        make(&trace, true).unwrap();
+        create(&trace, true).unwrap();
         assert!(entries(&trace).unwrap().is_empty());
         for other in ["notes.txt", "spawned-1/results", "spawned-1/spawned-1/rank-00000.mpt"] {
             let trace = root.path().join(other.replace('/', "_"));
             touch(&trace.join("rank-00000.mpt"));
             touch(&trace.join(other));
-            let refused = make(&trace, true).unwrap_err();
+            let refused = create(&trace, true).unwrap_err();
             assert!(!refused.to_string().contains("--replace"), "{refused}");
             assert!(trace.join(other).exists() && trace.join("rank-00000.mpt").exists());
         }
@@ -223,12 +224,12 @@ mod tests {
     fn trace_needs_existing_parent_folder() {
         let root = tempfile::tempdir().unwrap();
         let nowhere = root.path().join("no/trace");
-        let refused = make(&nowhere, false).unwrap_err().to_string();
+        let refused = create(&nowhere, false).unwrap_err().to_string();
         assert!(refused.contains("there is no folder") && !root.path().join("no").exists(), "{refused}");
         let source = root.path().join("ring.c");
         fs::write(&source, "int main;").unwrap();
         for replace in [false, true] {
-            let refused = make(&source, replace).unwrap_err().to_string();
+            let refused = create(&source, replace).unwrap_err().to_string();
             assert!(refused.contains("ring.c is there, and no folder"), "{refused}");
         }
         assert_eq!(fs::read(&source).unwrap(), b"int main;");

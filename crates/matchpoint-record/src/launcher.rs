@@ -1,29 +1,27 @@
-//! What belongs to a launcher: the compiler and the header of its MPI.
+//! The launcher of a command, and the compiler and header of its MPI library.
 
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// What starts the processes of a job: the first word of a command that names a launcher of an MPI library, or else its first
-/// word.
+/// The launcher of a job: the first word of a command that is a launcher of an MPI library, otherwise the first word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// What was asked for.
+    /// The word of the command.
     pub name: String,
-    /// Where it is, and what that is a link to, and so on.
+    /// The path, followed by the targets of its symbolic links.
     pub path: Vec<PathBuf>,
-    /// Which word of the command it is: those before it start it (`nice`, `env A=1`, `timeout 60`).
+    /// The index of the word. Earlier words start the launcher (`nice`, `env A=1`, `timeout 60`).
     pub at: usize,
 }
 
-/// Names that an `mpicc` may have a suffix of (`mpirun.openmpi` goes with `mpicc.openmpi`).
+/// Launcher names. `mpicc` has the same suffix (`mpirun.openmpi` and `mpicc.openmpi`).
 const LAUNCHERS: &[&str] = &["mpiexec.hydra", "mpiexec", "mpirun", "orterun", "prterun"];
 
-/// Links to follow before giving up.
 const LINKS: usize = 40;
 
 impl Launcher {
-    /// What to say of a command that [`find`](Self::find) does not find.
+    /// The message for a command that [`find`](Self::find) does not find.
     pub fn not_found(name: &str) -> String {
         if name.starts_with('-') {
             return format!(
@@ -34,7 +32,7 @@ impl Launcher {
         format!("{name}: no such command; check the name and the path")
     }
 
-    /// Finds the launcher of a command. `None`: the first word is no command.
+    /// Finds the launcher of a command. `None`: the first word is not a command.
     pub fn of(words: &[String]) -> Option<Launcher> {
         let first = Launcher::find(words.first()?)?;
         if first.is_of_library() {
@@ -45,7 +43,7 @@ impl Launcher {
         Some(later.unwrap_or(first))
     }
 
-    /// Finds a command as a shell would.
+    /// Finds a command as a shell does.
     fn find(name: &str) -> Option<Launcher> {
         let found = in_path(name)?;
         let mut path = vec![found];
@@ -58,9 +56,11 @@ impl Launcher {
         Some(Launcher { name: name.to_owned(), path, at: 0 })
     }
 
-    /// Compilers that may belong to it, the likeliest first: what a link points to knows better than the link, as in
-    /// Debian's alternatives, and a name with a suffix better than one without. A batch
-    /// system's launcher, or a command that is no launcher, has none: an `mpicc` in its folder may be of any MPI.
+    /// Returns compilers of the launcher's MPI library, most likely first.
+    ///
+    /// The target of a link takes precedence over the link, as in Debian's alternatives. A name with a suffix takes
+    /// precedence over one without. A batch system's launcher has none: an `mpicc` in its folder may belong to any MPI
+    /// library.
     pub fn compilers(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         if !self.is_of_library() {
@@ -75,16 +75,17 @@ impl Launcher {
         self.path.iter().filter_map(|path| sibling(path, "mpicc")).collect()
     }
 
-    /// Folders that may hold the header of its MPI, where there is no compiler: packages keep `bin` and `include` together.
+    /// Returns folders with the header of the launcher's MPI library, for packages without a compiler: `include` next
+    /// to `bin`.
     pub fn headers(&self) -> Vec<PathBuf> {
         if !self.is_of_library() {
             return Vec::new();
         }
-        let beside = |path: &PathBuf| Some(path.parent()?.parent()?.join("include"));
-        self.path.iter().filter_map(beside).filter(|folder| folder.join("mpi.h").is_file()).collect()
+        let include_folder = |path: &PathBuf| Some(path.parent()?.parent()?.join("include"));
+        self.path.iter().filter_map(include_folder).filter(|folder| folder.join("mpi.h").is_file()).collect()
     }
 
-    /// Whether it is one that MPI libraries bring, rather than a batch system's.
+    /// Returns whether the launcher is from an MPI library, not from a batch system.
     pub fn is_of_library(&self) -> bool {
         is_launcher(&self.path[0])
     }
@@ -95,7 +96,7 @@ fn is_launcher(path: &Path) -> bool {
     LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
-/// `.openmpi` of `mpirun.openmpi`.
+/// Returns `.openmpi` for `mpirun.openmpi`.
 fn suffix(path: &Path) -> Option<&str> {
     let name = path.file_name()?.to_str()?;
     let suffix = LAUNCHERS.iter().find_map(|launcher| name.strip_prefix(launcher))?;
@@ -107,7 +108,7 @@ fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
     sibling.is_file().then_some(sibling)
 }
 
-/// The file that a shell would run.
+/// Returns the file that a shell would run.
 pub fn in_path(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = PathBuf::from(name);

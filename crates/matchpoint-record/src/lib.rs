@@ -1,11 +1,11 @@
-//! Records the point-to-point calls of any MPI application, with any MPI, without relinking it.
+//! Records the point-to-point calls of an MPI application, with any MPI library, without relinking.
 //!
-//! The work is done by a library of C (`shim/`) that is loaded into the application before its MPI library
-//! (MPI-4.1 §15.2, the profiling interface). It must be compiled with the header of that MPI library, so its sources are
-//! carried here, and compiled when they are first needed with the compiler that belongs to the launcher
-//! ([`launcher`], [`compiler`]). For libraries with MPI's standard binary interface (MPI-5.0 §20) it is carried compiled.
+//! A C library (`shim/`), preloaded before the MPI library, records the calls (MPI-4.1 §15.2, the profiling interface).
+//! It must be compiled with the header of that MPI library. The command therefore contains its sources. The launcher's
+//! compiler compiles them at the first use ([`launcher`], [`compiler`]). For libraries with MPI's standard binary
+//! interface (MPI-5.0 §20), the command contains a compiled library.
 //!
-//! [`recording`] puts it together: a folder, a command with its environment, and what became of it.
+//! [`recording`] combines the parts: the folder, the command with its environment, and the result.
 
 pub mod compiler;
 pub mod launcher;

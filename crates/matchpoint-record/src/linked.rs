@@ -1,4 +1,4 @@
-//! Which MPI library an executable is linked with.
+//! The MPI library that an executable is linked with.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use crate::launcher::in_path;
 /// A family of MPI libraries that share a binary interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// MPI's own standard interface (MPI-5.0 §20): `libmpi_abi.so`.
+    /// MPI's standard interface (MPI-5.0 §20): `libmpi_abi.so`.
     StandardAbi,
-    /// MPICH and what is made of it (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
+    /// MPICH and derived libraries (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
     Mpich,
     /// Open MPI: `libmpi.so.40`.
     OpenMpi,
 }
 
 impl Family {
-    /// For messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Family::StandardAbi => "MPI's standard ABI",
@@ -32,15 +32,15 @@ impl Family {
 
     fn of_library(name: &str) -> Option<Family> {
         let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
-        // Cray and others name the compiler, too: libmpi_cray.so.12, libmpi_gnu_123.so.12; IBM's is Open MPI.
-        let of_cray = ["cray", "gnu", "intel", "aocc", "nvidia"];
+        // Cray and other vendors add the compiler: libmpi_cray.so.12, libmpi_gnu_123.so.12. IBM's library is Open MPI.
+        let vendor_compilers = ["cray", "gnu", "intel", "aocc", "nvidia"];
         let vendor = name.strip_prefix("libmpi_").unwrap_or_default();
-        if of_cray.iter().any(|compiler| vendor.starts_with(compiler)) {
+        if vendor_compilers.iter().any(|compiler| vendor.starts_with(compiler)) {
             return Some(Family::Mpich);
         }
         match (version("libmpi.so.").or(version("libmpi_ibm.so.").map(|_| 40)), version("libmpich.so.")) {
             _ if name.starts_with("libmpi_abi.so") => Some(Family::StandardAbi),
-            // Open MPI has had 40 since version 4; MPICH's compatible libraries agreed on 12.
+            // Open MPI has version 40 since its version 4. MPICH and compatible libraries have 12.
             (Some(version), _) if version >= 20 => Some(Family::OpenMpi),
             (Some(_), _) | (_, Some(_)) => Some(Family::Mpich),
             _ => None,
@@ -48,8 +48,8 @@ impl Family {
     }
 }
 
-/// Of the words of a command, the first that is an executable linked with an MPI library, and with which: the
-/// application, wherever it stands among the launcher's options. Libraries of libraries are not looked at.
+/// Finds the application: the first word that is an executable linked with an MPI library, and the family. Indirect
+/// dependencies are not checked.
 pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     words.iter().find_map(|word| {
         let path = in_path(word)?;
@@ -58,8 +58,8 @@ pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     })
 }
 
-/// Libraries that are not linked with MPI, whatever else they do.
-const OF_THE_SYSTEM: &[&str] = &[
+/// System libraries, which do not depend on MPI.
+const SYSTEM_LIBRARIES: &[&str] = &[
     "ld-linux",
     "libacl",
     "libattr",
@@ -75,25 +75,28 @@ const OF_THE_SYSTEM: &[&str] = &[
     "libtinfo",
 ];
 
-/// What starts other programs, or opens libraries.
-const OPENS_MORE: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
+/// Functions that start programs or open libraries.
+const STARTING_FUNCTIONS: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
 
-/// Whether a program surely calls no MPI: it is an executable that is linked with the system's libraries alone, opens no
-/// others, and starts no programs.
+/// Returns whether a program cannot call MPI: an executable that depends on system libraries only, opens no libraries
+/// and starts no programs.
 pub fn is_without_mpi(path: &Path) -> bool {
-    let of_system = |library: &String| {
+    let is_system_library = |library: &String| {
         let name = library.split(".so").next().unwrap_or_default();
-        OF_THE_SYSTEM.iter().any(|known| name == *known || (*known == "ld-linux" && name.starts_with(known)))
+        SYSTEM_LIBRARIES
+            .iter()
+            .any(|known| name == *known || (*known == "ld-linux" && name.starts_with(known)))
     };
-    let opens = |name: &String| {
-        OPENS_MORE.contains(&name.as_str()) || name.starts_with("exec") || name.starts_with("posix_spawn")
+    let is_starting = |name: &String| {
+        STARTING_FUNCTIONS.contains(&name.as_str())
+            || name.starts_with("exec")
+            || name.starts_with("posix_spawn")
     };
-    // One without libraries has no symbols to tell by.
-    needed(path).is_some_and(|libraries| !libraries.is_empty() && libraries.iter().all(of_system))
-        && imported(path).is_some_and(|names| !names.iter().any(opens))
+    // A static executable has no dynamic symbols to check.
+    needed(path).is_some_and(|libraries| !libraries.is_empty() && libraries.iter().all(is_system_library))
+        && imported(path).is_some_and(|names| !names.iter().any(is_starting))
 }
 
-/// Names of the functions that an executable takes from libraries.
 fn imported(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();
@@ -106,7 +109,7 @@ fn imported(path: &Path) -> Option<Vec<String>> {
     Some(undefined.filter_map(name).collect())
 }
 
-/// Names of the libraries that an executable asks for; `None` if it is none.
+/// Returns the libraries that an executable depends on. `None`: not an executable.
 fn needed(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_surely_calls_no_mpi_is_known() {
+    fn system_program_is_without_mpi() {
         assert!(is_without_mpi(&in_path("ls").unwrap()));
         for may in ["sh", "env", "Cargo.toml"] {
             assert!(!is_without_mpi(&in_path(may).unwrap_or(may.into())), "{may}");
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_executable_tells_its_libraries() {
+    fn executable_lists_needed_libraries() {
         let own = std::env::current_exe().unwrap();
         assert!(needed(&own).unwrap().iter().any(|name| name.starts_with("libc.so")));
         assert_eq!(needed(Path::new("Cargo.toml")), None);

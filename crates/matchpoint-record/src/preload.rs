@@ -1,6 +1,6 @@
-//! Libraries of ours that are loaded into the processes of a job ahead of its MPI library, by `LD_PRELOAD`.
+//! Matchpoint libraries that a job's processes load before the MPI library (`LD_PRELOAD`).
 //!
-//! There is one such variable: what the user preloads, in the environment or by options of the launcher, stays behind ours.
+//! Libraries that the user preloads, by the environment or by launcher options, follow in the same variable.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,23 +12,23 @@ use crate::error::RecordError;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
 
-/// A command whose processes load libraries of ours.
+/// A command with preloaded Matchpoint libraries.
 #[derive(Debug)]
 pub struct Preload {
     words: Vec<String>,
     launcher: Option<Launcher>,
-    /// The library that was compiled for its MPI.
+    /// The library compiled for the command's MPI.
     pub library: Compiled,
-    /// Loaded before it.
+    /// Libraries loaded before it.
     before: Vec<PathBuf>,
 }
 
 impl Preload {
-    /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Nothing runs, but for a
-    /// compiler; `compiles` is called before that. Without a command it is for every job of the MPI of `mpicc`.
+    /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Only a compiler runs;
+    /// `compiles` is called before that. Without a command, the product is for all jobs of the MPI of `mpicc`.
     ///
     /// # Errors
-    /// The command is not there, it cannot use MPI, or the product cannot be had for its MPI library.
+    /// The command is missing or cannot use MPI, or the product is not available for its MPI library.
     pub fn prepare(
         product: &Product,
         words: &[String],
@@ -63,7 +63,7 @@ impl Preload {
         Ok(Preload { words: words.to_vec(), launcher, library, before: Vec::new() })
     }
 
-    /// Has another library be loaded before those that are.
+    /// Adds a library before the current ones.
     pub fn load_before(&mut self, path: PathBuf) {
         self.before.insert(0, path);
     }
@@ -73,27 +73,27 @@ impl Preload {
         files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
     }
 
-    /// The variable that the processes need in their environment, and its value. `library` is where they find it.
+    /// Returns the environment variable of the processes and its value. `library` is its path on their hosts.
     pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
         let mut files = OsString::from(self.files(library));
-        // A site may preload the same library for every job: once is enough.
+        // A site may preload the same library for all jobs. It is listed once.
         let others = env::var_os(PRELOAD).unwrap_or_default();
         let others = others.to_string_lossy();
-        let is_ours = |file: &str| Path::new(file).file_name() == library.file_name();
-        for other in others.split([':', ' ']).filter(|file| !file.is_empty() && !is_ours(file)) {
+        let is_library = |file: &str| Path::new(file).file_name() == library.file_name();
+        for other in others.split([':', ' ']).filter(|file| !file.is_empty() && !is_library(file)) {
             files.push(":");
             files.push(other);
         }
         (PRELOAD, files)
     }
 
-    /// The command with these variables, and ours, in the environment of its processes.
+    /// Returns the command with these variables and the preload variable.
     pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
         let preload = self.variable(library);
-        let Merged { words, by_x } = merge(&self.words, &self.files(library));
-        // Open MPI's launcher passes to processes on other hosts only what `-x` names.
-        let names = variables.iter().map(|(name, _)| *name).chain((!by_x).then_some(PRELOAD));
+        let Merged { words, is_set_by_x } = merge(&self.words, &self.files(library));
+        // Open MPI's launcher passes only variables of `-x` to other hosts.
+        let names = variables.iter().map(|(name, _)| *name).chain((!is_set_by_x).then_some(PRELOAD));
         let at = self.launcher.as_ref().map_or(0, |launcher| launcher.at);
         command.args(&words[1..=at]);
         if self.needs_x() {
@@ -105,7 +105,7 @@ impl Preload {
         command
     }
 
-    /// Whether the launcher is Open MPI's, which passes on only the variables that `-x` names.
+    /// Returns whether the launcher is Open MPI's, which passes only variables of `-x`.
     pub fn needs_x(&self) -> bool {
         self.library.family == Family::OpenMpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library)
     }
@@ -121,31 +121,30 @@ fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordErr
     ))
 }
 
-/// The variable.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// The words of a command in which the user sets the variable.
+/// A command after the merge of the user's preloads.
 #[derive(Debug, PartialEq, Eq)]
 struct Merged {
-    /// With our libraries ahead of what they name.
+    /// The words, with Matchpoint's libraries first.
     words: Vec<String>,
-    /// It was by `-x`, which Open MPI's launcher may be given once for each variable.
-    by_x: bool,
+    /// The user sets the variable by `-x`, which Open MPI's launcher accepts once per variable.
+    is_set_by_x: bool,
 }
 
-/// Puts our libraries ahead of what the words of a command preload: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
+/// Puts Matchpoint's libraries before those of the command: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
 /// `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
-fn merge(words: &[String], ours: &str) -> Merged {
+fn merge(words: &[String], libraries: &str) -> Merged {
     let assignment = format!("{PRELOAD}=");
-    let mut merged = Merged { words: Vec::with_capacity(words.len()), by_x: false };
+    let mut merged = Merged { words: Vec::with_capacity(words.len()), is_set_by_x: false };
     for (at, word) in words.iter().enumerate() {
         let before = |back: usize| at.checked_sub(back).map_or("", |at| words[at].trim_start_matches('-'));
         let is_option = |back: usize| at >= back && words[at - back].starts_with('-');
         let ahead = |others: &str| {
-            if others.is_empty() { ours.to_owned() } else { format!("{ours}:{others}") }
+            if others.is_empty() { libraries.to_owned() } else { format!("{libraries}:{others}") }
         };
         merged.words.push(if let Some(others) = word.strip_prefix(&assignment) {
-            merged.by_x |= is_option(1) && before(1) == "x";
+            merged.is_set_by_x |= is_option(1) && before(1) == "x";
             format!("{assignment}{}", ahead(others))
         } else if is_option(2) && matches!(before(2), "genv" | "env") && before(1) == PRELOAD {
             ahead(word)
@@ -167,12 +166,12 @@ mod tests {
     fn merged(command: &str) -> (String, bool) {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let merged = merge(&words, "/r.so");
-        (merged.words.join(" "), merged.by_x)
+        (merged.words.join(" "), merged.is_set_by_x)
     }
 
     #[test]
     fn preloads_of_user_follow_recorder() {
-        for (command, with, by_x) in [
+        for (command, with, is_set_by_x) in [
             ("mpiexec -n 2 ./a", "mpiexec -n 2 ./a", false),
             ("mpiexec -x LD_PRELOAD=/u.so ./a", "mpiexec -x LD_PRELOAD=/r.so:/u.so ./a", true),
             ("mpiexec -x LD_PRELOAD ./a", "mpiexec -x LD_PRELOAD ./a", false),
@@ -187,7 +186,7 @@ mod tests {
             ),
             ("mpiexec -n 2 env LD_PRELOAD=/u.so ./a", "mpiexec -n 2 env LD_PRELOAD=/r.so:/u.so ./a", false),
         ] {
-            assert_eq!(merged(command), (with.to_owned(), by_x), "{command}");
+            assert_eq!(merged(command), (with.to_owned(), is_set_by_x), "{command}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A job that is recorded: its folder, its command, and what became of it.
+//! A recorded job: its folder, its command and its result.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use crate::folder;
 use crate::preload::Preload;
 use crate::sites;
 
-/// What to record, and how.
+/// Settings of a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Where the trace goes: a folder that is made.
+    /// The folder of the trace, which is created.
     pub output: PathBuf,
-    /// A trace that is there already is replaced.
+    /// Replace an existing trace.
     pub replace: bool,
-    /// The compiler of the MPI library, where the launcher does not tell.
+    /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// Bytes that each process may write; afterwards calls are only counted.
+    /// Bytes that each process may write. Later calls are only counted.
     pub limit_per_process: Option<u64>,
-    /// Where in the application calls were made is kept.
+    /// Record call sites.
     pub call_sites: bool,
-    /// What the library pays for an entry that it compares is not measured.
+    /// Do not measure the MPI library's search cost per entry.
     pub no_search_cost: bool,
     /// The launcher, its options, the application and its arguments.
     pub command: Vec<String>,
@@ -40,27 +40,27 @@ pub struct Recording {
     settings: Settings,
     preload: Preload,
     manifest: Manifest,
-    /// The folder was not there before.
-    made: bool,
+    /// The folder is new.
+    is_new: bool,
 }
 
-/// The variable that tells a process where to write.
+/// The variable with the folder of the trace.
 pub const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
 const SEARCH: &str = "MATCHPOINT_RECORD_SEARCH";
 const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 
 impl Recording {
-    /// Finds the recorder and makes the folder. Nothing runs yet, but for a compiler, of which `compiles` is told before:
-    /// for which library.
+    /// Finds the recorder and creates the folder. Only a compiler runs; `compiles` is called before that with the name
+    /// of the MPI library.
     ///
     /// # Errors
-    /// The command is not there, no recorder can be had for its MPI library, or the folder cannot be made.
+    /// The command is missing, no recorder is available for its MPI library, or the folder cannot be created.
     pub fn prepare(settings: Settings, compiles: &mut dyn FnMut(&str)) -> Result<Recording, RecordError> {
-        // Before a compiler takes its time.
+        // First, because a compilation takes time.
         folder::check(&settings.output, settings.replace)?;
         let preload = Preload::prepare(&RECORDER, &settings.command, settings.mpicc.as_deref(), compiles)?;
-        let made = folder::make(&settings.output, settings.replace)?;
+        let is_new = folder::create(&settings.output, settings.replace)?;
         let output =
             settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
         let manifest = Manifest {
@@ -72,12 +72,12 @@ impl Recording {
             ..Manifest::default()
         };
         let settings = Settings { output, ..settings };
-        let recording = Recording { settings, preload, manifest, made };
+        let recording = Recording { settings, preload, manifest, is_new };
         folder::write(recording.output(), &recording.manifest)?;
         Ok(recording)
     }
 
-    /// Notes that the job runs now. One that is started by hand stays `prepared`.
+    /// Records in the manifest that the job runs. A job started by hand stays `prepared`.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -86,7 +86,7 @@ impl Recording {
         folder::write(self.output(), &self.manifest)
     }
 
-    /// The command with all that makes it be recorded.
+    /// Returns the command with the recorder and its settings.
     pub fn command(&self) -> Command {
         self.preload.command(self.library(), &self.settings_of_recorder())
     }
@@ -96,19 +96,19 @@ impl Recording {
         &self.preload.library.path
     }
 
-    /// What the job's processes need in their environment, for batch scripts.
+    /// Returns all environment variables of the job's processes, for batch scripts.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
         let mut variables = vec![self.preload_variable()];
         variables.extend(self.settings_of_recorder());
         variables
     }
 
-    /// The variable by which the recorder is loaded.
+    /// Returns the variable that loads the recorder.
     pub fn preload_variable(&self) -> (&'static str, OsString) {
         self.preload.variable(self.library())
     }
 
-    /// The variables that the recorder reads.
+    /// Returns the recorder's variables.
     pub fn settings_of_recorder(&self) -> Vec<(&'static str, OsString)> {
         let mut variables = vec![(FOLDER, self.settings.output.clone().into_os_string())];
         variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
@@ -117,13 +117,13 @@ impl Recording {
         variables
     }
 
-    /// Where the trace is.
+    /// The folder of the trace.
     pub fn output(&self) -> &Path {
         &self.settings.output
     }
 
-    /// Looks at what the job left, and completes the manifest. What cannot be written then is told in what it returns: a
-    /// full disk does not take away what the job has left.
+    /// Completes the manifest from the files of the job. Failed writes are part of the result: a full disk does not
+    /// lose the recorded files.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -140,17 +140,17 @@ impl Recording {
         let files = folder::describe(&output, &mut self.manifest)?;
         unwritten.extend(folder::write(&output, &self.manifest).err());
         if files.is_empty() && spawned.is_empty() {
-            folder::forget(&output, self.made);
+            folder::remove_unused(&output, self.is_new);
         }
         if self.settings.call_sites && !files.is_empty() {
             unwritten.extend(sites::write(&output, &files).err());
         }
-        let told = |file: &&RankFile| !file.complete;
+        let is_incomplete = |file: &&RankFile| !file.complete;
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
             missing: missing(&self.manifest),
-            incomplete: self.manifest.files.iter().filter(told).map(|file| file.rank).collect(),
+            incomplete: self.manifest.files.iter().filter(is_incomplete).map(|file| file.rank).collect(),
             silent: without_calls(&files, |end| end.is_none()),
             all_left_out: without_calls(&files, |end| end.is_some_and(|end| end.left_out > 0)),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
@@ -170,44 +170,44 @@ impl Recording {
     }
 }
 
-/// Ranks whose file holds no call and has such an end.
+/// Returns the ranks without calls and with a matching end in their file.
 fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> Vec<u32> {
     let without = files.iter().filter(|file| file.calls == 0 && has_end(file.end.as_ref()));
     without.map(|file| file.head.rank).collect()
 }
 
-/// A job that has run.
+/// The result of a recorded job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// Where the trace is.
+    /// The folder of the trace.
     pub output: PathBuf,
-    /// The first line of what the library calls itself.
+    /// The first line of the library's version.
     pub mpi: String,
-    /// Of `MPI_COMM_WORLD`; 0 if nothing was recorded.
+    /// The size of `MPI_COMM_WORLD`; 0 if nothing was recorded.
     pub ranks: u32,
     /// Ranks without a file.
     pub missing: Vec<u32>,
-    /// Ranks whose file has no proper end: killed, aborted, or over the limit.
+    /// Ranks with an incomplete file: killed, aborted, or over the limit.
     pub incomplete: Vec<u32>,
-    /// Those of them that died before any call was written.
+    /// Incomplete ranks that ended before a call was written.
     pub silent: Vec<u32>,
-    /// Those of them of which no call was within the limit.
+    /// Incomplete ranks with all calls beyond the limit.
     pub all_left_out: Vec<u32>,
-    /// Functions of MPI, and ranks that had been within them for a second or more when they died.
+    /// MPI functions, and ranks that spent their last second or more in them.
     pub within: Vec<(String, u32)>,
     /// Calls in the trace.
     pub calls: u64,
-    /// Calls that were only counted.
+    /// Calls beyond the limit, which are only counted.
     pub left_out: u64,
-    /// Calls that were not recorded for another reason than a limit.
+    /// Calls that were not recorded for other reasons.
     pub unseen: u64,
-    /// The longest that one process waited for the recorder to write.
+    /// The longest wait of a process for the recorder, in nanoseconds.
     pub waited_ns: u64,
-    /// Of all rank files.
+    /// Bytes of all rank files.
     pub bytes: u64,
-    /// Folders of processes that the application spawned, and of further jobs of the command, and how many there are in each.
+    /// Folders of spawned processes and of further jobs, with their numbers of processes.
     pub spawned: Vec<(PathBuf, usize)>,
-    /// What of the manifests and call sites could not be written once the job had ended, and why.
+    /// Errors from writing manifests and call sites after the job.
     pub unwritten: Vec<RecordError>,
 }
 

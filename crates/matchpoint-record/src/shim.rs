@@ -1,4 +1,4 @@
-//! The sources of libraries over the profiling interface, and the recorder compiled for MPI's standard binary interface.
+//! Sources of libraries for the profiling interface, and the recorder compiled for MPI's standard binary interface.
 
 use std::fs;
 use std::io;
@@ -9,19 +9,18 @@ use sha2::{Digest, Sha256};
 /// Names and contents of files.
 pub type Sources = &'static [(&'static str, &'static str)];
 
-/// What every library over the profiling interface includes: the lookup of the MPI library, lists of its functions, clocks.
+/// Headers of all libraries for the profiling interface: lookup of the MPI library, lists of its functions, clocks.
 pub const COMMON: Sources = include!(concat!(env!("OUT_DIR"), "/common.rs"));
 
-/// The recorder's own files, by their names below `shim/`.
+/// The recorder's files, by their names below `shim/`.
 pub(crate) const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
-/// The one that is compiled; it includes all others.
+/// The compiled file, which includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
 
-/// For libraries with the standard binary interface.
+/// The recorder for libraries with the standard binary interface.
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
-/// Writes sources into a folder.
 pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
     for (name, content) in sources.iter().copied().flatten() {
         let path = folder.join(name);
@@ -33,7 +32,7 @@ pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Changes with any of the sources and with `more`.
+/// Returns a hash of the sources and `more`.
 pub(crate) fn fingerprint(sources: &[Sources], more: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     let files = sources.iter().copied().flatten();

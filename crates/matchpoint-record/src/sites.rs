@@ -1,4 +1,4 @@
-//! Call sites of a recorded job: which functions and lines the addresses in its trace are.
+//! Call sites of a recorded job: functions and source lines of the addresses in its trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
-/// Its file, beside the rank files.
+/// The file of call sites, next to the rank files.
 pub const FILE: &str = "callsites.json";
 
 /// A place in the application that called MPI.
@@ -19,17 +19,17 @@ pub const FILE: &str = "callsites.json";
 pub struct Site {
     /// The file with the code.
     pub module: String,
-    /// The address that the call returns to, in that file.
+    /// The return address of the call, in that file.
     pub address: u64,
-    /// The function that called, if the file has symbols.
+    /// The calling function, if the file has symbols.
     pub function: Option<String>,
     /// Source file and line, if the file has them.
     pub source: Option<String>,
-    /// The MPI functions called there, and how often, over all processes.
+    /// Calls by MPI function, summed over all processes.
     pub calls: BTreeMap<&'static str, u64>,
 }
 
-/// Writes the call sites of a trace beside its rank files.
+/// Writes the call sites of a trace next to its rank files.
 ///
 /// # Errors
 /// The trace is damaged, or the file cannot be written.
@@ -43,8 +43,7 @@ pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError>
     written.map_err(|error| RecordError::file(&path, &error))
 }
 
-/// Finds the call sites of a trace, by how often they called: the busiest first. Code that is not on this host keeps its
-/// address.
+/// Finds the call sites of a trace, most frequent first. Code that is missing on this host keeps its address.
 ///
 /// # Errors
 /// The trace is damaged.
@@ -65,7 +64,7 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
     let mut sites: Vec<Site> = found
         .into_iter()
         .map(|((module, address), calls)| {
-            // The call itself stands before the address that it returns to.
+            // The call instruction precedes its return address.
             let at = address.saturating_sub(1);
             let loader = loaders.get(module);
             let function = loader.and_then(|loader| function(loader, at));
@@ -77,28 +76,28 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
     Ok(sites)
 }
 
-/// What an address of a process is.
+/// The code at an address of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
-    /// The file with the code; empty if that is not known.
+    /// The file with the code. Empty: unknown.
     pub module: String,
     /// The address in that file.
     pub address: u64,
-    /// The function there, if the file has symbols.
+    /// The function, if the file has symbols.
     pub function: Option<String>,
     /// Source file and line, if the file has them.
     pub source: Option<String>,
 }
 
-/// What addresses of ranks are, in the order given: as [`FILE`] in the trace says, which was written where the application
-/// ran; else by the files that its code is in, if they are here.
+/// Resolves addresses of ranks, in the given order: from [`FILE`], written on the host of the application, otherwise
+/// from the code files, if they exist here.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceError> {
     let files = native::summaries(folder)?;
     let of_rank: BTreeMap<u32, &Summary> = files.iter().map(|file| (file.head.rank, file)).collect();
-    let known = known(folder);
+    let stored_places = stored_places(folder);
     let mut loaders: BTreeMap<String, Option<Loader>> = BTreeMap::new();
     let mut place = |&(rank, address): &(u32, u64)| {
         let modules = of_rank.get(&rank).map_or(&[][..], |file| &file.modules);
@@ -107,8 +106,8 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
         };
         let at = address - module.base;
         let mut place = Place { module: module.path.clone(), address: at, ..Place::default() };
-        if let Some(told) = known.get(&(module.path.clone(), at)) {
-            place.clone_from(told);
+        if let Some(stored) = stored_places.get(&(module.path.clone(), at)) {
+            place.clone_from(stored);
         } else if let Some(loader) =
             loaders.entry(module.path.clone()).or_insert_with(|| Loader::new(Path::new(&module.path)).ok())
         {
@@ -120,21 +119,21 @@ pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceE
     Ok(wanted.iter().map(&mut place).collect())
 }
 
-/// What was found when the job had ended.
-fn known(folder: &Path) -> BTreeMap<(String, u64), Place> {
+/// Reads the call sites that were resolved after the job.
+fn stored_places(folder: &Path) -> BTreeMap<(String, u64), Place> {
     #[derive(Deserialize)]
-    struct Told {
+    struct StoredSite {
         module: String,
         address: u64,
         function: Option<String>,
         source: Option<String>,
     }
     let text = fs::read(folder.join(FILE)).unwrap_or_default();
-    let told: Vec<Told> = serde_json::from_slice(&text).unwrap_or_default();
-    let place = |Told { module, address, function, source }| {
+    let stored: Vec<StoredSite> = serde_json::from_slice(&text).unwrap_or_default();
+    let place = |StoredSite { module, address, function, source }| {
         ((module.clone(), address), Place { module, address, function, source })
     };
-    told.into_iter().map(place).collect()
+    stored.into_iter().map(place).collect()
 }
 
 fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {

@@ -1,26 +1,26 @@
-/* Communicators that a receive or a probe of the slow paths has named. */
+/* Communicators used in the slow paths. */
 
 struct communicator {
     MPI_Comm handle;
     uint32_t context;
-    int sources;  /* ranks that a message may come from */
-    long queued;  /* receives in the engine */
-    long held;    /* messages in the engine */
-    long persistent; /* requests of persistent receives */
-    uint64_t messages;  /* taken from the library */
-    uint64_t received;  /* number of the message that was received last */
-    unsigned in_order;  /* messages received in the order in which they were taken */
+    int sources;       /* the number of possible source ranks */
+    long queued;       /* receives in the engine */
+    long unexpected;   /* messages in the engine */
+    long persistent;   /* requests of persistent receives */
+    uint64_t messages; /* messages taken from the library */
+    uint64_t received; /* number of the last received message */
+    unsigned in_order; /* messages received in the order in which they were taken */
     bool watched;
-    bool is_freed; /* by the program: only its persistent receives use it */
-    unsigned quiet; /* postings since a drain found a long queue */
-    struct communicator *previous, *next; /* in the ring of those with receives in the engine */
-    struct communicator *chain;           /* in the table */
+    bool is_freed;                        /* freed by the program: only persistent receives use it */
+    unsigned quiet;                       /* posts since a drain found a long queue */
+    struct communicator *previous, *next; /* ring of communicators with receives in the engine */
+    struct communicator *chain;           /* hash chain */
 };
 
 #define COMMUNICATOR_SLOTS 1024
 static struct {
     struct communicator *slots[COMMUNICATOR_SLOTS];
-    struct communicator *last; /* found last */
+    struct communicator *last; /* the last result of a lookup */
     uint32_t contexts;
 } communicators;
 
@@ -29,15 +29,15 @@ static struct communicator **communicator_slot(MPI_Comm handle)
     return &communicators.slots[(AS_WORD(handle) * 0x9e3779b97f4a7c15) >> 54];
 }
 
-/* NULL: it is none, or no memory. The library's error handler has been called if it is none. */
-static __attribute__((noinline)) struct communicator *meet_communicator(MPI_Comm handle)
+/* Adds a record. NULL: no memory, or the handle is invalid, and the library has called its error handler. */
+static __attribute__((noinline)) struct communicator *add_communicator(MPI_Comm handle)
 {
     int inter = 0, size = 0;
     if (handle == library.comm_null || REAL(Comm_test_inter)(handle, &inter) != MPI_SUCCESS)
         return NULL;
     if ((inter ? REAL(Comm_remote_size)(handle, &size) : REAL(Comm_size)(handle, &size)) != MPI_SUCCESS)
         return NULL;
-    if (overflow.tag_ub == INT_MAX) { /* a program of sessions has no MPI_COMM_WORLD to ask */
+    if (overflow.tag_ub == INT_MAX) { /* a program with sessions may have no MPI_COMM_WORLD */
         int found = 0, *bound;
         if (REAL(Comm_get_attr)(handle, MPI_TAG_UB, &bound, &found) == MPI_SUCCESS && found)
             overflow.tag_ub = *bound;
@@ -65,7 +65,7 @@ static inline struct communicator *known_communicator(MPI_Comm handle)
 static inline struct communicator *find_communicator(MPI_Comm handle)
 {
     struct communicator *found = known_communicator(handle);
-    return found != NULL ? found : meet_communicator(handle);
+    return found != NULL ? found : add_communicator(handle);
 }
 
 static void enter_ring(struct communicator *communicator)

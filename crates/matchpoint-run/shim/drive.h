@@ -1,9 +1,9 @@
-/* Blocking calls while the engine has receives: nonblocking ones, with progress in between. */
+/* Blocking calls while the engine has receives: nonblocking calls with progress in between. */
 
-/* Waits for a request of the library. The lock is held. */
+/* Waits for a request of the library, with the lock held. */
 static int wait_native(MPI_Request *request, MPI_Status *status)
 {
-    while (always.drives) {
+    while (hot_state.needs_progress) {
         int flag = 0, result = REAL(Test)(request, &flag, status);
         if (flag || result != MPI_SUCCESS)
             return result;
@@ -13,7 +13,7 @@ static int wait_native(MPI_Request *request, MPI_Status *status)
     return REAL(Wait)(request, status);
 }
 
-/* The send of MPI_Isendrecv has not completed. */
+/* Returns whether the send of MPI_Isendrecv is incomplete. */
 static bool is_pair_pending(struct receive *receive)
 {
     struct pair *pair = receive->pair;
@@ -29,7 +29,7 @@ static bool is_pair_pending(struct receive *receive)
     return false;
 }
 
-/* The library has no request yet that stands for it. */
+/* Returns whether the library has no request for the receive yet. */
 static inline bool is_pending(struct receive *receive)
 {
     return receive->state == RECEIVE_QUEUED || is_pair_pending(receive);
@@ -45,14 +45,14 @@ static void wait_while_pending(struct receive *receive)
     }
 }
 
-/* The request of the library that stands for a receive of ours. */
+/* Returns the library's request for a receive. */
 static inline MPI_Request *native_of(struct receive *receive)
 {
     return receive->state == RECEIVE_STARTED ? &receive->inner : &receive->handle;
 }
 
-/* After a completion call on `native_of`: what the program's variable becomes. */
-static int settle(struct receive *receive, MPI_Request *request, int result)
+/* Updates the program's request after a completion call on `native_of`. */
+static int update_request(struct receive *receive, MPI_Request *request, int result)
 {
     if (receive->state != RECEIVE_STARTED || receive->inner != library.request_null)
         return result;

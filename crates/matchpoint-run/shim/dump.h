@@ -1,18 +1,18 @@
-/* What is in the queues, written on a signal while a job hangs. The handler counts, and leads the next call into a slow path,
- * which answers. */
+/* A list of the queues' entries, written after a signal, for jobs that hang. The handler counts, and forces the next
+ * call into a slow path, which writes the list. */
 
-/* Entries of a queue that are written one by one. */
+/* Listed entries per queue. */
 #define DUMPED_MOST 1000
 
 static void take_slow_paths(void)
 {
-    always.drives = always.translates = always.posts_slowly = true;
+    hot_state.needs_progress = hot_state.translates_requests = hot_state.has_slow_posts = true;
 }
 
 static void on_dump_signal(int number)
 {
     (void)number;
-    atomic_fetch_add(&dumps_asked, 1);
+    atomic_fetch_add(&dumps_requested, 1);
     take_slow_paths();
 }
 
@@ -24,8 +24,8 @@ static void dump_path(char *path, size_t room)
     snprintf(path, room, "%s/queues-%s-%ld.txt", folder != NULL ? folder : ".", host, (long)getpid());
 }
 
-/* Unless the program has a handler of its own. Only a process with a file for its answers gets the signal. */
-static void listen_for_dumps(void)
+/* Installs the handler, unless the program has one. Only a process with a file for its lists gets the signal. */
+static void install_dump_handler(void)
 {
     const char *number = getenv("MATCHPOINT_QUEUES_SIGNAL");
     char path[PATH_MAX];
@@ -95,19 +95,19 @@ static void dump_message(void *argument, uint64_t id)
     dump_end(dump, message->communicator, message->since);
 }
 
-static __attribute__((cold, noinline)) void answer_dump(int asked)
+static __attribute__((cold, noinline)) void write_dump(int requested)
 {
     char path[PATH_MAX];
-    dumps_answered = asked;
+    dumps_written = requested;
     set_paths();
-    if (atomic_load(&dumps_asked) != asked)
-        take_slow_paths(); /* another signal came before the paths were set */
+    if (atomic_load(&dumps_requested) != requested)
+        take_slow_paths(); /* another signal arrived meanwhile */
     dump_path(path, sizeof path);
     struct dump dump = {.file = fopen(path, "a"), .now = ticks()};
     if (dump.file == NULL)
         return;
     fprintf(dump.file, "%ld receives and %ld messages in the engine; up to %ld requests are with the MPI library\n",
-            overflow.queued, overflow.held, always.native);
+            overflow.queued, overflow.unexpected, hot_state.native);
     if (overflow.core != NULL) {
         overflow.functions->visit(overflow.core, CORE_POSTED, dump_receive, &dump);
         dump.written = 0;
@@ -116,9 +116,9 @@ static __attribute__((cold, noinline)) void answer_dump(int asked)
     fclose(dump.file);
 }
 
-static inline void answer_if_asked(void)
+static inline void write_requested_dump(void)
 {
-    int asked = atomic_load_explicit(&dumps_asked, memory_order_relaxed);
-    if (asked != dumps_answered)
-        answer_dump(asked);
+    int requested = atomic_load_explicit(&dumps_requested, memory_order_relaxed);
+    if (requested != dumps_written)
+        write_dump(requested);
 }

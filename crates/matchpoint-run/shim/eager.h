@@ -1,15 +1,15 @@
-/* Whether a sender may wait for a receive of the engine: it may if the send is synchronous, or the message is longer than
- * the library sends without the receiver.
+/* Whether the sender of a receive in the engine may wait: for synchronous sends, and for messages longer than the
+ * library's eager limit.
  *
- * Each process decides alone: processes of one job may have been started without this library. */
+ * Each process decides alone, because other processes of the job may run without this library. */
 
-/* Sizes that every library sends eagerly to another process through shared memory: the smallest limit that any of them uses
- * by default is 4 KiB (Open MPI, less its header). */
+/* Every library sends this size eagerly through shared memory. The smallest default limit is 4 KiB (Open MPI, minus
+ * its header). */
 #define EAGER_BYTES_KNOWN 1024
-/* Where the transport is not known, but buffers messages that nobody expects. */
+/* The size for unknown transports that buffer unexpected messages. */
 #define EAGER_BYTES_UNKNOWN 256
 
-/* Processes of this job on this host, as launchers say; -1: not known. */
+/* Returns the number of the job's processes on this host, from the launcher. -1: unknown. */
 static long processes_here(void)
 {
     static const char *const variables[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "I_MPI_LOCAL_SIZE",
@@ -20,7 +20,7 @@ static long processes_here(void)
     return -1;
 }
 
-/* Every process of MPI_COMM_WORLD is on this host. */
+/* Returns whether all processes of MPI_COMM_WORLD are on this host. */
 static bool is_on_one_host(int processes)
 {
     if (processes <= 0 || processes_here() > 0)
@@ -28,7 +28,7 @@ static bool is_on_one_host(int processes)
     return number_of("SLURM_STEP_NUM_TASKS", -1) == processes && number_of("SLURM_STEP_NUM_NODES", -1) == 1;
 }
 
-/* More processes than processors: a process that polls keeps another from its turn. Otherwise MPICH's number. */
+/* With more processes than processors, a polling process delays others. Otherwise MPICH's number of polls. */
 static int find_polls_before_yield(void)
 {
     cpu_set_t allowed;
@@ -37,14 +37,14 @@ static int find_polls_before_yield(void)
 }
 
 #if defined(OPEN_MPI)
-/* Open MPI's own matching (ob1) is in use: the library has its performance variables only then. */
+/* Returns whether Open MPI matches messages itself (ob1). Its performance variables exist only then. */
 static bool matches_itself(void)
 {
     __typeof__(&MPI_T_init_thread) init = (__typeof__(init))library_symbol(RTLD_NEXT, "MPI_T_init_thread");
     __typeof__(&MPI_T_finalize) finalize = (__typeof__(finalize))library_symbol(RTLD_NEXT, "MPI_T_finalize");
     __typeof__(&MPI_T_pvar_get_index) find = (__typeof__(find))library_symbol(RTLD_NEXT, "MPI_T_pvar_get_index");
     int level = MPI_THREAD_SINGLE, provided, index;
-    REAL(Query_thread)(&level); /* Open MPI takes the level that is asked for here for that of the program */
+    REAL(Query_thread)(&level); /* Open MPI takes this level as the program's */
     if (init == NULL || finalize == NULL || find == NULL || init(level, &provided) != MPI_SUCCESS)
         return false;
     bool found = find("pml_ob1_unexpected_msgq_length", MPI_T_PVAR_CLASS_SIZE, &index) == MPI_SUCCESS;
@@ -52,14 +52,14 @@ static bool matches_itself(void)
     return found;
 }
 #else
-/* MPICH and its relatives match messages through shared memory, and leave the others to UCX or libfabric. */
+/* MPICH and derived libraries match messages in shared memory. UCX or libfabric match other messages. */
 static bool matches_itself(void)
 {
     return !is_loaded("/libfabric");
 }
 #endif
 
-/* The user has set a limit of eager sends. */
+/* Returns whether the user has set a limit of eager sends. */
 static bool is_eager_set(void)
 {
     for (char **variable = environ; *variable != NULL; variable++)
@@ -70,8 +70,9 @@ static bool is_eager_set(void)
     return false;
 }
 
-/* libfabric's providers may keep few unexpected messages of a sender and then take no other from it, those of a collective
- * operation included. So no receive stays in the engine during a blocking call where libfabric may carry messages: 0. */
+/* Returns the largest receive that may stay in the engine during a blocking call. 0 if libfabric may transport
+ * messages: its providers may hold few unexpected messages per sender and then accept no others, including those of
+ * collective operations. */
 static uint64_t find_eager_bytes(int processes)
 {
     bool memory_only = is_on_one_host(processes) && !is_memory_off();
@@ -86,7 +87,7 @@ static uint64_t find_eager_bytes(int processes)
 #endif
 }
 
-/* Functions whose send completes only once it is matched, as the dynamic symbols of a program name them. */
+/* Returns whether a dynamic symbol is a synchronous send. */
 static bool is_synchronous_name(const char *name)
 {
     char lower[32];
@@ -98,12 +99,12 @@ static bool is_synchronous_name(const char *name)
     return strncmp(rest, "mpi_ssend", 9) == 0 || strncmp(rest, "mpi_issend", 10) == 0;
 }
 
-/* What executable and libraries import, those of MPI left out. */
+/* Imports of the executable and its libraries, except MPI libraries. */
 struct imports {
     bool synchronous;
-    bool initializes; /* some object imports MPI_Init: programs that look functions up by name do not */
-    bool hidden_messages; /* an object other than the bindings of Python, which import every function: see below */
-    bool of_bindings;     /* the object that is read */
+    bool initializes;     /* an object imports MPI_Init. Programs that look up functions by name do not */
+    bool hidden_messages; /* an object other than the Python bindings, which import every function: see below */
+    bool of_bindings;     /* the current object is of the Python bindings */
 };
 
 static bool is_part_of_mpi(const char *path)
@@ -117,8 +118,8 @@ static bool is_part_of_mpi(const char *path)
     return false;
 }
 
-/* Open MPI does these by messages with the program's own communicator and tag. Taken from the unexpected queue they would be
- * lost, so overflow stays out of programs that call them. */
+/* Open MPI implements these functions with messages on the program's communicator and tag. If the shim took them
+ * from the unexpected queue, they would be lost. Overflow is therefore off in programs that call these functions. */
 #if defined(OPEN_MPI)
 static bool sends_hidden_messages(const char *name)
 {
@@ -139,7 +140,8 @@ static bool sends_hidden_messages(const char *name)
 #define HIDES_MESSAGES false
 #endif
 
-/* All symbols of a GNU hash table: it names the first of each chain, and marks the last. */
+/* Returns the number of symbols of a GNU hash table. The table has the first symbol of each chain, and marks the
+ * last. */
 static uint32_t count_symbols(const uint32_t *table)
 {
     uint32_t buckets = table[0], first = table[1], words = table[2], last = 0;
@@ -172,7 +174,7 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
     }
     if (symbols == NULL || strings == NULL)
         return;
-    /* A function whose address an executable takes is undefined, and hashed all the same. */
+    /* A function with its address taken by the executable is undefined, but has a hash entry. */
     uint32_t count = hash != NULL ? hash[1] : gnu_hash != NULL ? count_symbols(gnu_hash) : 0;
     for (uint32_t i = 1; i < count; i++) {
         const char *name = strings + symbols[i].st_name;
@@ -184,7 +186,7 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
     }
 }
 
-static int look_at_imports(struct dl_phdr_info *info, size_t size, void *found)
+static int read_object_imports(struct dl_phdr_info *info, size_t size, void *found)
 {
     struct imports *imports = found;
     (void)size;
@@ -200,12 +202,12 @@ static int look_at_imports(struct dl_phdr_info *info, size_t size, void *found)
 static struct imports find_imports(void)
 {
     struct imports imports = {0};
-    dl_iterate_phdr(look_at_imports, &imports);
+    dl_iterate_phdr(read_object_imports, &imports);
     return imports;
 }
 
-/* Whether processes of this program may send synchronously. A job of several programs may, and so may a program that looks
- * MPI up by name. */
+/* Returns whether processes of this job may send synchronously. This includes jobs of several programs, and programs
+ * that look up MPI functions by name. */
 static bool may_send_synchronously(const struct imports *imports)
 {
     const char *forced = getenv("MATCHPOINT_SYNCHRONOUS");
@@ -214,7 +216,7 @@ static bool may_send_synchronously(const struct imports *imports)
     return imports->synchronous || !imports->initializes || number_of("OMPI_NUM_APP_CTX", 1) > 1;
 }
 
-/* Objects that were loaded since the start, as the loader counts them. */
+/* Returns the loader's count of loaded objects. */
 static int count_loaded(struct dl_phdr_info *info, size_t size, void *count)
 {
     (void)size;
@@ -229,8 +231,8 @@ static unsigned long long objects_loaded(void)
     return count;
 }
 
-/* A plugin that was loaded meanwhile may send synchronously. */
-static void look_at_plugins(void)
+/* Checks plugins loaded since the last check: they may send synchronously. */
+static void check_plugins(void)
 {
     unsigned long long loaded = overflow.synchronous ? overflow.objects : objects_loaded();
     if (loaded == overflow.objects)

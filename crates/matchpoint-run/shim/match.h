@@ -1,12 +1,13 @@
-/* The rules of overflow matching: where a receive goes, and what becomes of messages. Every function needs the lock. */
+/* The rules of overflow matching: the destination of receives, and the handling of messages. All functions need the
+ * lock. */
 
-static void answer_if_asked(void);
+static void write_requested_dump(void);
 
-/* A message in the engine, taken from the library. */
+/* A message in the engine. */
 struct message {
-    MPI_Message handle; /* what a receive needs comes first, in one cache line: long queues are not in the cache */
+    MPI_Message handle; /* first, in the cache line that a receive reads: long queues are not in the cache */
     struct communicator *communicator;
-    uint64_t number; /* in the communicator, as taken from the library */
+    uint64_t number;      /* sequence number in the communicator */
     struct message *next; /* free list */
     uint64_t since;       /* ticks */
     MPI_Status status;
@@ -14,7 +15,7 @@ struct message {
 
 static struct message *free_messages;
 
-/* The engine had no memory for it: nothing else is taken from the library meanwhile. */
+/* A message for which the engine had no memory. No other message is taken from the library meanwhile. */
 static struct message *refused_message;
 
 static struct message *take_message(void)
@@ -38,7 +39,7 @@ static inline struct core_envelope envelope_of(const struct communicator *commun
                                   tag == MPI_ANY_TAG ? -1 : tag};
 }
 
-/* The library's functions by the size of the count. */
+/* The library's functions for each type of count. */
 static int library_irecv(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                          MPI_Request *request)
 {
@@ -68,7 +69,7 @@ static int library_imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_
     return REAL(Imrecv)(buffer, (int)count, type, message, request);
 }
 
-/* The engine no longer has it. */
+/* Updates the counts for a receive that leaves the engine. */
 static void unqueue(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
@@ -82,7 +83,7 @@ static void unqueue(struct receive *receive)
         set_paths();
 }
 
-/* The record of a receive that the program has completed, or has freed and the library has. */
+/* Ends the record of a receive that the program has completed or freed. */
 static void finish_receive(struct receive *receive)
 {
     if (receive->is_counted)
@@ -111,7 +112,7 @@ static void start_released(struct receive *receive)
     finish_receive(receive);
 }
 
-/* A receive of the engine takes a message. */
+/* Lets a receive of the engine take a message. */
 static void start_receive(struct receive *receive, struct message *message)
 {
     unqueue(receive);
@@ -123,8 +124,8 @@ static void start_receive(struct receive *receive, struct message *message)
         start_released(receive);
 }
 
-/* False: the engine has no memory. */
-static bool let_arrive(struct message *message)
+/* Adds a message to the engine. False: no memory. */
+static bool add_message(struct message *message)
 {
     struct communicator *communicator = message->communicator;
     struct core_envelope envelope =
@@ -135,8 +136,8 @@ static bool let_arrive(struct message *message)
         start_receive((struct receive *)(uintptr_t)receive, message);
         return true;
     case CORE_QUEUED:
-        communicator->held++;
-        if (overflow.held++ == 0)
+        communicator->unexpected++;
+        if (overflow.unexpected++ == 0)
             set_paths();
         return true;
     default:
@@ -146,13 +147,13 @@ static bool let_arrive(struct message *message)
 
 static void give_back_all(void);
 
-/* Takes the messages of a communicator from the library's unexpected queue, until `awaited`, if not NULL, has its message: how
- * many there were. */
+/* Takes messages of a communicator from the library's unexpected queue, until `awaited` (if not NULL) has its
+ * message. Returns their number. */
 static long drain_until(struct communicator *communicator, const struct receive *awaited)
 {
     long taken = 0;
     if (refused_message != NULL) {
-        if (!let_arrive(refused_message))
+        if (!add_message(refused_message))
             return 0;
         refused_message = NULL;
     }
@@ -165,7 +166,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
                                    &message->status);
         if (result != MPI_SUCCESS || !found) {
             return_message(message);
-            if (result != MPI_SUCCESS) /* a process has failed, say: the library reports that of its own receives */
+            if (result != MPI_SUCCESS) /* for example a failed process: the library reports it for its receives */
                 give_back_all();
             return taken;
         }
@@ -174,7 +175,7 @@ static long drain_until(struct communicator *communicator, const struct receive 
         message->since = ticks();
         taken++;
         overflow.counts.taken++;
-        if (!let_arrive(message)) {
+        if (!add_message(message)) {
             refused_message = message;
             return taken;
         }
@@ -188,8 +189,8 @@ static long drain(struct communicator *communicator)
     return drain_until(communicator, NULL);
 }
 
-/* The message that such a receive takes, out of the engine. NULL: none. */
-static struct message *take_held(struct communicator *communicator, int source, int tag)
+/* Takes the message that matches from the engine. NULL: no match. */
+static struct message *take_unexpected(struct communicator *communicator, int source, int tag)
 {
     struct core_envelope envelope = envelope_of(communicator, source, tag);
     uint64_t id = overflow.functions->take(overflow.core, &envelope);
@@ -198,13 +199,13 @@ static struct message *take_held(struct communicator *communicator, int source, 
     struct message *message = (struct message *)(uintptr_t)id;
     communicator->in_order = message->number == communicator->received + 1 ? communicator->in_order + 1 : 0;
     communicator->received = message->number;
-    communicator->held--;
-    if (--overflow.held == 0)
+    communicator->unexpected--;
+    if (--overflow.unexpected == 0)
         set_paths();
     return message;
 }
 
-/* The receive is in the engine from now on. False: the engine has no memory. */
+/* Posts a receive to the engine. False: no memory. */
 static bool queue_receive(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
@@ -227,16 +228,16 @@ static bool queue_receive(struct receive *receive)
     overflow.queued++;
     if (result == CORE_MATCHED) {
         struct message *taken = (struct message *)(uintptr_t)message;
-        communicator->held--;
-        overflow.held--;
+        communicator->unexpected--;
+        overflow.unexpected--;
         start_receive(receive, taken);
     }
     set_paths();
     return true;
 }
 
-/* Takes a receive out of the engine. False: it is not there. */
-static bool withdraw(const struct receive *receive)
+/* Removes a receive from the engine. False: the engine does not have it. */
+static bool cancel_in_engine(const struct receive *receive)
 {
     if (receive->communicator == NULL)
         return false;
@@ -252,7 +253,7 @@ static void append_receive(void *end, uint64_t id)
     *last = &receive->next;
 }
 
-/* Posts every receive of the engine to the library, oldest first: none accepts a message that the engine holds. */
+/* Posts all receives of the engine to the library, oldest first. None accepts a message that the engine holds. */
 static void give_back_all(void)
 {
     struct receive *first = NULL, **last = &first;
@@ -263,7 +264,7 @@ static void give_back_all(void)
     for (struct receive *receive = first, *next; receive != NULL; receive = next) {
         next = receive->next;
         MPI_Comm comm = receive->communicator->handle;
-        withdraw(receive);
+        cancel_in_engine(receive);
         unqueue(receive);
         overflow.counts.given_back++;
         receive->error = library_irecv(receive->buffer, receive->count, receive->type, receive->source, receive->tag, comm,
@@ -276,21 +277,21 @@ static void give_back_all(void)
     }
 }
 
-/* Before a call that blocks while the engine makes no progress: a sender that waits for a receive of the engine might never
- * come to its part of that call. */
+/* Called before a call that blocks without progress of the engine: a sender that waits for a receive of the engine
+ * might never enter that call. */
 static void give_back(void)
 {
     if (overflow.blocking > 0)
         give_back_all();
 }
 
-/* Communicators that one poll looks at. */
+/* Communicators per poll. */
 #define COMMUNICATORS_AT_ONCE 8
 
-/* Polls that take no more messages than they await, before one that looks at every communicator: its senders may wait, too. */
+/* Polls that stop at the awaited message, before a poll of all communicators: their senders may wait too. */
 #define BRIEF_POLLS 16
 
-/* Takes messages for the receives of the engine. If `awaited`, a receive, is not NULL, those of its communicator come first. */
+/* Takes messages for the receives of the engine. The communicator of `awaited`, if not NULL, comes first. */
 static void make_progress(const struct receive *awaited)
 {
     struct communicator *first = awaited != NULL ? awaited->communicator : NULL;
@@ -309,7 +310,7 @@ static void make_progress(const struct receive *awaited)
         overflow.busy = next->next;
         if (next != first)
             taken += drain(next);
-        if (overflow.busy == start) /* once around the ring */
+        if (overflow.busy == start) /* the whole ring */
             break;
     }
     if (overflow.takes_all)
@@ -317,10 +318,10 @@ static void make_progress(const struct receive *awaited)
             for (struct communicator *all = communicators.slots[i]; all != NULL; all = all->chain)
                 taken += drain(all);
     overflow.idle = taken > 0 ? 0 : overflow.idle + 1;
-    answer_if_asked();
+    write_requested_dump();
 }
 
-/* Between polls. Where processes share processors, each yields at once, as the MPI libraries do there. */
+/* Called between polls. If processes share processors, each yields early, as the MPI libraries do. */
 static void relax(void)
 {
     unlock();
@@ -329,14 +330,14 @@ static void relax(void)
     lock();
 }
 
-/* The same where the lock is not held. */
+/* As `relax`, without the lock. */
 static void relax_unlocked(void)
 {
     if (overflow.idle++ > overflow.polls_before_yield)
         sched_yield();
 }
 
-/* Whether the library accepts count, source and tag of a receive. */
+/* Returns whether the library accepts count, source and tag of a receive. */
 static inline bool is_plain(const struct communicator *communicator, MPI_Count count, int source, int tag)
 {
     bool known_source = (source >= 0 && source < communicator->sources) || source == MPI_ANY_SOURCE;
@@ -358,7 +359,8 @@ static inline struct type *type_slot(MPI_Datatype type)
     return &types[(AS_WORD(type) * 0x9e3779b97f4a7c15) >> 58];
 }
 
-/* Whether the library accepts a persistent receive on a communicator that returns errors. The receive is never started. */
+/* Returns whether the library accepts a persistent receive on a communicator that returns errors. The receive is
+ * never started. */
 static bool is_receive_valid(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
 {
     MPI_Request request;
@@ -368,8 +370,8 @@ static bool is_receive_valid(void *buffer, int count, MPI_Datatype type, MPI_Com
     return is_valid;
 }
 
-/* Whether the library accepts buffer and datatype. The question does not call the program's error handler. A program of sessions
- * has no MPI_COMM_SELF: there the question exchanges the error handler of `comm` for an instant. */
+/* Returns whether the library accepts buffer and datatype, without a call of the program's error handler. A program
+ * with sessions has no MPI_COMM_SELF: the error handler of `comm` is then replaced for a moment. */
 static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
 {
     MPI_Errhandler handler;
@@ -384,57 +386,57 @@ static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_D
     return is_valid;
 }
 
-static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm, struct type *met)
+static __attribute__((noinline)) bool add_type(MPI_Datatype type, MPI_Comm comm, struct type *added)
 {
     char nothing;
     int bytes = 0, integers, addresses, datatypes, combiner = 0;
     MPI_Count large = 0;
-    met->is_known = false;
+    added->is_known = false;
     if (!is_accepted(&nothing, 1, type, comm))
         return false;
     REAL(Type_size)(type, &bytes);
     if (bytes < 0 && REAL(Type_size_x)(type, &large) != MPI_SUCCESS) /* MPI_UNDEFINED: larger than an int */
         return false;
     REAL(Type_get_envelope)(type, &integers, &addresses, &datatypes, &combiner);
-    *met = (struct type){type, bytes < 0 ? (uint64_t)large : (uint64_t)bytes, true, combiner != MPI_COMBINER_NAMED};
+    *added = (struct type){type, bytes < 0 ? (uint64_t)large : (uint64_t)bytes, true, combiner != MPI_COMBINER_NAMED};
     return true;
 }
 
-/* NULL: the library rejects it. */
+/* NULL: the library rejects the datatype. */
 static inline const struct type *find_type(MPI_Datatype type, MPI_Comm comm)
 {
     struct type *found = type_slot(type);
     if (LIKELY(found->is_known && found->type == type))
         return found;
-    return meet_type(type, comm, found) ? found : NULL;
+    return add_type(type, comm, found) ? found : NULL;
 }
 
-/* Where a receive goes. */
-enum place { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
+/* The destination of a receive. */
+enum destination { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
 
 static void observe_posting(struct communicator *communicator);
 
-static enum place place_receive(struct communicator *communicator, int source, int tag, struct message **message)
+static enum destination choose_destination(struct communicator *communicator, int source, int tag, struct message **message)
 {
-    if (communicator->watched || always.limit_named == 0 || overflow.watches_always)
+    if (communicator->watched || hot_state.limit_named == 0 || overflow.watches_always)
         observe_posting(communicator);
-    if (communicator->held > 0 && (*message = take_held(communicator, source, tag)) != NULL)
+    if (communicator->unexpected > 0 && (*message = take_unexpected(communicator, source, tag)) != NULL)
         return TO_MESSAGE;
     return communicator->queued == 0 && is_below_limit(source) ? TO_LIBRARY : TO_ENGINE;
 }
 
-static void note_sample(uint64_t took, MPI_Comm comm);
+static void evaluate_sample(uint64_t took, MPI_Comm comm);
 
 static int post_to_library(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                            MPI_Request *request)
 {
-    bool is_sample = --always.until_sample <= 0;
+    bool is_sample = --hot_state.until_sample <= 0;
     uint64_t before = is_sample ? ticks() : 0;
     int result = library_irecv(buffer, count, type, source, tag, comm, request);
     if (result == MPI_SUCCESS)
         count_receive(source);
     if (is_sample)
-        note_sample(ticks() - before, comm);
+        evaluate_sample(ticks() - before, comm);
     return result;
 }
 
@@ -443,8 +445,8 @@ static bool is_sender_blocking(uint64_t bytes)
     return overflow.synchronous || overflow.eager_bytes == 0 || bytes > overflow.eager_bytes;
 }
 
-/* The communicator of a receive that the engine may take, and its datatype. NULL: the library must see the receive, because
- * it is from MPI_PROC_NULL, or because the library rejects an argument. */
+/* Returns communicator and datatype of a receive that the engine may take. NULL: the library must handle the
+ * receive, because it is from MPI_PROC_NULL or has an invalid argument. */
 static inline struct communicator *check_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                  MPI_Comm comm, const struct type **known)
 {
@@ -456,18 +458,18 @@ static inline struct communicator *check_receive(void *buffer, MPI_Count count, 
     return communicator;
 }
 
-/* Posts a receive wherever it belongs. The lock is held. */
+/* Posts a receive to its destination, with the lock held. */
 static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                   MPI_Comm comm, MPI_Request *request)
 {
     struct message *message;
     const struct type *known;
-    always.receives++;
+    hot_state.receives++;
     struct communicator *communicator = check_receive(buffer, count, type, source, tag, comm, &known);
     if (communicator == NULL)
         return post_to_library(buffer, count, type, source, tag, comm, request);
-    enum place place = place_receive(communicator, source, tag, &message);
-    if (place == TO_MESSAGE) {
+    enum destination destination = choose_destination(communicator, source, tag, &message);
+    if (destination == TO_MESSAGE) {
         overflow.counts.overflowed++;
         count_request();
         int result = library_imrecv(buffer, count, type, &message->handle, request);
@@ -477,7 +479,7 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
     struct receive *receive = NULL;
     uint64_t bytes = known->size * (uint64_t)count;
     bool is_blocking = is_sender_blocking(bytes);
-    if (place == TO_ENGINE && !(overflow.undriven > 0 && is_blocking) && (receive = take_receive()) != NULL) {
+    if (destination == TO_ENGINE && !(overflow.blocked_threads > 0 && is_blocking) && (receive = take_receive()) != NULL) {
         receive->buffer = buffer;
         receive->count = count;
         receive->type = type;
@@ -494,7 +496,7 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
         }
         return_receive(receive);
     }
-    if (place == TO_ENGINE)
+    if (destination == TO_ENGINE)
         give_back_all();
     return post_to_library(buffer, count, type, source, tag, comm, request);
 }

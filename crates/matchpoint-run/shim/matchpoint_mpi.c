@@ -1,16 +1,16 @@
 /* libmatchpoint-mpi.so: overflow matching above an MPI library, through the profiling interface (MPI-4.1 §15.2).
  *
- * The MPI library matches the first receives itself. Receives beyond a limit are posted to an engine of Matchpoint; their
- * messages end in the library's unexpected queue, from whose head MPI_Improbe takes them.
+ * The MPI library matches the first receives. Receives beyond a limit are posted to an engine. Their messages stay
+ * in the library's unexpected queue until MPI_Improbe takes them from its head.
  *
- *   application ─▶ MPI_Irecv (here) ─┬─ few receives outstanding ─▶ PMPI_Irecv
- *                                    └─ otherwise ─▶ engine ◀─ PMPI_Improbe(any source, any tag) ─▶ PMPI_Imrecv
+ *      application ─▶ MPI_Irecv (here) ─┬─ few receives outstanding ─▶ PMPI_Irecv
+ *                                       └─ otherwise ─▶ engine ◀─ PMPI_Improbe(any source, any tag) ─▶ PMPI_Imrecv
  *
- * Order: every receive in the library is older than every receive of the same communicator in the engine, and the library
- * matches first. No message that the engine holds is accepted by a posted receive, and each is older than every message of
- * the same source and communicator in the library. match.h keeps both rules.
+ * Order: every receive in the library is older than every receive of the same communicator in the engine, and the
+ * library matches first. No posted receive accepts a message that the engine holds. Each message in the engine is
+ * older than every message of its source and communicator in the library. match.h keeps both rules.
  *
- * One translation unit. Nothing of the MPI library is linked, so that launchers and shells may load this too. */
+ * One translation unit, not linked with the MPI library: launchers and shells load this library too. */
 #include "common/header.h"
 
 #include "core.h"

@@ -1,24 +1,24 @@
-/* Where overflow begins: as the process starts, it measures what the library pays for an entry that it searches, and what a
- * message costs that goes through the engine. Overflow begins at the depth where both are equal. Unexpected queues are watched
- * only if their entries cost something, too.
+/* Measurement of the limits. At its start, each process measures the library's cost of an entry in a search, and the
+ * cost of a message through the engine. Overflow begins at the queue length where both are equal. Unexpected queues
+ * are watched only if their entries have a cost.
  *
- * The messages are to the process itself, on the private communicator: waiting for a neighbour would cost every job
- * milliseconds. MPICH keeps these messages in a separate list, and searches that list as it searches the others. */
+ * The process sends messages to itself on the private communicator: waiting for a neighbour would cost every job
+ * milliseconds. MPICH keeps these messages in a separate list, which it searches like the others. */
 
-/* Receives that are searched, and messages that are timed, of which the fastest counts. */
+/* Receives in a search, and timed messages, of which the fastest counts. */
 #define SEARCHED 256
 #define TIMED 24
-/* Bounds of the result. Benchmarks and many programs post windows of 64 receives, whose messages arrive in order: the library
- * finds each at the front. */
+/* Bounds of the limit. Benchmarks and many programs post windows of 64 receives with messages in order: the
+ * library finds each at the head. */
 #define LEAST_LIMIT 64
 #define MOST_LIMIT 256
-/* The result where libfabric may carry messages: there a message that overflows costs some 700 ns more, which messages to oneself
- * do not show. */
+/* The limit if libfabric may transport messages: an overflowed message then costs some 700 ns more, which messages
+ * to self do not show. */
 #define NETWORK_LIMIT 1024
-/* A message that costs so many nanoseconds less or more is noise. */
+/* A smaller difference per message, in nanoseconds, is noise. */
 #define NOISE_NS 0.2
 
-/* One message by way of the unexpected queue and the engine; UINT64_MAX: the library has not shown it. */
+/* Times one message through the unexpected queue and the engine. UINT64_MAX: MPI_Improbe did not find the message. */
 static uint64_t time_overflow(struct search_link *link)
 {
     MPI_Request request, sent;
@@ -55,7 +55,7 @@ static double fastest_overflow(struct search_link *link)
     return (double)fastest;
 }
 
-/* What an entry costs, in nanoseconds. `without`: ticks of a search in an empty queue. */
+/* Returns the cost of an entry in nanoseconds. `without`: ticks of a search in an empty queue. */
 static double entry_ns(struct search_link *link, enum search_kind kind, double without)
 {
     search_fill(link, kind, 0, SEARCHED);
@@ -64,7 +64,7 @@ static double entry_ns(struct search_link *link, enum search_kind kind, double w
     return (with - without) / SEARCHED / overflow.ticks_per_ns;
 }
 
-/* No limit where a longer queue costs nothing. */
+/* Returns no limit if entries cost nothing. */
 static long limit_of(double entry, double overflow_cost)
 {
     if (entry < NOISE_NS)
@@ -79,7 +79,7 @@ static void measure_limits(void)
 {
     MPI_Request requests[SEARCHED];
     struct search_link link = {.comm = overflow.private, .receives = true, .sends = true, .requests = requests};
-    always.limit_named = always.limit_any = 32;
+    hot_state.limit_named = hot_state.limit_any = 32;
     if (!overflow.has_private)
         return;
     double posted = (double)search_time(&link, SEARCH_POSTED, TIMED);
@@ -90,6 +90,6 @@ static void measure_limits(void)
     overflow.counts.entry_named_ns = named;
     overflow.counts.entry_any_ns = any;
     overflow.counts.overflow_ns = overflow_ns;
-    always.limit_named = limit_of(named, overflow_ns);
-    always.limit_any = limit_of(any, overflow_ns);
+    hot_state.limit_named = limit_of(named, overflow_ns);
+    hot_state.limit_any = limit_of(any, overflow_ns);
 }

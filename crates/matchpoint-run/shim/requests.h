@@ -1,54 +1,54 @@
-/* Receives of ours, and how they are found from the request that the program holds.
+/* Records of receives in the engine, and their lookup by request.
  *
- * A receive that overflows needs a handle that every function of MPI accepts. The handle is a generalized request that never
- * completes; completion calls replace it by the library's own request of the matched message. So errors, statuses and
- * cancellation are the library's own. Handles are kept and reused: their number is the longest queue so far. */
+ * An overflowed receive needs a handle that all MPI functions accept. The handle is a generalized request that never
+ * completes. Completion calls replace it by the library's request of the matched message. Errors, statuses and
+ * cancellation are therefore the library's. Handles are reused: their number is the largest queue length so far. */
 
 enum receive_state {
     RECEIVE_IDLE,    /* persistent, not started */
     RECEIVE_NATIVE,  /* persistent, started in the library */
     RECEIVE_QUEUED,  /* in the engine */
-    RECEIVE_STARTED, /* `inner` is the library's request for it */
+    RECEIVE_STARTED, /* `inner` is the library's request */
 };
 
-/* The send of MPI_Isendrecv, whose request completes when both transfers have. */
+/* The send of MPI_Isendrecv. The request completes when both transfers have completed. */
 struct pair {
     MPI_Request send;
     void *packed; /* a copy of the send buffer, or NULL */
 };
 
 struct receive {
-    MPI_Request handle; /* what the program holds */
+    MPI_Request handle; /* the program's request */
     MPI_Request inner;
     void *buffer;
     MPI_Count count;
     MPI_Datatype type;
-    struct communicator *communicator; /* NULL: the program has freed it */
+    struct communicator *communicator; /* NULL: freed by the program */
     int source, tag;
     uint8_t state;
     bool is_persistent;
     bool is_blocking; /* its sender may wait for it */
-    bool is_derived;  /* its datatype */
-    bool is_counted;  /* `inner` counts among the library's receives */
+    bool is_derived;  /* the datatype is derived */
+    bool is_counted;  /* `inner` counts as a receive of the library */
     bool is_released; /* the program has freed the request */
-    int error;        /* of the call that made `inner` */
+    int error;        /* of the call that created `inner` */
     uint64_t bytes;
     uint64_t since; /* ticks */
     struct pair *pair;
-    struct receive *next; /* free list; list of receives that are given back */
+    struct receive *next; /* free list; list of receives to give back */
 };
 
 static struct receive *free_receives;
 
-/* Open addressing by handle. At most half full. */
+/* A hash table of handles with open addressing, at most half full. */
 static struct {
     struct receive **slots;
-    size_t mask; /* 0: none yet */
+    size_t mask; /* 0: not allocated */
     size_t used;
 } map;
 
-/* Handles are numbers in some libraries, and addresses in others. */
-#define AS_WORD(handle) \
+/* Handles are numbers in some libraries, addresses in others. */
+#define AS_WORD(handle)                                                                                  \
     (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
 
 static inline size_t map_slot(MPI_Request handle)
@@ -94,7 +94,7 @@ static bool map_reserve(void)
     return true;
 }
 
-/* Entries behind it that were displaced move forward. */
+/* Moves later displaced entries forward. */
 static void map_remove(const struct receive *receive)
 {
     size_t at = map_slot(receive->handle);
@@ -111,7 +111,7 @@ static void map_remove(const struct receive *receive)
     map.slots[at] = NULL;
 }
 
-/* Callbacks of generalized requests. Only that of a cancelled receive ever completes: its status says so. */
+/* Callbacks of generalized requests. Only a cancelled receive's request completes, with a cancelled status. */
 static int query_cancelled(void *unused, MPI_Status *status)
 {
     (void)unused;
@@ -137,7 +137,7 @@ static int make_handle(MPI_Request *handle)
     return REAL(Grequest_start)(query_cancelled, free_nothing, cancel_nothing, NULL, handle);
 }
 
-/* A receive with a handle. NULL: no memory. */
+/* Returns a record with a handle. NULL: no memory. */
 static struct receive *take_receive(void)
 {
     struct receive *receive = free_receives;
@@ -155,7 +155,7 @@ static struct receive *take_receive(void)
     return receive;
 }
 
-/* The program has completed it, or never sees it. */
+/* Returns the record of a receive that the program has completed or does not get. */
 static void return_receive(struct receive *receive)
 {
     receive->state = RECEIVE_IDLE;
@@ -167,7 +167,7 @@ static void return_receive(struct receive *receive)
     free_receives = receive;
 }
 
-/* A persistent receive keeps the library's own handle. */
+/* A persistent receive keeps the library's handle. */
 static void register_persistent(struct receive *receive, MPI_Request handle)
 {
     receive->handle = handle;

@@ -1,4 +1,4 @@
-/* Functions of the library that are called, and not defined, here. */
+/* Functions of the library that the shim calls and does not define. */
 
 USED(Comm_call_errhandler);
 USED(Comm_get_attr);
@@ -22,7 +22,7 @@ USED(Type_get_envelope);
 USED(Type_size);
 USED(Type_size_x);
 
-/* Functions that are called before they are defined here. */
+/* Functions that are called before their definition. */
 #define DEFINED_BELOW(NAME)                                                                              \
     static struct function function_##NAME __attribute__((used, section("matchpoint_functions"), aligned(32)))
 DEFINED_BELOW(Cancel);

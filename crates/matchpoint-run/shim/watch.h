@@ -1,18 +1,18 @@
-/* Long unexpected queues: posting calls are sampled, and where the library searches long, its queue is drained into the
- * engine before each posting. */
+/* Long unexpected queues. Posting calls are sampled. If searches of the library are long, its unexpected queue is
+ * drained into the engine before each post. */
 
-/* One posting call in so many is timed. */
+/* One posting call in this many is timed. */
 #define SAMPLE 64
-/* Slow calls in a row that make a trial drain: a process that is preempted has one. */
+/* Consecutive slow calls that cause a trial drain. A preempted process has only one. */
 #define SLOW_CALLS 4
-/* Messages in the library's unexpected queue that make a communicator watched. */
+/* Unexpected messages in the library that make a communicator watched. */
 #define LONG_QUEUE 64
-/* Postings without a long queue that end a watch. */
+/* Posts without a long queue that end a watch. */
 #define QUIET_POSTINGS 64
-/* Messages received in the order of their arrival that end a watch: the library finds those at the front of its queue. */
+/* Messages received in arrival order that end a watch: the library finds such messages at the head of its queue. */
 #define IN_ORDER 32
-/* A call is slow that takes so many nanoseconds more than the fastest. A message that was copied from cold memory takes some
- * 300 more. */
+/* A call is slow if it takes this many nanoseconds longer than the fastest. A copy of a message from cold memory
+ * takes some 300 ns longer. */
 #define SLOW_NS 500
 
 static struct {
@@ -25,7 +25,7 @@ static void observe_posting(struct communicator *communicator)
     long taken = drain(communicator);
     if (!communicator->watched)
         return;
-    bool is_long = taken >= LONG_QUEUE || communicator->held >= LONG_QUEUE;
+    bool is_long = taken >= LONG_QUEUE || communicator->unexpected >= LONG_QUEUE;
     communicator->quiet = is_long ? 0 : communicator->quiet + 1;
     if (communicator->quiet > QUIET_POSTINGS || communicator->in_order > IN_ORDER) {
         communicator->watched = false;
@@ -46,24 +46,24 @@ static void try_watch(MPI_Comm comm)
     set_paths();
 }
 
-/* A posting call or a probe took so long. */
-static __attribute__((noinline)) void note_sample(uint64_t took, MPI_Comm comm)
+/* Evaluates the duration of a post or a probe. */
+static __attribute__((noinline)) void evaluate_sample(uint64_t took, MPI_Comm comm)
 {
     if (overflow.core == NULL || !overflow.may_watch) {
-        always.until_sample = INT_MAX;
+        hot_state.until_sample = INT_MAX;
         return;
     }
-    always.until_sample = SAMPLE;
+    hot_state.until_sample = SAMPLE;
     if (took < samples.fastest)
         samples.fastest = took;
     if (took < samples.fastest + (uint64_t)(SLOW_NS * overflow.ticks_per_ns)) {
         samples.slow = 0;
         return;
     }
-    always.until_sample = 1;
+    hot_state.until_sample = 1;
     if (++samples.slow >= SLOW_CALLS) {
         samples.slow = 0;
-        always.until_sample = SAMPLE;
+        hot_state.until_sample = SAMPLE;
         try_watch(comm);
     }
 }

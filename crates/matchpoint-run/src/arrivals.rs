@@ -1,5 +1,4 @@
-//! Arrival times: the files that processes write, one for each endpoint, in the format that `arrivals.rs` of
-//! `matchpoint-process` describes.
+//! Files of arrival times, one per endpoint, in the format of `arrivals.rs` in `matchpoint-process`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,34 +10,33 @@ const VERSION: u32 = 1;
 const HEADER: usize = 16;
 const RECORD: usize = 16;
 
-/// Names of the clocks, as recorded traces have them, by the provider's numbers.
+/// Names of the clocks in recorded traces, by their numbers in the file.
 const CLOCKS: [&str; 3] = ["monotonic", "tsc", "cntvct"];
 
-/// What one process saw: of each receive when it was posted, and when its message arrived ([`u64::MAX`]: none did), in
-/// ticks.
+/// Posting and arrival times of the matches of one process, in ticks. [`u64::MAX`]: no message arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Seen {
-    /// What the ticks are of: `"tsc"`.
+pub struct ArrivalTimes {
+    /// The clock of the ticks: `"tsc"`.
     pub clock: &'static str,
-    /// In no order.
+    /// Pairs in no particular order.
     pub matches: Vec<(u64, u64)>,
 }
 
-/// What the process of that host and number saw, through all of its endpoints. `None`: it has written nothing.
+/// Reads the times of all endpoints of a process. `None`: it has written nothing.
 ///
 /// # Errors
-/// A file cannot be read, or is not what the provider writes.
-pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<Seen>, RunError> {
-    let mut seen: Option<Seen> = None;
+/// A file cannot be read or has another format.
+pub fn of_process(folder: &Path, host: &str, pid: u64) -> Result<Option<ArrivalTimes>, RunError> {
+    let mut times: Option<ArrivalTimes> = None;
     for path in files(folder, &format!("arrivals-{host}-{pid}-"))? {
-        let Some(Seen { clock, matches }) = read(&path)? else { continue };
-        let all = seen.get_or_insert_with(|| Seen { clock, matches: Vec::new() });
+        let Some(ArrivalTimes { clock, matches }) = read(&path)? else { continue };
+        let all = times.get_or_insert_with(|| ArrivalTimes { clock, matches: Vec::new() });
         if all.clock != clock {
             return Err(RunError(format!("{}: its clock is another than before", path.display())));
         }
         all.matches.extend(matches);
     }
-    Ok(seen)
+    Ok(times)
 }
 
 fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
@@ -52,8 +50,8 @@ fn files(folder: &Path, beginning: &str) -> Result<Vec<PathBuf>, RunError> {
     Ok(found)
 }
 
-/// `None`: the process was killed before it wrote anything.
-fn read(path: &Path) -> Result<Option<Seen>, RunError> {
+/// Reads one file. `None`: the process was killed before its first write.
+fn read(path: &Path) -> Result<Option<ArrivalTimes>, RunError> {
     let failed = |what: &str| RunError(format!("{}: {what}", path.display()));
     let bytes = fs::read(path).map_err(|error| failed(&error.to_string()))?;
     let word = |at: usize| {
@@ -72,7 +70,7 @@ fn read(path: &Path) -> Result<Option<Seen>, RunError> {
     let number = |eight: &[u8]| u64::from_le_bytes(eight.try_into().expect("eight bytes"));
     let records = bytes[HEADER..].chunks_exact(RECORD);
     let matches = records.map(|record| (number(&record[..8]), number(&record[8..]))).collect();
-    Ok(Some(Seen { clock, matches }))
+    Ok(Some(ArrivalTimes { clock, matches }))
 }
 
 #[cfg(test)]
@@ -90,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn endpoints_of_one_process_are_put_together() {
+    fn endpoints_of_process_are_merged() {
         let folder = std::env::temp_dir().join(format!("matchpoint-seen-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("arrivals-node-7-0.bin"), file(1, &[(5, 6), (9, 8)])).unwrap();
@@ -99,8 +97,8 @@ mod tests {
         fs::write(folder.join("arrivals-node-7-1.bin"), cut).unwrap();
         fs::write(folder.join("arrivals-node-7-2.bin"), b"").unwrap();
         fs::write(folder.join("arrivals-node-71-0.bin"), file(1, &[(1, 1)])).unwrap();
-        let seen = of_process(&folder, "node", 7).unwrap().unwrap();
-        assert_eq!((seen.clock, seen.matches), ("tsc", vec![(5, 6), (9, 8), (20, 21)]));
+        let times = of_process(&folder, "node", 7).unwrap().unwrap();
+        assert_eq!((times.clock, times.matches), ("tsc", vec![(5, 6), (9, 8), (20, 21)]));
         assert_eq!(of_process(&folder, "node", 8).unwrap(), None);
         fs::write(folder.join("arrivals-node-8-0.bin"), b"something").unwrap();
         assert!(of_process(&folder, "node", 8).unwrap_err().to_string().contains("arrivals-node-8-0.bin"));

@@ -1,4 +1,4 @@
-//! Our libfabric provider below the MPI library of a job.
+//! The libfabric provider below the MPI library of a job.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use crate::environment::{self, Variable};
 use crate::error::RunError;
 use crate::folder::{Folder, PROVIDER};
 use crate::hosts::Hosts;
+use crate::launcher_options::LauncherOptions;
 use crate::libfabric::{self, Fabric};
 use crate::stack::{self, Stack, Vendor};
-use crate::words::Words;
 
-/// Variables that are passed on if the user has set them: they help when libfabric does not work.
+/// Variables of the user that are passed on, to diagnose libfabric.
 const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
 
-/// A job with the provider under its MPI library.
+/// A job with the provider below its MPI library.
 #[derive(Debug)]
 pub struct Below {
     command: Vec<String>,
-    /// The MPI.
+    /// The MPI library.
     pub stack: Stack,
-    /// What its libfabric said, if it could be asked.
+    /// The version and providers of its libfabric, if known.
     pub fabric: Option<Fabric>,
-    /// What transports its messages.
+    /// The core provider.
     pub choice: Choice,
-    /// What is set.
+    /// The variables of the job.
     pub variables: Vec<Variable>,
 }
 
@@ -35,9 +35,9 @@ pub struct Below {
 pub struct Settings<'a> {
     /// `hybrid`, `bins:n=7`.
     pub engine: &'a str,
-    /// The core provider that transports messages; otherwise one is chosen.
+    /// The core provider. `None`: chosen automatically.
     pub core: Option<&'a str>,
-    /// The compiler of the MPI library, where the launcher has none.
+    /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
 }
 
@@ -46,10 +46,11 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Below {
-    /// Finds MPI and libfabric, and chooses the core provider. `program` is this command, which can [`libfabric::answer`].
+    /// Finds MPI library and libfabric, and chooses the core provider. `program` is this command, which implements
+    /// [`libfabric::answer`].
     ///
     /// # Errors
-    /// The provider was not built, the MPI cannot be reached by it, or the user's settings contradict.
+    /// The provider was not built, the MPI library cannot use it, or the user's settings contradict.
     pub fn prepare(
         words: &[String],
         settings: Settings<'_>,
@@ -58,29 +59,29 @@ impl Below {
         program: &Path,
     ) -> Result<Below, RunError> {
         let stack = stack::find(words, settings.mpicc)?;
-        let asked = match settings.core {
+        let requested = match settings.core {
             Some(core) => Some((core.to_owned(), "--core".to_owned())),
-            None => environment::chosen(&stack, variable)?,
+            None => environment::requested_provider(&stack, variable)?,
         };
         let folders = environment::provider_folders(&stack, variable);
         let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
-        let choice = choice::choose(&stack, fabric.as_ref(), hosts, asked.as_ref())?;
+        let choice = choice::choose(&stack, fabric.as_ref(), hosts, requested.as_ref())?;
         let provider = PROVIDER.find(env::var_os(PROVIDER.variable).map(PathBuf::from), program)?;
         folder.add_providers(&provider, &choice.core, &folders)?;
         let mut variables =
             environment::variables(&stack, &choice, settings.engine, &folder.providers(), &folder.reports());
-        environment::reconcile(&mut variables, &Words::of(words), variable)?;
+        environment::reconcile(&mut variables, &LauncherOptions::of(words), variable)?;
         Ok(Below { command: words.to_vec(), stack, fabric, choice, variables })
     }
 
-    /// The command with the provider under its MPI.
+    /// Returns the command with the provider below its MPI library.
     pub fn command(&self) -> Command {
         self.command_with(&self.variables)
     }
 
-    /// The command over the same core provider, which matches messages itself.
+    /// Returns the command with the same core provider, which matches messages itself.
     pub fn command_of_core(&self) -> Command {
-        self.command_with(&environment::through(&self.stack, &self.choice.core))
+        self.command_with(&environment::provider_variables(&self.stack, &self.choice.core))
     }
 
     fn command_with(&self, variables: &[Variable]) -> Command {
@@ -91,7 +92,7 @@ impl Below {
         command
     }
 
-    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    /// Options with which Open MPI's launcher passes the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         self.pass_on(&self.variables)
     }

@@ -1,42 +1,43 @@
-//! The core provider that transports the job's messages.
+//! The choice of the core provider, which transports the job's messages.
 
 use crate::error::RunError;
 use crate::hosts::Hosts;
 use crate::libfabric::Fabric;
-use crate::stack::{INSTEAD, Stack, Vendor};
+use crate::stack::{ALTERNATIVE, Stack, Vendor};
 
 /// The core provider of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// Its name.
+    /// The name.
     pub core: String,
-    /// Why it was chosen.
+    /// The reason.
     pub why: String,
 }
 
-/// Core providers that real jobs were run with.
-const TRIED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
+/// Core providers that were tested with real jobs.
+const TESTED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
-/// Chooses a core provider. `fabric`: the answers of the MPI's libfabric, if it could be asked. `asked`: the name that the
-/// user gave, and the option or variable that contains it (`--core`, `FI_PROVIDER`).
+/// Chooses a core provider. `fabric`: the version and providers of libfabric, if known. `requested`: the name chosen by the
+/// user, and its option or variable (`--core`, `FI_PROVIDER`).
 ///
 /// # Errors
-/// The MPI does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error has a hint.
+/// The MPI library does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error
+/// has a hint.
 pub fn choose(
     stack: &Stack,
     fabric: Option<&Fabric>,
     hosts: &Hosts,
-    asked: Option<&(String, String)>,
+    requested: Option<&(String, String)>,
 ) -> Result<Choice, RunError> {
-    reachable(stack)?;
-    let (core, why) = match asked {
-        Some((core, who)) if is_local(core) && !hosts.is_one() => {
-            (core.clone(), format!("{who} says so, though it reaches one host only and {}", hosts.why))
+    check_libfabric(stack)?;
+    let (core, why) = match requested {
+        Some((core, source)) if is_single_host(core) && !hosts.is_one() => {
+            (core.clone(), format!("{source} says so, though it reaches one host only and {}", hosts.why))
         }
-        Some((core, who)) if !TRIED.contains(&core.as_str()) => {
-            (core.clone(), format!("{who} says so; it was never tried"))
+        Some((core, source)) if !TESTED.contains(&core.as_str()) => {
+            (core.clone(), format!("{source} says so; it was never tried"))
         }
-        Some((core, who)) => (core.clone(), format!("{who} says so")),
+        Some((core, source)) => (core.clone(), format!("{source} says so")),
         None => {
             let core = if hosts.is_one() { "shm" } else { "tcp;ofi_rxm" };
             let place = if hosts.is_one() { "one host: " } else { "" };
@@ -51,11 +52,11 @@ pub fn choose(
             known.join(", ")
         )));
     }
-    Ok(Choice { why: format!("{why}{}", faster(&core, hosts, known)), core })
+    Ok(Choice { why: format!("{why}{}", faster_network_hint(&core, hosts, known)), core })
 }
 
-/// TCP works on every network, and is the best that few have.
-fn faster(core: &str, hosts: &Hosts, known: &[String]) -> String {
+/// Mentions a faster network. TCP works on every network, but few fast providers are tested.
+fn faster_network_hint(core: &str, hosts: &Hosts, known: &[String]) -> String {
     let fast = known.iter().filter(|name| ["cxi", "verbs;ofi_rxm"].contains(&name.as_str()));
     let fast: Vec<&str> = fast.map(String::as_str).collect();
     if hosts.is_one() || fast.is_empty() || !core.starts_with("tcp") {
@@ -64,20 +65,19 @@ fn faster(core: &str, hosts: &Hosts, known: &[String]) -> String {
     format!("; there is a faster network, not tried yet: --core '{}'", fast.join("' or '"))
 }
 
-/// Providers that carry messages within a host only.
-pub fn is_local(core: &str) -> bool {
+/// Returns whether a provider works within one host only.
+pub fn is_single_host(core: &str) -> bool {
     matches!(core, "shm" | "sm2")
 }
 
-/// The MPI speaks to networks by libfabric.
-fn reachable(stack: &Stack) -> Result<(), RunError> {
+fn check_libfabric(stack: &Stack) -> Result<(), RunError> {
     let library = stack.library.display();
     let device = stack.device.as_deref().unwrap_or_default();
     let why = match stack.vendor {
         Vendor::Mpich if device.starts_with("ch3") => {
             format!("{stack} ({library}) is built for {device}, which has no libfabric")
         }
-        // Its libfabric may be part of it.
+        // MPICH may contain its libfabric.
         Vendor::Mpich if stack.fabric.is_none() && !device.contains("ofi") => {
             let device = if device.is_empty() { String::new() } else { format!(" ({device})") };
             format!(
@@ -99,10 +99,10 @@ fn reachable(stack: &Stack) -> Result<(), RunError> {
             format!("{stack} ({library}) is older than 4.1, and was never tried")
         }
     };
-    Err(RunError(format!("{why}, so that no provider of ours can be put under it. {INSTEAD}")))
+    Err(RunError(format!("{why}, so that no provider of ours can be put under it. {ALTERNATIVE}")))
 }
 
-/// Checks that the core provider lets another provider own its receive queue. `version` is libfabric's, if it is known.
+/// Checks that the core provider allows another owner of its receive queue. `version`: libfabric's, if known.
 fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), RunError> {
     let refused = |what: String, hint: &str| Err(RunError(format!("{what}\nhint: {hint}")));
     let since = match core {
@@ -122,7 +122,7 @@ fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Re
             );
         }
     };
-    // The provider checks again in each process, so an unknown version is no error here.
+    // The provider checks again in each process, so an unknown version is not an error here.
     let (major, minor) = version.unwrap_or(since);
     if (major, minor) >= since {
         return Ok(());
@@ -167,8 +167,8 @@ mod tests {
     }
 
     fn refusal(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
-        let asked = core.map(|core| (core.to_owned(), "--core".to_owned()));
-        choose(stack, Some(fabric), &hosts(count), asked.as_ref()).unwrap_err().to_string()
+        let requested = core.map(|core| (core.to_owned(), "--core".to_owned()));
+        choose(stack, Some(fabric), &hosts(count), requested.as_ref()).unwrap_err().to_string()
     }
 
     #[test]
@@ -182,22 +182,22 @@ mod tests {
 
     #[test]
     fn requested_core_is_used_or_refused() {
-        let asked = ("tcp;ofi_rxm".to_owned(), "--core".to_owned());
+        let requested = ("tcp;ofi_rxm".to_owned(), "--core".to_owned());
         let mpich = stack(Vendor::Mpich, "5.0.2");
-        let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&asked)).unwrap();
+        let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&requested)).unwrap();
         assert_eq!(choice.core, "tcp;ofi_rxm");
-        let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
-        assert!(said.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{said}");
+        let message = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
+        assert!(message.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{message}");
     }
 
     #[test]
-    fn what_cannot_be_reached_is_explained() {
+    fn unsupported_mpi_is_refused_with_reason() {
         let mut ucx = stack(Vendor::Mpich, "4.0.2");
         (ucx.fabric, ucx.device) = (None, Some("ch4:ucx".to_owned()));
-        let said = refusal(&ucx, &fabric((2, 5)), 1, None);
-        assert!(said.contains("(ch4:ucx)") && said.contains("Without --below"), "{said}");
-        let said = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
-        assert!(said.contains("older than 4.1"), "{said}");
+        let message = refusal(&ucx, &fabric((2, 5)), 1, None);
+        assert!(message.contains("(ch4:ucx)") && message.contains("Without --below"), "{message}");
+        let message = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
+        assert!(message.contains("older than 4.1"), "{message}");
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn intel_is_no_older_than_it_is() {
-        assert!(reachable(&stack(Vendor::Intel, "2021.18.1")).is_ok());
+    fn intel_version_is_not_too_old() {
+        assert!(check_libfabric(&stack(Vendor::Intel, "2021.18.1")).is_ok());
     }
 }

@@ -1,38 +1,39 @@
-//! What a stack must be told, by variables of its processes' environment, and what a user has told it already.
+//! Environment variables of a job below the MPI library, and settings of the user.
 //!
-//! Every setting is a variable, Open MPI's parameters too: the command line stays what the user wrote. A setting of the
-//! user's is taken for what it means (a provider named is the core), or refused with the reason; never overridden.
+//! All settings are variables, including Open MPI's parameters: the command line stays unchanged. A setting of the user
+//! is never overridden. A provider chosen by the user becomes the core provider. Other contradictions are refused with
+//! the reason.
 
 use std::path::{Path, PathBuf};
 
 use crate::choice::Choice;
 use crate::error::RunError;
+use crate::launcher_options::LauncherOptions;
 use crate::stack::{Stack, Vendor};
-use crate::words::Words;
 
-/// A name, a value, and why it is set.
+/// A variable, its value and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     /// `FI_PROVIDER`
     pub name: &'static str,
     /// `shm;ofi_matchpoint`
     pub value: String,
-    /// Half a sentence.
+    /// A phrase.
     pub why: &'static str,
 }
 
-/// What our provider is called where libfabric puts utility providers on top of cores.
+/// The provider name where libfabric combines utility providers with core providers.
 pub const UTILITY: &str = "ofi_matchpoint";
-/// And where the MPI chooses among core providers only.
+/// The provider name for MPI libraries that accept core providers only.
 pub const CORE: &str = "matchpoint";
 
-/// Names the folder for what processes note of arrivals, where that is asked for.
+/// The folder for files of arrival times.
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
 /// SIGUSR2, on every Linux but those of MIPS, SPARC and Alpha. MPICH has a handler for SIGUSR1.
 pub(crate) const QUEUES_SIGNAL: &str = "12";
 
-/// All of it. `providers` and `reports` are folders.
+/// Returns all variables. `providers` and `reports` are folders.
 pub fn variables(
     stack: &Stack,
     choice: &Choice,
@@ -45,9 +46,9 @@ pub fn variables(
         vec![set("FI_PROVIDER_PATH", &providers.to_string_lossy(), "where libfabric finds the provider")];
     if stack.vendor == Vendor::Intel {
         all.push(set("MATCHPOINT_PROVIDER", CORE, "its libfabric chooses among core providers only"));
-        all.extend(through(stack, CORE));
+        all.extend(provider_variables(stack, CORE));
     } else {
-        all.extend(through(stack, &format!("{};{UTILITY}", choice.core)));
+        all.extend(provider_variables(stack, &format!("{};{UTILITY}", choice.core)));
     }
     all.extend([
         set("MATCHPOINT_CORE", &choice.core, "what transports messages"),
@@ -62,8 +63,8 @@ pub fn variables(
     all
 }
 
-/// What has messages go through this provider of libfabric's, those within a host, too.
-pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
+/// Returns variables that direct all messages to a libfabric provider, including messages within a host.
+pub fn provider_variables(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });
     set("FI_PROVIDER", provider, "the only one that the MPI gets to see");
@@ -86,25 +87,25 @@ pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
     all
 }
 
-/// Open MPI 5 has the parameter in common for all that uses libfabric.
+/// Open MPI 5 has one parameter for all components that use libfabric.
 fn include(stack: &Stack) -> &'static str {
     let before_5 = stack.version.as_ref().is_some_and(|version| version.numbers().0 < 5);
     if before_5 { "OMPI_MCA_mtl_ofi_provider_include" } else { "OMPI_MCA_opal_common_ofi_provider_include" }
 }
 
-/// Variables by which users choose a provider: what they name is the core.
-const CHOOSE: &[&str] = &[
+/// Variables with which users choose a provider, which becomes the core provider.
+const PROVIDER_VARIABLES: &[&str] = &[
     "FI_PROVIDER",
     "I_MPI_OFI_PROVIDER",
     "OMPI_MCA_mtl_ofi_provider_include",
     "OMPI_MCA_opal_common_ofi_provider_include",
 ];
 
-/// The provider that the user has chosen in the environment, and by which variable.
+/// Returns the provider that the user chose in the environment, and the variable.
 ///
 /// # Errors
-/// It is not one provider: a list, or what is to be left out.
-pub fn chosen(
+/// The value is a list or an exclusion.
+pub fn requested_provider(
     stack: &Stack,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<(String, String)>, RunError> {
@@ -114,14 +115,14 @@ pub fn chosen(
         Vendor::Mpich => name.starts_with("FI_"),
     };
     let mut found: Option<(String, String)> = None;
-    for name in CHOOSE.iter().filter(|name| concerns(name)) {
+    for name in PROVIDER_VARIABLES.iter().filter(|name| concerns(name)) {
         let Some(value) = variable(name).filter(|value| !value.is_empty()) else { continue };
         if value.contains([',', '^']) {
             return Err(RunError(format!(
                 "{name} is {value}: which one provider is to carry the messages? Unset it, and name one with --core"
             )));
         }
-        // Ours, of an environment that --print-environment printed.
+        // The value may be from `--print-environment`.
         let core = value.strip_suffix(UTILITY).and_then(|rest| rest.strip_suffix(';')).unwrap_or(&value);
         match &found {
             _ if core == CORE => {}
@@ -134,55 +135,61 @@ pub fn chosen(
     Ok(found)
 }
 
-/// Removes what the user has set in a way that does no harm, and refuses what contradicts.
+/// Checks the variables against the user's settings. Removes variables that the user sets compatibly.
 ///
 /// # Errors
-/// A setting, in the environment or on the command line, says something else than what must be.
+/// A setting in the environment or on the command line contradicts.
 pub fn reconcile(
     variables: &mut Vec<Variable>,
-    words: &Words,
+    options: &LauncherOptions,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(), RunError> {
     let on_line = |name: &str| {
         let mca = name.strip_prefix("OMPI_MCA_");
-        let by_mca = words.mca.iter().find(|(key, _)| Some(key.as_str()) == mca);
-        by_mca.or_else(|| words.variables.iter().find(|(key, _)| key == name)).map(|(_, value)| value.clone())
+        let by_mca = options.mca.iter().find(|(key, _)| Some(key.as_str()) == mca);
+        by_mca
+            .or_else(|| options.variables.iter().find(|(key, _)| key == name))
+            .map(|(_, value)| value.clone())
     };
-    // Any other component than UCX's will do.
+    // Every component except UCX's is compatible.
     let own_osc = on_line("OMPI_MCA_osc").or_else(|| variable("OMPI_MCA_osc"));
     if own_osc.is_some_and(|value| value.starts_with('^') || !value.contains("ucx")) {
-        variables.retain(|ours| ours.name != "OMPI_MCA_osc");
+        variables.retain(|setting| setting.name != "OMPI_MCA_osc");
     }
-    for ours in variables.iter() {
-        let (value, place) = match (on_line(ours.name), variable(ours.name).filter(|value| !value.is_empty()))
-        {
-            (Some(value), _) => (value, "on the command line"),
-            // Read already, as a choice of the core or as a place to look for it.
-            (None, Some(_)) if CHOOSE.contains(&ours.name) || ours.name == "FI_PROVIDER_PATH" => continue,
-            (None, Some(value)) => (value, "in the environment"),
-            (None, None) => continue,
-        };
-        if value != ours.value {
+    for setting in variables.iter() {
+        let (value, place) =
+            match (on_line(setting.name), variable(setting.name).filter(|value| !value.is_empty())) {
+                (Some(value), _) => (value, "on the command line"),
+                // Already used to choose the core provider or its folder.
+                (None, Some(_))
+                    if PROVIDER_VARIABLES.contains(&setting.name) || setting.name == "FI_PROVIDER_PATH" =>
+                {
+                    continue;
+                }
+                (None, Some(value)) => (value, "in the environment"),
+                (None, None) => continue,
+            };
+        if value != setting.value {
             return Err(RunError(format!(
                 "{} is {value} {place}, and must be {} ({}): leave it out for this run",
-                ours.name, ours.value, ours.why
+                setting.name, setting.value, setting.why
             )));
         }
     }
     Ok(())
 }
 
-/// Folders in which providers lie that are not part of libfabric: the user's, the package's.
+/// Returns folders of providers outside libfabric: the user's, otherwise the package's.
 pub fn provider_folders(stack: &Stack, variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(path) = variable("FI_PROVIDER_PATH").filter(|path| !path.is_empty()) {
-        // `+FILE` and `@` are libfabric 2's.
+        // libfabric 2 accepts `+FILE` and `@`.
         let words = path.split(':').map(|word| word.trim_start_matches(['+', '@']));
         return words.filter(|word| !word.is_empty()).map(PathBuf::from).collect();
     }
-    let Some(beside) = stack.fabric.as_deref().and_then(Path::parent) else { return Vec::new() };
+    let Some(folder) = stack.fabric.as_deref().and_then(Path::parent) else { return Vec::new() };
     let places = match stack.vendor {
-        Vendor::Intel => vec![beside.join("prov"), beside.to_owned()],
-        _ => vec![beside.join("libfabric")],
+        Vendor::Intel => vec![folder.join("prov"), folder.to_owned()],
+        _ => vec![folder.join("libfabric")],
     };
     places.into_iter().filter(|place| place.is_dir()).collect()
 }
@@ -217,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn mpich() {
+    fn mpich_gets_ofi_variables() {
         let all = of(Vendor::Mpich, "5.0.2", "tcp;ofi_rxm");
         assert_eq!(value(&all, "FI_PROVIDER"), Some("tcp;ofi_rxm;ofi_matchpoint"));
         assert_eq!(value(&all, "FI_PROVIDER_PATH"), Some("/run/prov"));
@@ -230,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn open_mpi() {
+    fn open_mpi_gets_cm_variables() {
         for (version, name) in [
             ("5.0.11", "OMPI_MCA_opal_common_ofi_provider_include"),
             ("4.1.4", "OMPI_MCA_mtl_ofi_provider_include"),
@@ -242,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn intel() {
+    fn intel_mpi_gets_core_name() {
         let all = of(Vendor::Intel, "2021.18.1", "shm");
         for name in ["FI_PROVIDER", "I_MPI_OFI_PROVIDER", "MATCHPOINT_PROVIDER"] {
             assert_eq!(value(&all, name), Some("matchpoint"));
@@ -255,38 +262,45 @@ mod tests {
     fn provider_of_user_is_core() {
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let set = |value: &'static str| move |name: &str| (name == "FI_PROVIDER").then(|| value.to_owned());
-        let core = |value| chosen(&mpich, set(value)).map(|found| found.map(|(core, _)| core));
+        let core = |value| requested_provider(&mpich, set(value)).map(|found| found.map(|(core, _)| core));
         assert_eq!(core("tcp;ofi_rxm"), Ok(Some("tcp;ofi_rxm".to_owned())));
         assert_eq!(core("shm;ofi_matchpoint"), Ok(Some("shm".to_owned())));
         assert_eq!(core(""), Ok(None));
         assert!(core("^psm3").unwrap_err().to_string().contains("FI_PROVIDER is ^psm3"));
-        // Another MPI's variable does not concern this one.
-        assert_eq!(chosen(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())), Ok(None));
+        // Variables of other MPI libraries are ignored.
+        assert_eq!(
+            requested_provider(&mpich, |name| (name == "I_MPI_OFI_PROVIDER").then(|| "tcp".to_owned())),
+            Ok(None)
+        );
     }
 
     #[test]
-    fn what_contradicts_is_refused_with_the_reason() {
-        let words = |line: &str| Words::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    fn contradicting_setting_is_refused_with_reason() {
+        let words = |line: &str| LauncherOptions::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         let refused = |line: &str, variable: fn(&str) -> Option<String>| {
             reconcile(&mut of(Vendor::OpenMpi, "5.0.11", "shm"), &words(line), variable)
                 .err()
                 .map(|error| error.0)
         };
-        let said = refused("mpirun --mca pml ob1 sh", none).unwrap();
-        assert!(said.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{said}");
+        let message = refused("mpirun --mca pml ob1 sh", none).unwrap();
+        assert!(message.contains("OMPI_MCA_pml is ob1 on the command line, and must be cm"), "{message}");
         assert_eq!(refused("mpirun --mca pml cm sh", none), None);
-        let said = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
-        assert!(said.contains("FI_PROVIDER is tcp"), "{said}");
-        let said = refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
-        assert!(said.contains("in the environment"), "{said}");
-        // Chosen before.
+        let message = refused("mpirun -x FI_PROVIDER=tcp sh", none).unwrap();
+        assert!(message.contains("FI_PROVIDER is tcp"), "{message}");
+        let message =
+            refused("mpirun sh", |name| (name == "OMPI_MCA_pml").then(|| "ucx".to_owned())).unwrap();
+        assert!(message.contains("in the environment"), "{message}");
+        // The chosen core provider.
         assert_eq!(refused("mpirun sh", |name| (name == "FI_PROVIDER").then(|| "shm".to_owned())), None);
     }
 
     #[test]
     fn one_sided_component_of_user_is_kept() {
         let mut all = of(Vendor::OpenMpi, "5.0.11", "shm");
-        let words = Words { mca: vec![("osc".to_owned(), "rdma".to_owned())], ..Words::default() };
+        let words = LauncherOptions {
+            mca: vec![("osc".to_owned(), "rdma".to_owned())],
+            ..LauncherOptions::default()
+        };
         reconcile(&mut all, &words, none).unwrap();
         assert_eq!(value(&all, "OMPI_MCA_osc"), None);
     }

@@ -1,10 +1,10 @@
-//! What stands in the way of a job.
+//! Errors before or after a job.
 
 use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
-/// A sentence for the user: what was found, and what to do.
+/// A message for the user: the failure and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunError(pub String);
 

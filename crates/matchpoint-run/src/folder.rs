@@ -1,8 +1,9 @@
-//! The folder of a run: the libraries of ours that its processes load, and their reports.
+//! The folder of a run: Matchpoint libraries that its processes load, and their reports.
 //!
-//! libfabric loads every file whose name ends in `-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces its own;
-//! Intel's accepts one folder only. So there is one, with links: to our provider, and to the providers of the MPI that the core
-//! needs. On other hosts a link to a library of ours may lead nowhere, so the folder has a copy instead.
+//! libfabric loads every file `*-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces the default. Intel's
+//! libfabric accepts one folder only. The run therefore has one folder of links: to this provider, and to the MPI
+//! library's providers that the core provider needs. Links may be invalid on other hosts, so a run on several hosts has
+//! copies of Matchpoint's libraries.
 
 use std::env;
 use std::fs;
@@ -14,22 +15,22 @@ use tempfile::{Builder, TempDir};
 use crate::error::RunError;
 use crate::hosts::Hosts;
 
-/// A library of ours that processes load while they run.
+/// A Matchpoint library that processes load at run time.
 #[derive(Debug, Clone, Copy)]
 pub struct Library {
-    /// For messages.
+    /// The name in messages.
     pub what: &'static str,
-    /// Its file where cargo puts it.
+    /// The file in cargo's folder.
     pub built: &'static str,
-    /// Its file where it is installed, below `lib/matchpoint`.
+    /// The installed file, below `lib/matchpoint`.
     pub installed: &'static str,
-    /// The environment variable that names it.
+    /// The environment variable with its path.
     pub variable: &'static str,
-    /// The package that has it.
+    /// The package.
     pub package: &'static str,
 }
 
-/// The provider that libfabric loads.
+/// The libfabric provider.
 pub const PROVIDER: Library = Library {
     what: "the provider that libfabric loads",
     built: "libmatchpoint_fabric.so",
@@ -47,35 +48,36 @@ pub const CORE: Library = Library {
     package: "matchpoint-overflow",
 };
 
-/// A folder that is there; it goes when this is dropped, unless the user named it.
+/// The folder of a run. Dropping it removes a temporary folder.
 #[derive(Debug)]
 pub struct Folder {
-    /// Absolute.
+    /// The absolute path.
     pub path: PathBuf,
-    /// Its own.
+    /// `None`: the user chose the folder.
     temporary: Option<TempDir>,
-    /// Every process sees the files that this one sees: none is copied.
+    /// All processes run on this host, so libraries are linked, not copied.
     links: bool,
 }
 
 impl Library {
-    /// Its file: the one that `named` gives, or next to the command, or installed with it.
+    /// Finds the file: `named`, next to the command, or installed with it.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no such file.
     pub fn find(&self, named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunError> {
         if let Some(path) = named {
             let found = path.canonicalize();
             return found
                 .map_err(|error| RunError(format!("{} is {}: {error}", self.variable, path.display())));
         }
-        let beside = program.parent().unwrap_or(Path::new("."));
-        let built = [beside.join(self.built), beside.join("deps").join(self.built)];
+        let folder_of_program = program.parent().unwrap_or(Path::new("."));
+        let built = [folder_of_program.join(self.built), folder_of_program.join("deps").join(self.built)];
         // Systems have three names for the folder of libraries.
         let libraries =
             ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
-        let installed =
-            libraries.map(|library| beside.join("..").join(library).join("matchpoint").join(self.installed));
+        let installed = libraries.map(|library| {
+            folder_of_program.join("..").join(library).join("matchpoint").join(self.installed)
+        });
         let mut places = built.iter().chain(&installed);
         places.find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
             RunError(format!(
@@ -92,7 +94,7 @@ impl Library {
     }
 }
 
-/// The loader takes a list of paths with spaces or colons between them.
+/// Returns whether LD_PRELOAD cannot contain a path. It separates paths by spaces and colons.
 fn is_unloadable(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':')
 }
@@ -105,10 +107,10 @@ fn unloadable(path: &Path) -> RunError {
 }
 
 impl Folder {
-    /// Makes one, at `named` or in a place that will do.
+    /// Creates the folder, at `named` or as a temporary folder.
     ///
     /// # Errors
-    /// It cannot be made, or the loader could not be given its name.
+    /// The folder cannot be created, or LD_PRELOAD cannot contain its path.
     pub fn make(named: Option<&Path>, hosts: &Hosts) -> Result<Folder, RunError> {
         if let Some(path) = named.filter(|path| is_unloadable(path)) {
             return Err(unloadable(path));
@@ -130,10 +132,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A library that processes of the job load: where all of its hosts see it.
+    /// Returns the path of a library that all hosts of the job can read. Copies it if necessary.
     ///
     /// # Errors
-    /// It cannot be copied.
+    /// The library cannot be copied.
     pub fn share(&self, library: &Path) -> Result<PathBuf, RunError> {
         if self.links {
             return Ok(library.to_owned());
@@ -144,25 +146,31 @@ impl Folder {
         Ok(at)
     }
 
-    /// Adds what libfabric loads: `provider`, and what `core` needs of `folders`.
+    /// Adds providers for libfabric: `provider`, and those of `folders` that `core` needs.
     ///
     /// # Errors
-    /// A file cannot be made.
+    /// A file cannot be created.
     pub fn add_providers(&self, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
         let providers = self.providers();
         fs::create_dir_all(&providers).map_err(|error| RunError::file(&providers, &error))?;
-        empty(&providers, &["-fi.so"])?;
-        self.fill(self.links, provider, core, folders)
+        remove_files(&providers, &["-fi.so"])?;
+        self.add_files(self.links, provider, core, folders)
     }
 
-    fn fill(&self, link: bool, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
+    fn add_files(
+        &self,
+        link: bool,
+        provider: &Path,
+        core: &str,
+        folders: &[PathBuf],
+    ) -> Result<(), RunError> {
         let own = self.providers().join(PROVIDER.installed);
         let done = if link { symlink(provider, &own) } else { fs::copy(provider, &own).map(drop) };
         done.map_err(|error| RunError::file(&own, &error))?;
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
-            for (name, file) in folders.iter().flat_map(|folder| files(folder)) {
+            for (name, file) in folders.iter().flat_map(|folder| provider_files(folder)) {
                 let at = self.providers().join(&name);
-                // The first folder that has it, as libfabric would.
+                // The first folder takes precedence, as in libfabric.
                 if name.starts_with(&format!("lib{part}-")) && !at.exists() {
                     symlink(&file, &at).map_err(|error| RunError::file(&at, &error))?;
                 }
@@ -171,31 +179,32 @@ impl Folder {
         Ok(())
     }
 
-    /// For `FI_PROVIDER_PATH`.
+    /// The folder for `FI_PROVIDER_PATH`.
     pub fn providers(&self) -> PathBuf {
         self.path.join("providers")
     }
 
-    /// For `MATCHPOINT_REPORT`, and `MATCHPOINT_ARRIVALS`.
+    /// The folder for `MATCHPOINT_REPORT` and `MATCHPOINT_ARRIVALS`.
     pub fn reports(&self) -> PathBuf {
         self.path.join("reports")
     }
 
-    /// What processes of an earlier run have left there.
+    /// Removes the reports of an earlier run.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// A file cannot be removed.
     pub fn forget_reports(&self) -> Result<(), RunError> {
-        empty(&self.reports(), &[".json", ".txt", ".bin"])
+        remove_files(&self.reports(), &[".json", ".txt", ".bin"])
     }
 
-    /// The user named it: it stays.
+    /// Returns whether the user chose the folder, which then stays.
     pub fn stays(&self) -> bool {
         self.temporary.is_none()
     }
 }
 
-/// On this host, where temporary files go; else here, which clusters let all hosts see more often than not.
+/// Creates a temporary folder: in the system's folder if the job runs on this host, otherwise in the working directory,
+/// which clusters usually share.
 fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
@@ -204,8 +213,7 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     Ok(Folder { path, temporary: Some(made), links: hosts.here })
 }
 
-/// Of what ends in one of these.
-fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
+fn remove_files(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     let failed = |error| RunError::file(folder, &error);
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -216,8 +224,8 @@ fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Providers in a folder, sorted; or the one file that was named.
-fn files(folder: &Path) -> Vec<(String, PathBuf)> {
+/// Returns the providers in a folder, sorted. `folder` may also be one file.
+fn provider_files(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let paths = if folder.is_file() { vec![folder.to_owned()] } else { entries.collect() };
     let named = paths.into_iter().filter_map(|path| Some((path.file_name()?.to_str()?.to_owned(), path)));
@@ -241,7 +249,7 @@ mod tests {
     }
 
     fn names(folder: &Folder) -> Vec<String> {
-        files(&folder.providers()).into_iter().map(|(name, _)| name).collect()
+        provider_files(&folder.providers()).into_iter().map(|(name, _)| name).collect()
     }
 
     #[test]
@@ -275,23 +283,23 @@ mod tests {
         }
         assert!(other.exists());
         let colon = root.path().join("a:b");
-        let said = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
-        assert!(said.contains("--folder"), "{said}");
+        let message = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
+        assert!(message.contains("--folder"), "{message}");
     }
 
     #[test]
     fn provider_is_found_near_command() {
         let root = tempfile::tempdir().unwrap();
         let program = touch(&root.path().join("bin/matchpoint"));
-        let said = PROVIDER.find(None, &program).unwrap_err().to_string();
-        assert!(said.contains("cargo build") && said.contains(PROVIDER.variable), "{said}");
+        let message = PROVIDER.find(None, &program).unwrap_err().to_string();
+        assert!(message.contains("cargo build") && message.contains(PROVIDER.variable), "{message}");
         for library in [&format!("lib/{}-linux-gnu", env::consts::ARCH), "lib64", "lib"] {
             let path = root.path().join(library).join("matchpoint/libmatchpoint-fi.so");
             let installed = touch(&path).canonicalize().unwrap();
             assert_eq!(PROVIDER.find(None, &program).unwrap(), installed);
         }
-        let beside = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
-        assert_eq!(PROVIDER.find(None, &program).unwrap(), beside);
+        let folder_of_program = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
+        assert_eq!(PROVIDER.find(None, &program).unwrap(), folder_of_program);
         assert!(PROVIDER.find(Some(root.path().join("none")), &program).is_err());
     }
 }

@@ -1,23 +1,23 @@
-//! How far a job reaches: whether memory can carry its messages, and whether other hosts must see its files.
+//! The hosts of a job: one host can use shared memory, several hosts need a shared folder.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::words::Words;
+use crate::launcher_options::LauncherOptions;
 
-/// The hosts of a job, as far as can be known before it runs.
+/// The hosts of a job, as far as known before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hosts {
-    /// How many, at most.
+    /// The maximum number of hosts.
     pub count: u64,
-    /// It is one, and the one that we are on.
+    /// The job runs on this host only.
     pub here: bool,
-    /// How that is known: `-host names 2 hosts`.
+    /// The source of the number: `-host names 2 hosts`.
     pub why: String,
 }
 
-/// Files that list the hosts of an allocation, one a line.
+/// Variables with a file of an allocation's hosts, one per line.
 const FILES: &[&str] = &[
     "HYDRA_HOST_FILE",
     "I_MPI_HYDRA_HOST_FILE",
@@ -26,22 +26,22 @@ const FILES: &[&str] = &[
     "PE_HOSTFILE",
     "OAR_NODEFILE",
 ];
-/// The same of Open MPI, as MCA parameters.
+/// The same in Open MPI's MCA parameters.
 const MCA_FILES: &[&str] = &["OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile"];
-/// Numbers of hosts of an allocation.
+/// Variables with the number of an allocation's hosts.
 const NUMBERS: &[&str] = &["SLURM_STEP_NUM_NODES", "SLURM_JOB_NUM_NODES", "SLURM_NNODES", "FLUX_JOB_NNODES"];
 
 impl Hosts {
-    /// Of a job with these words, in this environment. What the command says goes before what the batch system says;
-    /// where neither says anything, launchers start their processes here.
-    pub fn of(words: &Words, variable: impl Fn(&str) -> Option<String>) -> Hosts {
-        if let Some(count) = words.nodes {
+    /// Finds the hosts of a command in an environment. The command takes precedence over the batch system. Without
+    /// either, launchers start processes on this host.
+    pub fn of(options: &LauncherOptions, variable: impl Fn(&str) -> Option<String>) -> Hosts {
+        if let Some(count) = options.nodes {
             return Hosts { count, here: false, why: format!("srun is asked for {}", hosts(count)) };
         }
-        if !words.hosts.is_empty() {
-            return named(&words.hosts.iter().cloned().collect(), "the command names");
+        if !options.hosts.is_empty() {
+            return named(&options.hosts.iter().cloned().collect(), "the command names");
         }
-        if let Some(file) = words.host_files.first() {
+        if let Some(file) = options.host_files.first() {
             return listed(file, &file.display().to_string());
         }
         let number = |name: &str| variable(name)?.parse::<u64>().ok();
@@ -59,27 +59,27 @@ impl Hosts {
         Hosts { count: 1, here: true, why: "the command names no hosts".to_owned() }
     }
 
-    /// All processes share memory.
+    /// Returns whether all processes share memory.
     pub fn is_one(&self) -> bool {
         self.count <= 1
     }
 }
 
-fn named(names: &BTreeSet<String>, who: &str) -> Hosts {
+fn named(names: &BTreeSet<String>, source: &str) -> Hosts {
     let count = names.len().max(1) as u64;
     let here = count == 1 && names.iter().all(|name| is_here(name));
-    Hosts { count, here, why: format!("{who} {}", hosts(count)) }
+    Hosts { count, here, why: format!("{source} {}", hosts(count)) }
 }
 
-fn listed(file: &Path, who: &str) -> Hosts {
+fn listed(file: &Path, source: &str) -> Hosts {
     let Ok(text) = fs::read_to_string(file) else {
-        // The launcher will say what is wrong with it.
-        return Hosts { count: 2, here: false, why: format!("{who} cannot be read") };
+        // The launcher reports the error.
+        return Hosts { count: 2, here: false, why: format!("{source} cannot be read") };
     };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let first = lines.filter_map(|line| line.split_whitespace().next());
     let names = first.map(|word| word.split(':').next().unwrap_or(word).to_owned()).collect();
-    named(&names, &format!("{who} names"))
+    named(&names, &format!("{source} names"))
 }
 
 fn is_here(name: &str) -> bool {
@@ -97,21 +97,21 @@ mod tests {
     use super::*;
 
     fn of(line: &str, set: &[(&str, &str)]) -> Hosts {
-        let words = Words::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let options = LauncherOptions::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         let set: Vec<(String, String)> =
             set.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-        Hosts::of(&words, |name| Some(set.iter().find(|(set, _)| set == name)?.1.clone()))
+        Hosts::of(&options, |name| Some(set.iter().find(|(set, _)| set == name)?.1.clone()))
     }
 
     #[test]
-    fn a_plain_command_stays_here() {
+    fn plain_command_uses_this_host() {
         let found = of("mpiexec -n 4 sh", &[]);
         assert!(found.here && found.is_one(), "{found:?}");
         assert!(of("mpiexec -host localhost:4 sh", &[]).here);
     }
 
     #[test]
-    fn lists_say_how_many() {
+    fn host_lists_are_counted() {
         assert_eq!(of("mpiexec -hosts a,b:3,a sh", &[]).count, 2);
         let elsewhere = of("mpiexec -hosts no-such-host sh", &[]);
         assert!(elsewhere.is_one() && !elsewhere.here, "{elsewhere:?}");

@@ -1,4 +1,4 @@
-//! A job whose messages an engine of ours matches: above its MPI library, or below.
+//! A job with an engine above or below its MPI library.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,48 +9,48 @@ use crate::environment::Variable;
 use crate::error::RunError;
 use crate::folder::Folder;
 use crate::hosts::Hosts;
+use crate::launcher_options::LauncherOptions;
 use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
-use crate::words::Words;
 
-/// What to run, and how.
+/// The request for a job.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// `hybrid`, `bins:n=7`.
     pub engine: String,
-    /// Where receives go to the engine, above the MPI library.
+    /// The limit of receives in the MPI library.
     pub limit: Limit,
-    /// Below the MPI library, as a provider of libfabric.
+    /// Use the libfabric provider below the MPI library.
     pub below: bool,
-    /// The core provider that transports messages there; otherwise one is chosen.
+    /// The core provider for `below`. `None`: chosen automatically.
     pub core: Option<String>,
-    /// Processes in which nothing overflowed write no report.
+    /// Processes without overflowed receives write no report.
     pub quiet: bool,
-    /// The compiler of the MPI library, where the launcher has none.
+    /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// The folder of the run; otherwise one is made, and removed.
+    /// The folder of the run. `None`: a temporary folder.
     pub folder: Option<PathBuf>,
     /// The launcher, its options, the application and its arguments.
     pub command: Vec<String>,
 }
 
-/// How a job may run.
+/// A variant of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// An engine of ours matches its messages.
+    /// A Matchpoint engine matches messages.
     Ours,
-    /// The core provider matches them itself.
+    /// The core provider matches messages.
     Core,
-    /// As the MPI library is shipped.
+    /// The MPI library in its default configuration.
     Shipped,
 }
 
-/// Where the engine is.
+/// The position of the engine.
 #[derive(Debug)]
 pub enum Position {
     /// Above the MPI library.
     Above(Box<Overflow>),
-    /// Below it.
+    /// Below the MPI library.
     Below(Box<Below>),
 }
 
@@ -58,17 +58,17 @@ pub enum Position {
 #[derive(Debug)]
 pub struct Job {
     command: Vec<String>,
-    /// Where the engine is.
+    /// The position of the engine.
     pub position: Position,
-    /// How far it reaches.
+    /// The hosts.
     pub hosts: Hosts,
     /// The engine.
     pub engine: String,
-    /// Ranks, where the command says how many.
+    /// The number of ranks, if the command contains it.
     pub ranks: Option<u64>,
-    /// The program, if no such program exists on this host.
+    /// The program, if it does not exist on this host.
     pub missing: Option<String>,
-    /// Where libraries and reports are.
+    /// The folder of libraries and reports.
     pub folder: Folder,
 }
 
@@ -77,17 +77,17 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Job {
-    /// Prepares it, and makes the folder. `program` is this command; `compiles` is called before a library is compiled.
+    /// Prepares a job and creates its folder. `program` is this command. `compiles` is called before a compilation.
     ///
     /// # Errors
-    /// A library of ours was not built, the MPI cannot be reached, or the user's settings contradict.
+    /// A Matchpoint library was not built, the MPI library is not supported, or the user's settings contradict.
     pub fn prepare(
         request: Request,
         program: &Path,
         compiles: &mut dyn FnMut(&str),
     ) -> Result<Job, RunError> {
-        let words = Words::of(&request.command);
-        let hosts = Hosts::of(&words, variable);
+        let options = LauncherOptions::of(&request.command);
+        let hosts = Hosts::of(&options, variable);
         let folder = Folder::make(request.folder.as_deref(), &hosts)?;
         let (engine, mpicc) = (request.engine.as_str(), request.mpicc.as_deref());
         let position = if request.below {
@@ -104,10 +104,10 @@ impl Job {
             )?))
         };
         let (engine, command) = (request.engine, request.command);
-        Ok(Job { command, position, hosts, engine, ranks: words.ranks, missing: words.missing, folder })
+        Ok(Job { command, position, hosts, engine, ranks: options.ranks, missing: options.missing, folder })
     }
 
-    /// The command with all that it needs to run in this way.
+    /// Returns the command of a variant.
     pub fn command(&self, way: Way) -> Command {
         match (way, &self.position) {
             (Way::Ours, Position::Above(overflow)) => overflow.command(),
@@ -121,7 +121,7 @@ impl Job {
         }
     }
 
-    /// The ways in which it can be compared.
+    /// The variants for a comparison.
     pub fn ways(&self) -> &'static [Way] {
         match self.position {
             Position::Above(_) => &[Way::Ours, Way::Shipped],
@@ -129,7 +129,7 @@ impl Job {
         }
     }
 
-    /// What is set.
+    /// Returns the variables of the job.
     pub fn variables(&self) -> Vec<Variable> {
         match &self.position {
             Position::Above(overflow) => overflow.variables(),
@@ -145,7 +145,7 @@ impl Job {
         }
     }
 
-    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    /// Options with which Open MPI's launcher passes the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         match &self.position {
             Position::Above(overflow) => overflow.passed_on(),
@@ -153,12 +153,12 @@ impl Job {
         }
     }
 
-    /// What processes have reported until now.
+    /// Reads the current reports of the processes.
     pub fn processes(&self) -> Vec<Process> {
         report::read(&self.folder.reports())
     }
 
-    /// One line: the MPI, and where the engine is.
+    /// Describes the job in one line: the MPI library and the position of the engine.
     pub fn describe(&self) -> String {
         match &self.position {
             Position::Above(overflow) => format!("{}, overflow matching above it", overflow.mpi()),

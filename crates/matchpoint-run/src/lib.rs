@@ -1,11 +1,11 @@
-//! Runs an MPI job that knows nothing of Matchpoint with its messages matched by an engine of ours.
+//! Runs an unmodified MPI job with its messages matched by a Matchpoint engine.
 //!
-//! [`overflow`] loads a library above the MPI library, whichever that is. [`below`] puts our libfabric provider
-//! (`matchpoint-fabric`) under it: [`stack`] finds the MPI behind a command and its libfabric, [`choice`] the core provider,
-//! [`environment`] the settings of that stack. [`hosts`] finds how far the job reaches, [`folder`] makes the place for
-//! libraries and reports, [`job`] combines these, and [`report`] reads what the processes report.
+//! [`overflow`] loads a library above any MPI library. [`below`] puts the libfabric provider (`matchpoint-fabric`)
+//! below it: [`stack`] finds the MPI library of a command and its libfabric, [`choice`] the core provider,
+//! [`environment`] the settings. [`hosts`] finds the hosts of the job, [`folder`] creates the folder of libraries and
+//! reports, [`job`] combines these parts, and [`report`] reads the reports of processes.
 //!
-//! Core and provider are files to this crate: neither is linked.
+//! Neither the core nor the provider is linked: both are files to this crate.
 
 pub mod arrivals;
 pub mod below;
@@ -14,11 +14,11 @@ pub mod environment;
 pub mod folder;
 pub mod hosts;
 pub mod job;
+pub mod launcher_options;
 pub mod libfabric;
 pub mod overflow;
 pub mod report;
 pub mod stack;
-pub mod words;
 
 mod error;
 mod loader;

@@ -1,5 +1,7 @@
-//! Asks a libfabric for its version and its providers. It is loaded to be asked, and loads its providers, any of which
-//! may do as it likes: hence a process of its own, which [`ask`] starts and [`answer`] is the inside of.
+//! The version and the providers of a libfabric.
+//!
+//! A loaded libfabric loads its providers, which may crash. [`ask`] therefore starts a separate process, in which
+//! [`answer`] runs.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
@@ -10,23 +12,23 @@ use std::time::Duration;
 
 use crate::stack;
 
-/// What a libfabric says.
+/// The version and providers of a libfabric.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fabric {
     /// Major and minor.
     pub version: (u32, u32),
-    /// Its providers that can be had here, each with what it stands on: `tcp;ofi_rxm`.
+    /// Its usable providers, each with the provider below it: `tcp;ofi_rxm`.
     pub providers: Vec<String>,
 }
 
-/// Those that are asked for by name: a libfabric may list only what it would choose.
-const NAMED: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
+/// Providers requested by name, because a libfabric may list only its preferred ones.
+const REQUESTED_PROVIDERS: &[&str] = &["shm", "tcp;ofi_rxm", "tcp", "verbs;ofi_rxm", "cxi"];
 
-/// Looking for networks that are not there takes some providers seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit: some providers search for missing networks for seconds.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Asks in a process of its own: `program` is this command, which calls [`answer`] when it is given [`WORD`]. Providers
-/// are sought in `providers`, if any are named.
+/// Queries a libfabric in a separate process. `program` is this command, which calls [`answer`] for [`WORD`].
+/// `providers`: folders of providers.
 pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabric> {
     let mut command = Command::new(program);
     command.arg(WORD).arg(library).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -40,7 +42,7 @@ pub fn ask(program: &Path, library: &Path, providers: &[PathBuf]) -> Option<Fabr
     folders.extend(std::env::split_paths(&std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default()));
     folders.retain(|folder| !folder.as_os_str().is_empty());
     let path: OsString = std::env::join_paths(folders).ok()?;
-    parse(&stack::answer(command.env("LD_LIBRARY_PATH", path), PATIENCE)?)
+    parse(&stack::output_of(command.env("LD_LIBRARY_PATH", path), QUERY_TIMEOUT)?)
 }
 
 /// The hidden command.
@@ -54,7 +56,7 @@ fn parse(text: &str) -> Option<Fabric> {
     Some(Fabric { version, providers })
 }
 
-/// The beginning of `struct fi_info`, and of what it refers to: the same in every version of libfabric.
+/// The first fields of `struct fi_info` and its attributes, equal in all versions of libfabric.
 #[repr(C)]
 struct Info {
     next: *mut Info,
@@ -79,48 +81,48 @@ type GetInfo =
     unsafe extern "C" fn(u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int;
 type DupInfo = unsafe extern "C" fn(*const Info) -> *mut Info;
 
-/// What a libfabric says, line by line, for [`ask`] to read.
+/// Returns version and providers line by line, for [`ask`].
 ///
 /// # Errors
-/// It cannot be loaded, or is none.
+/// The file cannot be loaded, or is not a libfabric.
 pub fn answer(library: &Path) -> Result<String, String> {
-    // SAFETY: its constructors run, which is why this is a process of its own.
+    // SAFETY: constructors may crash, so this runs in a separate process.
     let loaded = unsafe { libloading::Library::new(library) }.map_err(|error| error.to_string())?;
-    // SAFETY: functions of these names have had these types in every version of libfabric.
+    // SAFETY: these functions have these types in every version of libfabric.
     let (version, getinfo, dupinfo) = unsafe {
         let version = loaded.get::<unsafe extern "C" fn() -> u32>(b"fi_version\0");
         let getinfo = loaded.get::<GetInfo>(b"fi_getinfo\0");
         let dupinfo = loaded.get::<DupInfo>(b"fi_dupinfo\0");
-        let wrong = |error: libloading::Error| error.to_string();
-        (*version.map_err(wrong)?, *getinfo.map_err(wrong)?, *dupinfo.map_err(wrong)?)
+        let error_text = |error: libloading::Error| error.to_string();
+        (*version.map_err(error_text)?, *getinfo.map_err(error_text)?, *dupinfo.map_err(error_text)?)
     };
-    // SAFETY: it takes nothing.
+    // SAFETY: the function has no arguments.
     let version = unsafe { version() };
     let mut text = format!("version {}.{}\n", version >> 16, version & 0xFFFF);
-    // SAFETY: no hints; then hints that libfabric makes itself, complete, with a name in them.
+    // SAFETY: null hints, or complete hints of libfabric with a provider name.
     unsafe {
-        tell(getinfo, version, ptr::null(), &mut text);
-        for name in NAMED {
+        append_providers(getinfo, version, ptr::null(), &mut text);
+        for name in REQUESTED_PROVIDERS {
             let (hints, name) = (dupinfo(ptr::null()), CString::new(*name).expect("it has no zero"));
             if hints.is_null() || (*hints).fabric_attr.is_null() {
                 continue;
             }
             (*(*hints).fabric_attr).prov_name = name.into_raw();
-            tell(getinfo, version, hints, &mut text);
+            append_providers(getinfo, version, hints, &mut text);
         }
     }
-    // Providers have threads, and the process ends in a moment: nothing is unloaded or freed.
+    // Nothing is unloaded or freed: providers have threads, and the process ends soon.
     std::mem::forget(loaded);
     Ok(text)
 }
 
-/// Lists what `fi_getinfo` finds.
+/// Appends the providers that `fi_getinfo` finds.
 ///
 /// # Safety
-/// `hints` is null, or complete.
-unsafe fn tell(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut String) {
+/// `hints` is null or complete.
+unsafe fn append_providers(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut String) {
     let mut found: *mut Info = ptr::null_mut();
-    // SAFETY: the caller's; the list that comes back is complete, and its names are null or strings.
+    // SAFETY: guaranteed by the caller. The returned list is complete; its names are null or strings.
     unsafe {
         if getinfo(version, ptr::null(), ptr::null(), 0, hints, &raw mut found) != 0 {
             return;
@@ -128,7 +130,7 @@ unsafe fn tell(getinfo: GetInfo, version: u32, hints: *const Info, text: &mut St
         while let Some(info) = found.as_ref() {
             let name = info.fabric_attr.as_ref().map(|attr| attr.prov_name).filter(|name| !name.is_null());
             let line = name.map(|name| format!("provider {}", CStr::from_ptr(name).to_string_lossy()));
-            // There is one for each address of this host.
+            // libfabric returns one element per address of this host.
             if let Some(line) = line.filter(|line| text.lines().all(|known| known != line)) {
                 text.push_str(&line);
                 text.push('\n');
@@ -143,17 +145,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_back() {
-        let said = parse("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
+    fn answer_lines_are_parsed() {
+        let message = parse("version 2.5\nprovider tcp\nprovider tcp;ofi_rxm\n").unwrap();
         assert_eq!(
-            said,
+            message,
             Fabric { version: (2, 5), providers: vec!["tcp".to_owned(), "tcp;ofi_rxm".to_owned()] }
         );
         assert_eq!(parse("cannot load"), None);
     }
 
     #[test]
-    fn what_is_no_libfabric_is_told() {
+    fn missing_libfabric_is_an_error() {
         assert!(answer(Path::new("/nowhere/libfabric.so.1")).is_err());
     }
 }

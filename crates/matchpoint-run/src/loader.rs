@@ -1,10 +1,10 @@
-//! What the dynamic loader would load, without running anything.
+//! The libraries that the dynamic loader would load, found without running the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Names and files of all libraries that a program or a library needs, directly or not, as the loader finds them with
-/// these folders searched first. Empty if it is not for the loader, or there is no `ldd`.
+/// Returns names and paths of all direct and indirect dependencies of a file, with these folders searched first. Empty
+/// if the file is not dynamic or `ldd` is missing.
 pub(crate) fn needs(file: &Path, folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
     let mut command = Command::new("ldd");
     command.arg(file).stdin(Stdio::null()).stderr(Stdio::null()).env_remove("LD_PRELOAD");
@@ -19,7 +19,7 @@ pub(crate) fn needs(file: &Path, folders: &[PathBuf]) -> Vec<(String, PathBuf)> 
     String::from_utf8_lossy(&output.stdout).lines().filter_map(line).collect()
 }
 
-/// `libfabric.so.1 => /usr/lib/libfabric.so.1 (0x00007f…)`
+/// Parses `libfabric.so.1 => /usr/lib/libfabric.so.1 (0x00007f…)`.
 fn line(line: &str) -> Option<(String, PathBuf)> {
     let (name, rest) = line.trim().split_once(" => ")?;
     let (path, _) = rest.rsplit_once(" (0x")?;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_ldd() {
+    fn ldd_lines_are_parsed() {
         let found = line("\tlibfabric.so.1 => /opt/a (b)/libfabric.so.1 (0x00007f936e717000)");
         assert_eq!(found, Some(("libfabric.so.1".to_owned(), PathBuf::from("/opt/a (b)/libfabric.so.1"))));
         assert_eq!(line("\tlibmpi.so.12 => not found"), None);
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_needs_the_c_library() {
+    fn test_program_needs_c_library() {
         let own = std::env::current_exe().unwrap();
         assert!(needs(&own, &[]).iter().any(|(name, path)| name.starts_with("libc.so") && path.is_file()));
     }

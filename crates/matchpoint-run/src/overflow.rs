@@ -1,6 +1,6 @@
-//! Overflow matching: a library of ours above the MPI library of a job, whichever that is.
+//! Overflow matching: a Matchpoint library above the MPI library of a job.
 //!
-//! The library is compiled once for each MPI, as the recorder is; its sources are in `shim/`.
+//! The library is compiled once for each MPI library, as the recorder is. Its sources are in `shim/`.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,15 +28,15 @@ const LIBRARY: Product = Product {
     standard_abi: Some(include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"))),
 };
 
-/// When receives go to the engine.
+/// The limit of receives in the MPI library. Receives beyond it go to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Limit {
-    /// Where it pays, as each process measures.
+    /// Each process measures the limit beyond which the engine is faster.
     #[default]
     Measured,
-    /// Beyond so many receives in the MPI library. 0: always.
+    /// A fixed number of receives. 0: all receives go to the engine.
     Receives(u64),
-    /// Never.
+    /// No limit: no receive goes to the engine.
     None,
 }
 
@@ -50,15 +50,15 @@ impl Limit {
     }
 }
 
-/// A job whose processes load the library.
+/// A job with the library in its processes.
 #[derive(Debug)]
 pub struct Overflow {
     preload: Preload,
-    /// When receives go to the engine.
+    /// The limit of receives in the MPI library.
     pub limit: Limit,
-    /// The library, as the processes find it.
+    /// The path of the library on the hosts of the job.
     library: PathBuf,
-    /// What is set, but for the variable of the loader.
+    /// All variables except the loader's.
     variables: Vec<Variable>,
 }
 
@@ -69,17 +69,17 @@ pub struct Settings<'a> {
     pub engine: &'a str,
     /// See [`Limit`].
     pub limit: Limit,
-    /// Processes in which nothing overflowed write no report.
+    /// Processes without overflowed receives write no report.
     pub quiet: bool,
-    /// The compiler of the MPI library, where the launcher has none.
+    /// The compiler of the MPI library, if the launcher has none.
     pub mpicc: Option<&'a Path>,
 }
 
 impl Overflow {
-    /// Prepares the library for the MPI of a command; `compiles` is called before it is compiled.
+    /// Prepares the library for the MPI of a command. `compiles` is called before a compilation.
     ///
     /// # Errors
-    /// The command is not there, its MPI has no compiler and no header, or the core was not built.
+    /// The command is missing, its MPI library has neither compiler nor header, or the core was not built.
     pub fn prepare(
         words: &[String],
         settings: Settings<'_>,
@@ -118,7 +118,7 @@ impl Overflow {
         Ok(Overflow { preload, limit: settings.limit, library, variables })
     }
 
-    /// The MPI library: `MPICH 5.0.2`.
+    /// The name of the MPI library: `MPICH 5.0.2`.
     pub fn mpi(&self) -> &str {
         &self.preload.library.library
     }
@@ -128,12 +128,12 @@ impl Overflow {
         self.variables.push(variable);
     }
 
-    /// Has another library be loaded before ours: the recorder.
+    /// Adds a library that is loaded earlier: the recorder.
     pub fn load_before(&mut self, library: PathBuf) {
         self.preload.load_before(library);
     }
 
-    /// What is set, the variable of the loader included.
+    /// Returns all variables, including the loader's.
     pub fn variables(&self) -> Vec<Variable> {
         let (name, value) = self.preload.variable(&self.library);
         let value = value.to_string_lossy().into_owned();
@@ -141,14 +141,14 @@ impl Overflow {
         [vec![loaded], self.variables.clone()].concat()
     }
 
-    /// The command, whose processes load the library.
+    /// Returns the command with the variables that load the library.
     pub fn command(&self) -> Command {
         let pairs: Vec<(&'static str, OsString)> =
             self.variables.iter().map(|variable| (variable.name, OsString::from(&variable.value))).collect();
         self.preload.command(&self.library, &pairs)
     }
 
-    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    /// Options with which Open MPI's launcher passes the variables to other hosts.
     pub fn passed_on(&self) -> Vec<&'static str> {
         if !self.preload.needs_x() {
             return Vec::new();

@@ -1,63 +1,63 @@
-//! What the processes of a job tell: a file each, renewed when an endpoint is opened or closed.
+//! Reports of the processes of a job: one file per process, replaced when an endpoint is opened or closed.
 
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// One process, as its provider wrote it.
+/// The report of a process.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Process {
-    /// Where it ran.
+    /// The host name.
     pub host: String,
-    /// Its number there.
+    /// The process id.
     pub pid: u64,
-    /// In `MPI_COMM_WORLD`, as the launcher says.
+    /// The rank in `MPI_COMM_WORLD`, from the launcher.
     pub rank: Option<u64>,
     /// `2.5`
     pub libfabric: String,
-    /// Why endpoints are matched by the core provider itself.
+    /// Reasons why the core provider matches the messages of some endpoints.
     pub unmatched: Vec<String>,
-    /// Endpoints that are matched by ours.
+    /// Endpoints with a Matchpoint engine.
     pub endpoints: Vec<Endpoint>,
-    /// Overflow matching: counts and settings of the shim. `None`: the libfabric provider wrote the report.
+    /// Counts and settings of overflow matching. `None`: the libfabric provider wrote the report.
     pub overflow: Option<Overflow>,
 }
 
-/// Counts and settings of overflow matching in one process, the fields as in `shim/core.h`.
+/// Counts and settings of overflow matching in one process. The fields are those of `shim/core.h`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Overflow {
     /// Receives posted by the program.
     pub receives: u64,
-    /// Receives that the engine queued or matched.
+    /// Receives that the engine matched or queued.
     pub overflowed: u64,
-    /// Overflowed receives that were later posted to the MPI library.
+    /// Overflowed receives posted to the MPI library later.
     pub given_back: u64,
     /// Calls that gave receives back.
     pub give_backs: u64,
     /// Messages taken from the unexpected queue of the MPI library.
     pub taken: u64,
-    /// Long unexpected queues found.
+    /// Detected long unexpected queues.
     pub watches: u64,
-    /// Receives with a source that the MPI library holds before overflow begins. `None`: no limit.
+    /// Limit of receives with a source in the MPI library. `None`: no limit.
     pub limit_named: Option<u64>,
-    /// The same with `MPI_ANY_SOURCE`.
+    /// Limit of receives with `MPI_ANY_SOURCE`. `None`: no limit.
     pub limit_any: Option<u64>,
-    /// Receives up to this size may stay in the engine during a call that may block.
+    /// Largest receive that may stay in the engine during a call that may block, in bytes.
     pub eager_bytes: u64,
-    /// The program may send synchronously, so no receive may stay.
+    /// The program may send synchronously, so all receives are given back before a call that may block.
     pub synchronous: bool,
     /// Cost of one entry in a search of the MPI library for a receive with a source. `None`: not measured.
     pub entry_named_ns: Option<f64>,
-    /// The same with `MPI_ANY_SOURCE`.
+    /// Cost of one entry in a search for a receive with `MPI_ANY_SOURCE`. `None`: not measured.
     pub entry_any_ns: Option<f64>,
     /// Cost of a message that the engine matches. `None`: not measured.
     pub overflow_ns: Option<f64>,
 }
 
-/// One of its endpoints, the fields as in `tally.rs` of `matchpoint-process`.
+/// An endpoint. The fields are those of `tally.rs` in `matchpoint-process`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -81,42 +81,42 @@ pub struct Endpoint {
     pub unexpected_left: u64,
 }
 
-/// A process in numbers: its endpoints together.
+/// The sums of a process over its endpoints.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rank {
-    /// In `MPI_COMM_WORLD`, as the launcher says.
+    /// The rank in `MPI_COMM_WORLD`, from the launcher.
     pub rank: Option<u64>,
-    /// Where it ran.
+    /// The host name.
     pub host: String,
-    /// Its number there.
+    /// The process id.
     pub pid: u64,
-    /// It closed its endpoints: the figures are those of the whole run, not of its beginning.
+    /// All endpoints are closed, so the figures cover the whole run.
     pub complete: bool,
-    /// From the first endpoint enabled to the last closed.
+    /// The longest time of an endpoint from its enabling to its close or last report.
     pub elapsed_ns: u64,
-    /// Time in the engine, from a sample of calls; none if there were too few to sample.
+    /// Time in the engine, estimated from sampled calls. `None`: too few calls.
     pub matching_ns: Option<f64>,
-    /// Receives posted.
+    /// Posted receives.
     pub posts: u64,
-    /// Messages arrived.
+    /// Arrived messages.
     pub arrivals: u64,
-    /// Messages that no receive was posted for.
+    /// Unexpected messages.
     pub unexpected: u64,
     /// Probes.
     pub probes: u64,
-    /// The longest queue of posted receives.
+    /// Largest length of the posted receive queue.
     pub posted_max: u64,
-    /// The longest queue of unexpected messages.
+    /// Largest length of the unexpected message queue.
     pub unexpected_max: u64,
-    /// Entries that a plain list would have compared with arrivals, at most.
+    /// Upper bound of a plain list's attempts in searches of arrivals.
     pub posted_sum: u64,
-    /// The same with posts.
+    /// Upper bound of a plain list's attempts in searches of posts.
     pub unexpected_sum: u64,
-    /// Memory of the engines, at most.
+    /// Largest memory of the engines.
     pub bytes_max: u64,
-    /// Receives that were never matched.
+    /// Receives without a match at the end.
     pub posted_left: u64,
-    /// Messages that were never received.
+    /// Messages without a match at the end.
     pub unexpected_left: u64,
     /// Counts and settings of overflow matching. `None`: the libfabric provider matched every message.
     pub overflow: Option<Overflow>,
@@ -126,17 +126,17 @@ pub struct Rank {
 pub const SAMPLE: u64 = 64;
 
 impl Process {
-    /// At least one of its endpoints is matched by us.
+    /// Returns whether a Matchpoint engine matches the messages of an endpoint.
     pub fn is_matched(&self) -> bool {
         !self.endpoints.is_empty()
     }
 
-    /// One of them is open, as far as it has told.
+    /// Returns whether an endpoint is open, according to the report.
     pub fn is_open(&self) -> bool {
         self.endpoints.iter().any(|endpoint| endpoint.open)
     }
 
-    /// In numbers.
+    /// Sums the figures of all endpoints.
     pub fn sums(&self) -> Rank {
         let (host, overflow) = (self.host.clone(), self.overflow.clone());
         let mut sums = Rank { rank: self.rank, host, pid: self.pid, overflow, ..Rank::default() };
@@ -163,13 +163,13 @@ impl Process {
 }
 
 impl Rank {
-    /// Of the run time, in matching.
+    /// The time of matching ÷ run time.
     pub fn share(&self) -> Option<f64> {
         let share = self.matching_ns? / self.elapsed_ns as f64;
         share.is_finite().then_some(share)
     }
 
-    /// Entries that a plain list would have looked at, at most.
+    /// Upper bound of a plain list's attempts.
     pub fn list_entries(&self) -> u64 {
         self.posted_sum + self.unexpected_sum
     }
@@ -180,7 +180,7 @@ impl Rank {
     }
 }
 
-/// All that is there, by rank. A file that is being replaced, or broken, is left out.
+/// Reads all reports, sorted by rank. Incomplete files are skipped.
 pub fn read(folder: &Path) -> Vec<Process> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -200,7 +200,7 @@ mod tests {
         {"front_end":"peer","engine":"hybrid","open":false,"elapsed_ns":2000000,"bytes_max":1}]}"#;
 
     #[test]
-    fn endpoints_are_added_up() {
+    fn endpoints_are_summed() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a-7.json"), TEXT).unwrap();
         fs::write(folder.path().join("a-8.json"), "{\"rank\":1").unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sampled_is_not_told() {
+    fn few_calls_have_no_matching_time() {
         let process = Process {
             endpoints: vec![Endpoint { posts: 10, arrivals: 20, elapsed_ns: 1000, ..Endpoint::default() }],
             ..Process::default()

@@ -1,5 +1,4 @@
-//! The MPI behind a command, and its libfabric: found by looking at files, and asking the launcher for its version.
-//! No MPI program is run.
+//! The MPI library of a command, and its libfabric: found from files and the launcher's version. No MPI program runs.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -14,19 +13,19 @@ use crate::error::RunError;
 use crate::loader;
 use crate::strings::Strings;
 
-/// Whose MPI library it is, as far as its settings go.
+/// The vendor of an MPI library, as far as settings differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vendor {
-    /// MPICH, and what keeps its settings (Cray MPICH, MVAPICH from version 3 on).
+    /// MPICH, and derived libraries with the same settings (Cray MPICH, MVAPICH from version 3 on).
     Mpich,
     /// Open MPI.
     OpenMpi,
-    /// Intel MPI: MPICH with a libfabric of its own.
+    /// Intel MPI: MPICH with Intel's libfabric.
     Intel,
 }
 
 impl Vendor {
-    /// For messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Vendor::Mpich => "MPICH",
@@ -35,18 +34,18 @@ impl Vendor {
         }
     }
 
-    /// Programs built for the one run with the other: the ABI that MPICH and its relatives agreed on.
+    /// Returns whether programs of one vendor run with the other: MPICH and derived libraries share an ABI.
     fn compatible(self, other: Vendor) -> bool {
         (self == Vendor::OpenMpi) == (other == Vendor::OpenMpi)
     }
 }
 
-/// `5.0.11`, as numbers; what does not parse is 0.
+/// A version such as `5.0.11`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
 impl Version {
-    /// Major and minor.
+    /// Returns major and minor. Parts that do not parse are 0.
     pub fn numbers(&self) -> (u32, u32) {
         let mut parts = self.0.split('.').map(|part| part.parse().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
@@ -59,20 +58,20 @@ impl Display for Version {
     }
 }
 
-/// An MPI library that was found, and its way to the network.
+/// An MPI library and its libfabric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
-    /// Whose.
+    /// The vendor.
     pub vendor: Vendor,
-    /// Which.
+    /// The version.
     pub version: Option<Version>,
-    /// The library.
+    /// The path of the library.
     pub library: PathBuf,
-    /// Its libfabric; `None`: none that could be found.
+    /// The path of its libfabric. `None`: not found.
     pub fabric: Option<PathBuf>,
-    /// What MPICH was configured for (`ch4:ucx,ofi`), if it says so.
+    /// MPICH's configured device (`ch4:ucx,ofi`), if the library contains it.
     pub device: Option<String>,
-    /// The launcher is one that an MPI library brings, not a batch system's.
+    /// The launcher is from an MPI library, not from a batch system.
     pub own_launcher: bool,
 }
 
@@ -85,14 +84,15 @@ impl Display for Stack {
     }
 }
 
-/// What can be done where the provider cannot be put under the MPI.
-pub const INSTEAD: &str = "Without --below, matchpoint run works above any MPI. --below needs MPICH (4.1 or later, built with \
+/// The alternative if the provider cannot be put below the MPI library.
+pub const ALTERNATIVE: &str = "Without --below, matchpoint run works above any MPI. --below needs MPICH (4.1 or later, built with \
     --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
-/// Finds it. `mpicc` is what the user named, where neither launcher nor application tell.
+/// Finds the MPI library of a command. `mpicc`: a compiler chosen by the user.
 ///
 /// # Errors
-/// The command is not there; it has no MPI, or one that is not known, or launcher and application do not fit.
+/// The command is missing, its MPI library is missing or unknown, or launcher and application have different MPI
+/// libraries.
 pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError> {
     let Some(first) = command.first() else {
         return Err(RunError("there is no command to run; put it behind --".to_owned()));
@@ -102,20 +102,20 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     };
     let application = linked::application(command).map(|(path, _)| path);
     let own_launcher = launcher.is_of_library() && application.as_ref() != launcher.path.first();
-    let said = if own_launcher { said_by(&launcher.path[0]) } else { None };
+    let launcher_identity = if own_launcher { identify_launcher(&launcher.path[0]) } else { None };
     let compilers = match mpicc {
         Some(mpicc) => vec![mpicc.to_owned()],
         None if own_launcher => launcher.compilers(),
         None => Vec::new(),
     };
-    // What lies beside a batch system's launcher, or beside a shell, does not belong to it.
+    // Files next to a batch system's launcher or a shell do not belong to it.
     let around: &[PathBuf] = if own_launcher { &launcher.path } else { &[] };
-    // What the application's loader finds is what it will run with, unless the launcher sets another path.
+    // The application loads this library, unless the launcher changes the path.
     let of_application = application.iter().flat_map(|path| loader::needs(path, &[]));
     let of_application: Vec<PathBuf> =
         of_application.filter(|(name, _)| is_mpi(name)).map(|(_, path)| path).collect();
     if let (Some((vendor, _)), Some(application), Some(library)) =
-        (&said, &application, of_application.first())
+        (&launcher_identity, &application, of_application.first())
     {
         let other = identify(library).map(|(other, ..)| other).filter(|other| !other.compatible(*vendor));
         if let Some(other) = other {
@@ -125,16 +125,16 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
     let candidates = of_application
         .into_iter()
         .chain(compilers.iter().flat_map(|compiler| of_compiler(compiler)))
-        .chain(around.iter().rev().flat_map(|path| beside(path)));
+        .chain(around.iter().rev().flat_map(|path| libraries_near(path)));
     for library in candidates {
         let Some((vendor, version, device)) = identify(&library) else { continue };
-        if said.as_ref().is_none_or(|(launcher, _)| *launcher == vendor) {
-            let version = said.and_then(|(_, version)| version).or(version);
+        if launcher_identity.as_ref().is_none_or(|(launcher, _)| *launcher == vendor) {
+            let version = launcher_identity.and_then(|(_, version)| version).or(version);
             let fabric = fabric(vendor, &library);
             return Ok(Stack { vendor, version, library, fabric, device, own_launcher });
         }
     }
-    Err(unknown(first, said.as_ref()))
+    Err(unknown(first, launcher_identity.as_ref()))
 }
 
 fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, library: &Path) -> RunError {
@@ -147,16 +147,16 @@ fn mismatch(launcher: &str, vendor: Vendor, application: &Path, other: Vendor, l
     ))
 }
 
-fn unknown(launcher: &str, said: Option<&(Vendor, Option<Version>)>) -> RunError {
-    RunError(match said {
+fn unknown(launcher: &str, launcher_identity: Option<&(Vendor, Option<Version>)>) -> RunError {
+    RunError(match launcher_identity {
         Some((vendor, _)) => format!(
             "{launcher} is of {}, whose library was not found: neither is the application linked with it, nor is it \
-             beside the launcher; name its compiler with --mpicc. {INSTEAD}",
+             beside the launcher; name its compiler with --mpicc. {ALTERNATIVE}",
             vendor.name()
         ),
         None => format!(
             "no MPI library that is known was found behind {launcher}: the words behind it have no program that is \
-             linked with one; name the MPI's compiler with --mpicc. {INSTEAD}"
+             linked with one; name the MPI's compiler with --mpicc. {ALTERNATIVE}"
         ),
     })
 }
@@ -165,27 +165,27 @@ fn is_mpi(name: &str) -> bool {
     ["libmpi.so", "libmpich.so", "libmpi_abi.so"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Libraries that a compiler links with: it prints its command line.
+/// Returns the libraries that a compiler links. It prints its command line.
 fn of_compiler(compiler: &Path) -> Vec<PathBuf> {
     let output = Command::new(compiler).arg("-show").stdin(Stdio::null()).stderr(Stdio::null()).output();
     let Ok(output) = output else { return Vec::new() };
     let line = String::from_utf8_lossy(&output.stdout).replace('"', "");
     let folders = line.split_whitespace().filter_map(|word| word.strip_prefix("-L")).map(PathBuf::from);
-    folders.flat_map(|folder| within(&folder)).collect()
+    folders.flat_map(|folder| libraries_in(&folder)).collect()
 }
 
-fn beside(launcher: &Path) -> Vec<PathBuf> {
+fn libraries_near(launcher: &Path) -> Vec<PathBuf> {
     let Some(root) = launcher.parent().and_then(Path::parent) else { return Vec::new() };
     let folders = ["lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
-    folders.iter().flat_map(|folder| within(&root.join(folder))).collect()
+    folders.iter().flat_map(|folder| libraries_in(&root.join(folder))).collect()
 }
 
-fn within(folder: &Path) -> Vec<PathBuf> {
+fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let names = ["libmpi.so", "libmpi.so.12", "libmpi.so.40", "libmpich.so", "libmpich.so.12"];
     names.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
 }
 
-/// Whose a library is, by the texts in it.
+/// Identifies a library by its strings.
 fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)> {
     let strings = Strings::of(library);
     let has = |what: &str| strings.iter().any(|text| text.contains(what));
@@ -202,7 +202,7 @@ fn identify(library: &Path) -> Option<(Vendor, Option<Version>, Option<String>)>
     Some((vendor, version, device))
 }
 
-/// `5.0.11`, `4.2.0rc1`.
+/// Returns whether a text is a version: `5.0.11`, `4.2.0rc1`.
 fn is_version(text: &str) -> bool {
     let parts: Vec<&str> = text.split('.').collect();
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -210,7 +210,7 @@ fn is_version(text: &str) -> bool {
     parts.len() == 3 && digits(parts[0]) && digits(parts[1]) && starts(parts[2])
 }
 
-/// The libfabric that a library, or the part of it that speaks to networks, would load.
+/// Returns the libfabric that an MPI library or its network plug-in loads.
 fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
     let library = library.canonicalize().unwrap_or_else(|_| library.to_owned());
     let folder = library.parent()?;
@@ -219,13 +219,13 @@ fn fabric(vendor: Vendor, library: &Path) -> Option<PathBuf> {
         all.into_iter().find(|(name, _)| name.starts_with("libfabric.so")).map(|(_, path)| path)
     };
     match vendor {
-        // It is opened by name, in folders that the package's script puts into the loader's path.
+        // Intel MPI opens it by name, in folders that the package's script adds to the loader's path.
         Vendor::Intel => {
             let places = [".", "../libfabric/lib", "../opt/mpi/libfabric/lib", "../../libfabric/lib"];
             places.iter().map(|place| folder.join(place).join("libfabric.so.1")).find(|path| path.is_file())
         }
         Vendor::Mpich => needed(&library),
-        // Linked in, or in a plug-in.
+        // Open MPI links it, or a plug-in does.
         Vendor::OpenMpi => needed(&library).or_else(|| plug_in(folder).and_then(|file| needed(&file))),
     }
 }
@@ -239,19 +239,18 @@ fn plug_in(folder: &Path) -> Option<PathBuf> {
     folders.map(|path| path.join("mca_mtl_ofi.so")).find(|path| path.is_file())
 }
 
-/// How long a launcher may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(20);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What a launcher answers to `--version`.
-fn said_by(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
-    let mut asked = Command::new(launcher);
-    asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let text = answer(&mut asked, PATIENCE)?;
+/// Identifies a launcher by its output of `--version`.
+fn identify_launcher(launcher: &Path) -> Option<(Vendor, Option<Version>)> {
+    let mut command = Command::new(launcher);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let text = output_of(&mut command, VERSION_TIMEOUT)?;
     parse(&text)
 }
 
-/// What a command prints. `None`: it cannot be run, or takes too long.
-pub(crate) fn answer(command: &mut Command, patience: Duration) -> Option<String> {
+/// Returns the output of a command. `None`: it does not run, or exceeds the time limit.
+pub(crate) fn output_of(command: &mut Command, timeout: Duration) -> Option<String> {
     let mut child = command.spawn().ok()?;
     let mut stdout = child.stdout.take()?;
     let reader = std::thread::spawn(move || {
@@ -261,7 +260,7 @@ pub(crate) fn answer(command: &mut Command, patience: Duration) -> Option<String
     });
     let begun = Instant::now();
     while child.try_wait().ok()?.is_none() {
-        if begun.elapsed() > patience {
+        if begun.elapsed() > timeout {
             let _ = child.kill();
             let _ = child.wait();
             return None;
@@ -293,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launchers_say_whose_they_are() {
+    fn launcher_version_identifies_vendor() {
         for (text, vendor, version) in [
             ("HYDRA build details:\n    Version:                 4.0.2\n", Vendor::Mpich, "4.0.2"),
             ("mpiexec (Open MPI) 5.0.11\n\nReport bugs", Vendor::OpenMpi, "5.0.11"),
@@ -318,10 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mpi_is_told() {
-        let said = find(&["true".to_owned()], None).unwrap_err().to_string();
-        assert!(said.contains("no MPI library that is known") && said.contains("Without --below"), "{said}");
-        let said = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
-        assert!(said.contains("no such command"), "{said}");
+    fn command_without_mpi_is_refused() {
+        let launcher_identity = find(&["true".to_owned()], None).unwrap_err().to_string();
+        assert!(
+            launcher_identity.contains("no MPI library that is known")
+                && launcher_identity.contains("Without --below"),
+            "{launcher_identity}"
+        );
+        let launcher_identity = find(&["no-such-launcher".to_owned()], None).unwrap_err().to_string();
+        assert!(launcher_identity.contains("no such command"), "{launcher_identity}");
     }
 }

@@ -1,4 +1,4 @@
-//! Texts that a library carries.
+//! Printable strings of a library.
 
 use std::fs;
 use std::path::Path;
@@ -7,23 +7,23 @@ use object::Endianness;
 use object::elf::FileHeader64;
 use object::read::elf::{FileHeader, SectionHeader};
 
-/// Runs of printable characters in the constants of a library, as `strings` finds them. None if it cannot be read.
+/// Runs of printable characters in the constants of a library, as `strings` finds them. Empty if the file cannot be
+/// read.
 pub(crate) struct Strings(Vec<u8>);
 
 impl Strings {
-    /// Of that file.
     pub(crate) fn of(path: &Path) -> Strings {
         Strings(constants(path).unwrap_or_default())
     }
 
-    /// Each of at least four characters.
+    /// Iterates over runs of at least four characters.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
         let runs = self.0.split(|byte| !matches!(byte, b'\t' | b' '..=b'~'));
         runs.filter(|run| run.len() >= 4).filter_map(|run| std::str::from_utf8(run).ok())
     }
 }
 
-/// `.rodata`, and what compilers call its parts.
+/// Returns the contents of `.rodata`, `.data` and their parts.
 fn constants(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
     let data = file.as_slice();

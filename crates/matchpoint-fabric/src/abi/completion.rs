@@ -14,7 +14,7 @@ pub const CQ_FORMAT_DATA: c_int = 3;
 /// `FI_CQ_FORMAT_TAGGED`
 pub const CQ_FORMAT_TAGGED: c_int = 4;
 
-/// `struct fi_cq_tagged_entry`. The entries of the other formats are its beginnings.
+/// `struct fi_cq_tagged_entry`. The entries of the other formats are prefixes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -42,7 +42,7 @@ pub struct CqErrEntry {
     pub prov_errno: c_int,
     pub err_data: *mut c_void,
     pub err_data_size: usize,
-    /// Since 1.20; absent from what older applications pass, so never written.
+    /// Since 1.20. Older applications pass a structure without it, so it is never written.
     pub src_addr: Addr,
 }
 
@@ -65,7 +65,7 @@ pub struct CqAttr {
 pub struct FidCq {
     /// The object.
     pub fid: Fid,
-    /// What can be done with it.
+    /// The functions of the queue.
     pub ops: *mut OpsCq,
 }
 
@@ -85,7 +85,7 @@ pub struct OpsCq {
     pub strerror: *mut c_void,
 }
 
-// SAFETY: declared so above.
+// SAFETY: declared with a size, then pointers.
 unsafe impl Table for OpsCq {}
 
 /// `struct fid_cntr`
@@ -93,7 +93,7 @@ unsafe impl Table for OpsCq {}
 pub struct FidCntr {
     /// The object.
     pub fid: Fid,
-    /// What can be done with it.
+    /// The functions of the counter.
     pub ops: *mut OpsCntr,
 }
 

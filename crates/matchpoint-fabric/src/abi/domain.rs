@@ -1,4 +1,4 @@
-//! `rdma/fi_domain.h`.
+//! Domains, memory registrations and address vectors: `rdma/fi_domain.h`.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -10,13 +10,13 @@ use crate::patch::Table;
 pub struct FidDomain {
     /// The object.
     pub fid: Fid,
-    /// What can be opened in it.
+    /// The functions that open objects.
     pub ops: *mut OpsDomain,
-    /// Registration of memory.
+    /// The functions that register memory.
     pub mr: *mut OpsMr,
 }
 
-/// Opens an endpoint.
+/// The signature of `fi_endpoint`.
 pub type OpenEndpoint =
     unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
 
@@ -43,10 +43,10 @@ pub struct OpsDomain {
         Option<unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int>,
 }
 
-// SAFETY: declared so above.
+// SAFETY: declared with a size, then pointers.
 unsafe impl Table for OpsDomain {}
 
-/// `struct fi_ops_mr`. The object is the domain's.
+/// `struct fi_ops_mr`. The functions take the domain.
 #[repr(C)]
 #[allow(missing_docs, clippy::type_complexity)]
 pub struct OpsMr {
@@ -80,7 +80,7 @@ pub struct OpsMr {
     pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,
 }
 
-// SAFETY: declared so above.
+// SAFETY: declared with a size, then function pointers.
 unsafe impl Table for OpsMr {}
 
 /// `struct fid_mr`
@@ -88,13 +88,13 @@ unsafe impl Table for OpsMr {}
 pub struct FidMr {
     /// The object.
     pub fid: Fid,
-    /// What local operations are given.
+    /// The descriptor for local operations.
     pub mem_desc: *mut c_void,
-    /// What remote ones are.
+    /// The key for remote operations.
     pub key: u64,
 }
 
-/// `FI_AV_MAP`, a kind of address vectors
+/// `FI_AV_MAP`, a type of address vectors
 pub const AV_MAP: c_int = 1;
 
 /// `struct fi_av_attr`
@@ -115,12 +115,12 @@ pub struct AvAttr {
 pub struct FidAv {
     /// The object.
     pub fid: Fid,
-    /// What can be done with it.
+    /// The functions of the address vector.
     pub ops: *mut OpsAv,
 }
 
 table! {
-    /// `struct fi_ops_av`, its beginning
+    /// `struct fi_ops_av`, without its last function
     OpsAv in FidAv.ops {
         insert(
             addresses: *const c_void, count: usize, to: *mut Addr, flags: u64, context: *mut c_void,

@@ -1,4 +1,4 @@
-//! `rdma/fi_endpoint.h`, `rdma/fi_tagged.h`, `rdma/fi_rma.h`, `rdma/fi_atomic.h`.
+//! Endpoints and their operations: `rdma/fi_endpoint.h`, `rdma/fi_tagged.h`, `rdma/fi_rma.h`, `rdma/fi_atomic.h`.
 
 use std::ffi::{c_int, c_void};
 
@@ -35,7 +35,7 @@ pub struct OpsEp {
     pub tx_size_left: *mut c_void,
 }
 
-// SAFETY: declared so above.
+// SAFETY: declared with a size, then pointers.
 unsafe impl Table for OpsEp {}
 
 /// `FI_OPT_ENDPOINT`, a level of options
@@ -147,7 +147,7 @@ table! {
 }
 
 table! {
-    /// `struct fi_ops_atomic`. The last two numbers of most are an `fi_datatype` and an `fi_op`.
+    /// `struct fi_ops_atomic`. `kind` is an `fi_datatype`, `op` an `fi_op`.
     OpsAtomic in FidEp.atomic {
         write(
             buf: *const c_void, count: usize, desc: *mut c_void, to: Addr, addr: u64, key: u64, kind: c_int,

@@ -1,10 +1,10 @@
-//! `rdma/fi_errno.h`. Functions return them negated.
+//! `rdma/fi_errno.h`. Functions return negative values.
 
 use std::ffi::c_int;
 
 /// `FI_SUCCESS`
 pub const SUCCESS: c_int = 0;
-/// `FI_ENOENT`: in a peer's `get_msg` and `get_tag`, no receive is posted, and the entry is for the message.
+/// `FI_ENOENT`: result of `get_msg` and `get_tag` without a matching receive. The entry is for the message.
 pub const ENOENT: c_int = libc::ENOENT;
 /// `FI_EAGAIN`
 pub const EAGAIN: c_int = libc::EAGAIN;
@@ -14,15 +14,15 @@ pub const ENOMEM: c_int = libc::ENOMEM;
 pub const EINVAL: c_int = libc::EINVAL;
 /// `FI_ENOSYS`
 pub const ENOSYS: c_int = libc::ENOSYS;
-/// `FI_ENOMSG`: a peek found nothing.
+/// `FI_ENOMSG`: a peek without a match.
 pub const ENOMSG: c_int = libc::ENOMSG;
-/// `FI_ENODATA`: a provider has nothing that fits.
+/// `FI_ENODATA`: a provider cannot satisfy the hints.
 pub const ENODATA: c_int = libc::ENODATA;
-/// `FI_ENOPROTOOPT`: an option that is not known here.
+/// `FI_ENOPROTOOPT`: an unknown option.
 pub const ENOPROTOOPT: c_int = libc::ENOPROTOOPT;
 /// `FI_ECANCELED`
 pub const ECANCELED: c_int = libc::ECANCELED;
-/// `FI_EAVAIL`: an error is to be read by `fi_cq_readerr`.
+/// `FI_EAVAIL`: `fi_cq_readerr` has an error.
 pub const EAVAIL: c_int = 259;
 /// `FI_ETRUNC`: the message was longer than its receive.
 pub const ETRUNC: c_int = 265;

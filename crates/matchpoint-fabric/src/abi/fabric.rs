@@ -1,11 +1,11 @@
-//! `struct fi_provider`, `struct fid_fabric`.
+//! Providers and fabrics: `struct fi_provider`, `struct fid_fabric`.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use super::{FabricAttr, Fid, FidDomain, Info};
 use crate::patch::Table;
 
-/// The signature of `fi_getinfo`, and of a provider's answer to it.
+/// The signature of `fi_getinfo` and of a provider's function for it.
 pub type GetInfo = unsafe extern "C" fn(
     version: u32,
     node: *const c_char,
@@ -15,21 +15,21 @@ pub type GetInfo = unsafe extern "C" fn(
     info: *mut *mut Info,
 ) -> c_int;
 
-/// The signature of `fi_fabric`, and of a provider's answer to it.
+/// The signature of `fi_fabric` and of a provider's function for it.
 pub type OpenFabric = unsafe extern "C" fn(*mut FabricAttr, *mut *mut FidFabric, *mut c_void) -> c_int;
 
 /// `struct fi_provider`
 #[repr(C)]
 pub struct Provider {
-    /// Of the provider; the higher one of two with one name wins.
+    /// The version of the provider. Of two providers with one name, libfabric uses the higher version.
     pub version: u32,
-    /// Of libfabric's interface.
+    /// The version of libfabric's interface.
     pub fi_version: u32,
-    /// `struct fi_context`, libfabric's own.
+    /// `struct fi_context`, used by libfabric.
     pub context: [*mut c_void; 4],
-    /// Its name.
+    /// The name of the provider.
     pub name: *const c_char,
-    /// What it can do.
+    /// Lists the fabrics of the provider.
     pub getinfo: Option<GetInfo>,
     /// Opens a fabric.
     pub fabric: Option<OpenFabric>,
@@ -42,9 +42,9 @@ pub struct Provider {
 pub struct FidFabric {
     /// The object.
     pub fid: Fid,
-    /// What can be done with it.
+    /// The functions of the fabric.
     pub ops: *mut OpsFabric,
-    /// The version that the application asked for.
+    /// The interface version that the application requested.
     pub api_version: u32,
 }
 
@@ -64,5 +64,5 @@ pub struct OpsFabric {
     >,
 }
 
-// SAFETY: declared so above.
+// SAFETY: declared with a size, then pointers.
 unsafe impl Table for OpsFabric {}

@@ -1,4 +1,4 @@
-//! `struct fid`, with which every object begins.
+//! `struct fid`, the first field of every object.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,22 +7,22 @@ use crate::patch::Table;
 /// `struct fid`
 #[repr(C)]
 pub struct Fid {
-    /// One of the classes.
+    /// The class of the object, such as [`CLASS_CQ`].
     pub class: usize,
-    /// The application's own word on the object.
+    /// The context of the application.
     pub context: *mut c_void,
-    /// What can be done with it.
+    /// The functions of every object.
     pub ops: *mut Ops,
 }
 
 /// `struct fi_ops`
 #[repr(C)]
 pub struct Ops {
-    /// Bytes of the table: what lies beyond is not there.
+    /// Bytes of the table. Functions beyond are absent.
     pub size: usize,
     /// `fi_close`
     pub close: Option<unsafe extern "C" fn(*mut Fid) -> c_int>,
-    /// `fi_ep_bind` and its like
+    /// `fi_ep_bind` and other bindings
     pub bind: Option<unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int>,
     /// `fi_control`, `fi_enable`
     pub control: Option<unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int>,
@@ -31,7 +31,7 @@ pub struct Ops {
         Option<unsafe extern "C" fn(*mut Fid, *const c_char, u64, *mut *mut c_void, *mut c_void) -> c_int>,
 }
 
-// SAFETY: declared so above.
+// SAFETY: declared with a size, then function pointers.
 unsafe impl Table for Ops {}
 
 /// `FI_CLASS_SRX_CTX`

@@ -1,4 +1,4 @@
-//! `struct fi_info` and what hangs on it.
+//! `struct fi_info` and its attributes.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -7,11 +7,11 @@ use super::Fid;
 /// `struct fi_info`
 #[repr(C)]
 pub struct Info {
-    /// The next one of a list.
+    /// The next element of a list.
     pub next: *mut Info,
     /// Capabilities.
     pub caps: u64,
-    /// What the application has to do for the provider.
+    /// Requirements of the provider on the application.
     pub mode: u64,
     /// `fi_addr_format`
     pub addr_format: u32,
@@ -19,11 +19,11 @@ pub struct Info {
     pub src_addrlen: usize,
     /// Bytes at `dest_addr`.
     pub dest_addrlen: usize,
-    /// Own address.
+    /// The local address.
     pub src_addr: *mut c_void,
-    /// Peer's address.
+    /// The peer's address.
     pub dest_addr: *mut c_void,
-    /// An object that this one belongs to.
+    /// A related object.
     pub handle: *mut Fid,
     /// `struct fi_tx_attr`
     pub tx_attr: *mut TxAttr,
@@ -92,7 +92,7 @@ pub struct EpAttr {
 /// `FI_EP_RDM`, of [`EpAttr::kind`]
 pub const EP_RDM: c_int = 3;
 
-/// `struct fi_domain_attr`; later versions have more at the end.
+/// `struct fi_domain_attr`. Later versions have more fields at the end.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct DomainAttr {

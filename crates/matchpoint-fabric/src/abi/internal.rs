@@ -1,10 +1,11 @@
-//! Three bits that are in no public header of libfabric. They have had these values since 1.17, and there is no public
-//! way to the same end:
+//! Flags of `fi_getinfo` that no public header of libfabric declares.
 //!
-//! * `FI_PROVIDER=X` hides all other core providers from everyone, from ours as well, which needs the one it stands on.
-//!   Asking with [`HIDDEN`] finds it all the same.
-//! * Other providers look for something to stand on with [`CORE_ONLY`] or [`INTERNAL`] set. We stand on such providers
-//!   ourselves: answering would put them on top of us and us on top of them without end.
+//! Their values are the same since libfabric 1.17. No public interface has the same effect:
+//!
+//! * `FI_PROVIDER=X` hides all other core providers, even from the provider above them. [`HIDDEN`] finds hidden
+//!   providers.
+//! * Other providers search for a core provider with [`CORE_ONLY`] or [`INTERNAL`]. This provider does not answer such
+//!   searches: answers would stack both providers on each other without end.
 
 /// `OFI_GETINFO_INTERNAL`
 pub const INTERNAL: u64 = 1 << 58;

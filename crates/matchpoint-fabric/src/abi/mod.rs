@@ -1,12 +1,11 @@
-//! libfabric's public interface, as far as a provider between an application and a core provider meets it: the
-//! structures of `rdma/*.h` and `rdma/providers/*.h` under their own names without `fi_`, and the constants.
+//! libfabric's public interface: the structures of `rdma/*.h` and `rdma/providers/*.h` without the prefix `fi_`, and
+//! constants.
 //!
-//! libfabric is loaded by the MPI library, in versions from 1.17 on, so nothing here is linked against and no header is
-//! needed to build. Structures only ever grow at their end; what is read here exists in all of those versions. The one
-//! structure that changed in place, `fi_peer_rx_entry`, is in [`peer`].
+//! The MPI library loads libfabric, in versions from 1.17 on. This crate neither links libfabric nor needs its headers.
+//! Structures grow only at the end. The fields declared here exist in all of these versions. One structure changed in
+//! place: `fi_peer_rx_entry`, in [`peer`].
 
-/// A table of functions that take the same object first: the structure, and how each of them is made to wait for a lock
-/// ([`crate::lock`]).
+/// Declares a table of functions that take the same object first. Implements [`crate::lock::Lockable`] for it.
 macro_rules! table {
     ($(#[$doc:meta])* $table:ident in $object:ident.$slot:ident {
         $($name:ident($($argument:ident: $kind:ty),* $(,)?) -> $result:ty;)*
@@ -19,15 +18,15 @@ macro_rules! table {
             $(pub $name: Option<unsafe extern "C" fn(*mut $object, $($kind),*) -> $result>,)*
         }
 
-        // SAFETY: declared so above.
+        // SAFETY: declared with a size, then function pointers.
         unsafe impl crate::patch::Table for $table {}
 
         impl crate::lock::Lockable for $table {
-            fn wait_for_lock(&mut self) {
+            fn add_locking(&mut self) {
                 $({
                     #[allow(clippy::too_many_arguments)]
                     unsafe extern "C" fn locked(object: *mut $object, $($argument: $kind),*) -> $result {
-                        // SAFETY: called through a table of ours that is installed in the object.
+                        // SAFETY: called through a patched table that is installed in the object.
                         unsafe {
                             let (_guard, below) = crate::lock::enter((*object).$slot);
                             below.$name.expect("only what is there is made to wait")(object, $($argument),*)
@@ -60,10 +59,10 @@ pub use fabric::*;
 pub use fid::*;
 pub use info::*;
 
-/// `fi_addr_t`: a peer, as the address vector numbers it.
+/// `fi_addr_t`: a peer's number in the address vector.
 pub type Addr = u64;
 
-/// `FI_ADDR_UNSPEC`, `FI_ADDR_NOTAVAIL`: any peer, or one that is not known.
+/// `FI_ADDR_UNSPEC`, `FI_ADDR_NOTAVAIL`: any peer, or an unknown peer.
 pub const ADDR_UNSPEC: Addr = u64::MAX;
 
 /// `FI_VERSION`.

@@ -1,13 +1,13 @@
-//! Shared receive queues that one provider owns and another uses: `rdma/providers/fi_peer.h`, fi_peer(3).
+//! Shared receive queues with an owner and a peer: `rdma/providers/fi_peer.h`, fi_peer(3).
 //!
-//! Its structures are as they are from libfabric 2.3 on. Before:
+//! The structures have the form of libfabric 2.3 and later. Older forms:
 //!
-//! | libfabric | a receive's entry | `get_msg`, `get_tag` |
+//! | libfabric | entry of a receive | `get_msg`, `get_tag` |
 //! |---|---|---|
 //! | 1.17, 1.18 | other fields | other arguments: not supported |
 //! | 1.19 to 1.22 | two links first | `(srx, addr, size or tag, entry)` |
 //! | 2.0 to 2.2 | two links first | `(srx, attr, entry)` |
-//! | 2.3 and later | as here | `(srx, attr, entry)` |
+//! | 2.3 and later | as declared here | `(srx, attr, entry)` |
 
 use std::ffi::{c_int, c_void};
 
@@ -15,7 +15,7 @@ use libc::iovec;
 
 use super::{Addr, FidEp, version};
 
-/// `struct fi_peer_rx_entry`, from 2.3 on; before, two links come first ([`Layout::links`]).
+/// `struct fi_peer_rx_entry` of libfabric 2.3 and later. Older versions have two links first ([`Layout::links`]).
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct PeerRxEntry {
@@ -42,22 +42,22 @@ pub struct PeerMatchAttr {
     pub tag: u64,
 }
 
-/// The core provider asks for the receive that a message matches, from 2.0 on.
+/// A request for the receive that a message matches, in libfabric 2.0 and later.
 pub type GetByAttr = unsafe extern "C" fn(*mut FidPeerSrx, *const PeerMatchAttr, *mut *mut c_void) -> c_int;
-/// The same before: the second number is the size of an untagged message, the tag of a tagged one.
+/// The same before 2.0. The number is the size of an untagged message, or the tag of a tagged message.
 pub type GetByNumber = unsafe extern "C" fn(*mut FidPeerSrx, Addr, u64, *mut *mut c_void) -> c_int;
 
-/// A function of either kind: which one, [`Layout::by_attr`] says.
+/// A function of either signature, as [`Layout::by_attr`] selects.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Get {
-    /// From 2.0 on.
+    /// libfabric 2.0 and later.
     pub by_attr: GetByAttr,
-    /// Before.
+    /// Older versions.
     pub by_number: GetByNumber,
 }
 
-/// `struct fi_ops_srx_owner`. Entries are pointers to what [`Layout`] says, hence `c_void`.
+/// `struct fi_ops_srx_owner`. The type of entries depends on [`Layout`], hence `c_void`.
 #[repr(C)]
 #[allow(missing_docs)]
 pub struct OpsSrxOwner {
@@ -98,17 +98,17 @@ pub struct PeerSrxContext {
     pub srx: *mut FidPeerSrx,
 }
 
-/// Which of the forms above a libfabric has.
+/// The form of the structures in a version of libfabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// Two links precede a receive's entry.
+    /// Two links precede an entry.
     pub links: bool,
     /// `get_msg` and `get_tag` take a `fi_peer_match_attr`.
     pub by_attr: bool,
 }
 
 impl Layout {
-    /// That of the libfabric with this `fi_version()`; `None` where it is not supported.
+    /// Returns the layout for this `fi_version()`. `None`: not supported.
     pub fn of(fi_version: u32) -> Option<Layout> {
         match fi_version {
             v if v >= version(2, 3) => Some(Layout { links: false, by_attr: true }),

@@ -1,18 +1,18 @@
-//! An engine behind ignore masks does what the plain rule says.
+//! Compares the matching under ignore masks with two plain queues.
 
 use std::collections::HashMap;
 
 use super::*;
 
-/// Facts about queued entries: what each receive asks for, and each message's source and tag.
+/// The criteria of each receive, and the source and tag of each message.
 #[derive(Default)]
-struct Book {
-    receives: HashMap<u64, Asked>,
+struct EntryTable {
+    receives: HashMap<u64, Criteria>,
     messages: HashMap<u64, (Addr, u64)>,
 }
 
-impl Remember for Book {
-    fn asked(&self, receive: u64) -> Asked {
+impl EntryData for EntryTable {
+    fn criteria(&self, receive: u64) -> Criteria {
         self.receives[&receive]
     }
 
@@ -25,10 +25,9 @@ impl Remember for Book {
     }
 }
 
-/// Numbers that look random, from a seed.
-struct Dice(u64);
+struct Random(u64);
 
-impl Dice {
+impl Random {
     fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -37,26 +36,27 @@ impl Dice {
     }
 }
 
-/// Two plain queues and the rule, taken literally.
+/// Two plain queues under the literal rule.
 #[derive(Default)]
 struct Plain {
-    posted: Vec<(u64, Asked)>,
+    posted: Vec<(u64, Criteria)>,
     unexpected: Vec<(u64, Addr, u64)>,
 }
 
 impl Plain {
-    fn accepts(asked: &Asked, addr: Addr, tag: u64) -> bool {
-        (asked.tag ^ tag) & !asked.ignore == 0 && (asked.addr == ADDR_UNSPEC || asked.addr == addr)
+    fn accepts(criteria: &Criteria, addr: Addr, tag: u64) -> bool {
+        (criteria.tag ^ tag) & !criteria.ignore == 0
+            && (criteria.addr == ADDR_UNSPEC || criteria.addr == addr)
     }
 
-    fn find(&self, asked: &Asked) -> Option<usize> {
-        self.unexpected.iter().position(|&(_, addr, tag)| Self::accepts(asked, addr, tag))
+    fn find(&self, criteria: &Criteria) -> Option<usize> {
+        self.unexpected.iter().position(|&(_, addr, tag)| Self::accepts(criteria, addr, tag))
     }
 
-    fn post(&mut self, id: u64, asked: Asked) -> Option<u64> {
-        let found = self.find(&asked).map(|at| self.unexpected.remove(at).0);
+    fn post(&mut self, id: u64, criteria: Criteria) -> Option<u64> {
+        let found = self.find(&criteria).map(|at| self.unexpected.remove(at).0);
         if found.is_none() {
-            self.posted.push((id, asked));
+            self.posted.push((id, criteria));
         }
         found
     }
@@ -64,7 +64,7 @@ impl Plain {
     fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
         let at = self.unexpected.iter().position(|&(of, ..)| of == id)?;
         let tag = self.unexpected[at].2;
-        let wants = self.posted.iter().position(|(_, asked)| Self::accepts(asked, addr, tag));
+        let wants = self.posted.iter().position(|(_, criteria)| Self::accepts(criteria, addr, tag));
         let Some(receive) = wants else {
             self.unexpected[at].1 = addr;
             return None;
@@ -74,7 +74,7 @@ impl Plain {
     }
 
     fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Option<u64> {
-        let at = self.posted.iter().position(|(_, asked)| Self::accepts(asked, addr, tag));
+        let at = self.posted.iter().position(|(_, criteria)| Self::accepts(criteria, addr, tag));
         let found = at.map(|at| self.posted.remove(at).0);
         if found.is_none() {
             self.unexpected.push((id, addr, tag));
@@ -83,10 +83,10 @@ impl Plain {
     }
 }
 
-/// Masks as MPI libraries use them: nearly all receives ignore one bit, some the tag's lower half too, and now and
-/// then one heeds every bit.
-fn mask(dice: &mut Dice) -> u64 {
-    match dice.below(40) {
+/// Masks of MPI libraries: nearly all receives ignore one bit, some ignore the lower half of the tag, few compare every
+/// bit.
+fn mask(random: &mut Random) -> u64 {
+    match random.below(40) {
         0 => 0,
         1 => u64::MAX,
         2..8 => 1 << 32 | 0xFF,
@@ -96,43 +96,51 @@ fn mask(dice: &mut Dice) -> u64 {
 
 fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
     let mut matching = Matching::new(engine).expect("it is one");
-    let (mut plain, mut book, mut dice) = (Plain::default(), Book::default(), Dice(seed));
-    // Long phases of more receives than messages and the other way round, so that queues grow and empty.
+    let (mut plain, mut entries, mut random) = (Plain::default(), EntryTable::default(), Random(seed));
+    // Long phases with more receives than messages, then the opposite, so that queues grow and shrink.
     for id in 1..=events {
         let leaning = if (id / 700) % 2 == 0 { 7 } else { 3 };
-        let tag = dice.below(breadth) | dice.below(2) << 32;
-        let addr = dice.below(3);
-        if dice.below(50) == 0 {
-            let asked = Asked { addr, tag, ignore: mask(&mut dice) };
-            let take = dice.below(2) == 0;
-            let at = plain.find(&asked);
+        let tag = random.below(breadth) | random.below(2) << 32;
+        let addr = random.below(3);
+        if random.below(50) == 0 {
+            let criteria = Criteria { addr, tag, ignore: mask(&mut random) };
+            let take = random.below(2) == 0;
+            let at = plain.find(&criteria);
             let expected =
                 at.map(|at| if take { plain.unexpected.remove(at).0 } else { plain.unexpected[at].0 });
-            assert_eq!(matching.probe(asked, take, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
-        } else if dice.below(30) == 0 && !plain.posted.is_empty() {
-            let at = dice.below(plain.posted.len() as u64) as usize;
+            assert_eq!(
+                matching.probe(criteria, take, &entries),
+                Ok(expected),
+                "{engine}, seed {seed}, event {id}"
+            );
+        } else if random.below(30) == 0 && !plain.posted.is_empty() {
+            let at = random.below(plain.posted.len() as u64) as usize;
             let (gone, _) = plain.posted.remove(at);
-            assert!(matching.cancel(gone, &book), "{engine}, seed {seed}, event {id}");
-            assert!(!matching.cancel(gone, &book), "a second time");
-        } else if dice.below(20) == 0 {
-            let nameless = |&&(_, from, _): &&(u64, Addr, u64)| from == ADDR_UNSPEC;
-            let Some(&(message, _, tag)) = plain.unexpected.iter().find(nameless) else { continue };
-            book.messages.insert(message, (addr, tag));
+            assert!(matching.cancel(gone, &entries), "{engine}, seed {seed}, event {id}");
+            assert!(!matching.cancel(gone, &entries), "a second time");
+        } else if random.below(20) == 0 {
+            let without_source = |&&(_, from, _): &&(u64, Addr, u64)| from == ADDR_UNSPEC;
+            let Some(&(message, _, tag)) = plain.unexpected.iter().find(without_source) else { continue };
+            entries.messages.insert(message, (addr, tag));
             let expected = plain.readdress(message, addr);
-            let received = matching.readdress(message, addr, &book);
+            let received = matching.readdress(message, addr, &entries);
             assert_eq!(received, expected, "{engine}, seed {seed}, event {id}");
-        } else if dice.below(10) < leaning {
-            let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
-            let asked = Asked { addr, tag, ignore: mask(&mut dice) };
-            book.receives.insert(id, asked);
-            let expected = plain.post(id, asked);
-            assert_eq!(matching.post(id, asked, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+        } else if random.below(10) < leaning {
+            let addr = if random.below(8) == 0 { ADDR_UNSPEC } else { addr };
+            let criteria = Criteria { addr, tag, ignore: mask(&mut random) };
+            entries.receives.insert(id, criteria);
+            let expected = plain.post(id, criteria);
+            assert_eq!(
+                matching.post(id, criteria, &entries),
+                Ok(expected),
+                "{engine}, seed {seed}, event {id}"
+            );
         } else {
-            let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
-            book.messages.insert(id, (addr, tag));
+            let addr = if random.below(8) == 0 { ADDR_UNSPEC } else { addr };
+            entries.messages.insert(id, (addr, tag));
             let expected = plain.arrive(id, addr, tag);
             assert_eq!(
-                matching.arrive(id, addr, tag, &book),
+                matching.arrive(id, addr, tag, &entries),
                 Ok(expected),
                 "{engine}, seed {seed}, event {id}"
             );
@@ -150,10 +158,10 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
 }
 
 #[test]
-fn whatever_the_masks_it_is_the_rule() {
+fn random_masks_equal_plain_queues() {
     for seed in 1..20 {
         let tally = play("hybrid", seed * 0x9E37_79B9, 6_000, 200);
-        assert!(tally.lengthened > 0, "the engine was asked");
+        assert!(tally.moved_to_engine > 0, "the engine was asked");
     }
     for spec in engines::REGISTRY {
         play(spec.name, 77, 3_000, 60);
@@ -161,58 +169,58 @@ fn whatever_the_masks_it_is_the_rule() {
 }
 
 #[test]
-fn a_full_table_gives_way_to_hybrid() {
+fn full_table_is_replaced_by_hybrid() {
     let tally = play("optimistic:capacity=64", 5, 3_000, 400);
-    assert!(tally.lengthened > 0);
+    assert!(tally.moved_to_engine > 0);
 }
 
-/// A hundred receives posted: too many for the short lines.
-fn long() -> (Matching, Book) {
+/// A hundred posted receives: too many for the short queues.
+fn long_queues() -> (Matching, EntryTable) {
     let mut matching = Matching::new("hybrid").expect("it is one");
-    let mut book = Book::default();
+    let mut entries = EntryTable::default();
     for id in 0..100 {
-        let asked = Asked { addr: 0, tag: id, ignore: 0 };
-        book.receives.insert(id, asked);
-        assert_eq!(matching.post(id, asked, &book), Ok(None));
+        let criteria = Criteria { addr: 0, tag: id, ignore: 0 };
+        entries.receives.insert(id, criteria);
+        assert_eq!(matching.post(id, criteria, &entries), Ok(None));
     }
     assert!(!matching.is_short);
-    (matching, book)
+    (matching, entries)
 }
 
 #[test]
-fn short_queues_come_back_after_a_burst() {
-    let (mut matching, mut book) = long();
+fn burst_end_restores_short_queues() {
+    let (mut matching, mut entries) = long_queues();
     for id in 0..100 {
-        book.messages.insert(id, (0, id));
-        assert_eq!(matching.arrive(id, 0, id, &book), Ok(Some(id)));
+        entries.messages.insert(id, (0, id));
+        assert_eq!(matching.arrive(id, 0, id, &entries), Ok(Some(id)));
     }
-    for id in 0..2 * PATIENCE {
-        let asked = Asked { addr: 0, tag: 7, ignore: 0 };
-        book.receives.insert(id, asked);
-        assert_eq!(matching.post(id, asked, &book), Ok(None));
-        assert_eq!(matching.arrive(id, 0, 7, &book), Ok(Some(id)));
+    for id in 0..2 * AGREEING_POSTS {
+        let criteria = Criteria { addr: 0, tag: 7, ignore: 0 };
+        entries.receives.insert(id, criteria);
+        assert_eq!(matching.post(id, criteria, &entries), Ok(None));
+        assert_eq!(matching.arrive(id, 0, 7, &entries), Ok(Some(id)));
     }
     assert!(matching.is_short);
 }
 
-/// A master that asks again and again whether somebody has something to say, and then everybody has.
+/// A process that probes repeatedly without a match, then a burst of messages.
 #[test]
-fn a_burst_after_many_probes_is_kept() {
-    let (mut matching, mut book) = long();
+fn burst_after_probes_keeps_messages() {
+    let (mut matching, mut entries) = long_queues();
     for id in 0..100 {
-        assert!(matching.cancel(id, &book));
+        assert!(matching.cancel(id, &entries));
     }
-    let nothing = Asked { addr: 0, tag: 7, ignore: 0 };
-    for _ in 0..2 * PATIENCE {
-        assert_eq!(matching.probe(nothing, false, &book), Ok(None));
-    }
-    for id in 0..200 {
-        book.messages.insert(id, (0, id));
-        assert_eq!(matching.arrive(id, 0, id, &book), Ok(None));
+    let nothing = Criteria { addr: 0, tag: 7, ignore: 0 };
+    for _ in 0..2 * AGREEING_POSTS {
+        assert_eq!(matching.probe(nothing, false, &entries), Ok(None));
     }
     for id in 0..200 {
-        let asked = Asked { addr: 0, tag: id, ignore: 0 };
-        book.receives.insert(1000 + id, asked);
-        assert_eq!(matching.post(1000 + id, asked, &book), Ok(Some(id)));
+        entries.messages.insert(id, (0, id));
+        assert_eq!(matching.arrive(id, 0, id, &entries), Ok(None));
+    }
+    for id in 0..200 {
+        let criteria = Criteria { addr: 0, tag: id, ignore: 0 };
+        entries.receives.insert(1000 + id, criteria);
+        assert_eq!(matching.post(1000 + id, criteria, &entries), Ok(Some(id)));
     }
 }

@@ -1,51 +1,54 @@
-//! `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`: three ways to say the same. And the untagged `fi_recv`, `fi_recvv`, `fi_recvmsg`.
+//! Receive functions of the application: `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`, and the untagged `fi_recv`,
+//! `fi_recvv`, `fi_recvmsg`.
 
 use std::ffi::c_void;
 
 use libc::iovec;
 
 use crate::abi::{Addr, FidEp, Msg, MsgTagged, OpsMsg, OpsTagged, errno, flags};
-use crate::asked::{Asked, Call};
+use crate::criteria::{Criteria, ReceiveCall};
 use crate::lock::{self, Lockable};
-use crate::patch::owner_at;
+use crate::patch::data_at;
 use crate::peer::entry::IOV_LIMIT;
-use crate::peer::owner::Owner;
+use crate::peer::owner::SrxOwner;
 
-/// Exchanges the receiving functions of a table for ours; all others wait for the lock, if there is one.
-pub fn exchange(table: &mut OpsTagged, is_locked: bool) {
+/// Replaces the receive functions of a table. In a locked domain, all other functions acquire the lock.
+pub fn replace_tagged(table: &mut OpsTagged, is_locked: bool) {
     if is_locked {
-        table.wait_for_lock();
+        table.add_locking();
     }
     table.recv = Some(recv);
     table.recvv = Some(recvv);
     table.recvmsg = Some(recvmsg);
 }
 
-/// The same for a table of untagged receives.
-pub fn exchange_untagged(table: &mut OpsMsg, is_locked: bool) {
+/// As [`replace_tagged`], for untagged receives.
+pub fn replace_untagged(table: &mut OpsMsg, is_locked: bool) {
     if is_locked {
-        table.wait_for_lock();
+        table.add_locking();
     }
     table.recv = Some(recv_untagged);
     table.recvv = Some(recvv_untagged);
     table.recvmsg = Some(recvmsg_untagged);
 }
 
+/// Receives a tagged message.
+///
 /// # Safety
-/// `ep` is an endpoint of ours; the rest as fi_tagged(3) demands.
+/// `ep` is a patched endpoint. Otherwise as fi_tagged(3) requires.
 #[inline]
-unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
+unsafe fn receive(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it.
+    // SAFETY: the endpoint's table is patched. Its data lives as long as the endpoint.
     unsafe {
-        let _guard = lock::wait((*ep).tagged);
-        let this: *mut Owner = owner_at((*ep).tagged);
-        let terms = (*this).terms;
-        call.asked.addr = terms.source(call.asked.addr);
-        call.flags = own_flags.unwrap_or(terms.receive_flags);
-        Owner::receive_tagged(this, &call)
+        let _guard = lock::acquire((*ep).tagged);
+        let this: *mut SrxOwner = data_at((*ep).tagged);
+        let options = (*this).options;
+        call.criteria.addr = options.source(call.criteria.addr);
+        call.flags = call_flags.unwrap_or(options.receive_flags);
+        SrxOwner::receive_tagged(this, &call)
     }
 }
 
@@ -60,9 +63,10 @@ unsafe extern "C" fn recv(
     context: *mut c_void,
 ) -> isize {
     let iov = iovec { iov_base: buf, iov_len: len };
-    let asked = Asked { addr, tag, ignore };
-    let call = Call { iov: &raw const iov, count: 1, desc: &raw const desc, asked, context, flags: 0 };
-    // SAFETY: the application's call, its one buffer made an array of one.
+    let criteria = Criteria { addr, tag, ignore };
+    let call =
+        ReceiveCall { iov: &raw const iov, count: 1, desc: &raw const desc, criteria, context, flags: 0 };
+    // SAFETY: the buffer is an array of one.
     unsafe { receive(ep, call, None) }
 }
 
@@ -76,7 +80,7 @@ unsafe extern "C" fn recvv(
     ignore: u64,
     context: *mut c_void,
 ) -> isize {
-    let call = Call { iov, count, desc, asked: Asked { addr, tag, ignore }, context, flags: 0 };
+    let call = ReceiveCall { iov, count, desc, criteria: Criteria { addr, tag, ignore }, context, flags: 0 };
     // SAFETY: the application's call.
     unsafe { receive(ep, call, None) }
 }
@@ -84,45 +88,44 @@ unsafe extern "C" fn recvv(
 unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
     // SAFETY: the application's message.
     let msg = unsafe { &*msg };
-    let asked = Asked { addr: msg.addr, tag: msg.tag, ignore: msg.ignore };
+    let criteria = Criteria { addr: msg.addr, tag: msg.tag, ignore: msg.ignore };
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
-    let call = Call { iov, count, desc, asked, context: msg.context, flags: 0 };
+    let call = ReceiveCall { iov, count, desc, criteria, context: msg.context, flags: 0 };
     // SAFETY: the application's call.
     unsafe { receive(ep, call, Some(flags)) }
 }
 
-/// Any of the untagged ones.
+/// Receives an untagged message.
 ///
 /// # Safety
-/// `ep` is an endpoint of ours; the rest as fi_msg(3) demands.
-unsafe fn receive_untagged(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
+/// `ep` is a patched endpoint. Otherwise as fi_msg(3) requires.
+unsafe fn receive_untagged(ep: *mut FidEp, mut call: ReceiveCall, call_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it, and the application calls in one
-    // thread at a time. Borrows end before the core is called.
+    // SAFETY: the endpoint's table is patched. Its data lives as long as the endpoint. Calls are serialized. Borrows
+    // end before the core provider is called.
     unsafe {
-        let _guard = lock::wait((*ep).msg);
-        let this: *mut Owner = owner_at((*ep).msg);
-        call.asked.addr = (*this).terms.untagged_source(call.asked.addr);
-        let default = (*this).terms.receive_flags;
-        call.flags = own_flags.map_or(default, |own| own | default & flags::MULTI_RECV);
+        let _guard = lock::acquire((*ep).msg);
+        let this: *mut SrxOwner = data_at((*ep).msg);
+        call.criteria.addr = (*this).options.untagged_source(call.criteria.addr);
+        let default = (*this).options.receive_flags;
+        call.flags = call_flags.map_or(default, |own| own | default & flags::MULTI_RECV);
         if call.flags & flags::MULTI_RECV != 0 {
-            return Owner::receive_several(this, &call);
+            return SrxOwner::receive_multi(this, &call);
         }
         let outcome = (*this).receive_untagged(&call);
         match outcome {
-            Ok(next) => Owner::proceed(this, next),
+            Ok(next) => SrxOwner::perform(this, next),
             Err(rc) => rc,
         }
     }
 }
 
-fn from(addr: Addr) -> Asked {
-    Asked { addr, tag: 0, ignore: u64::MAX }
+fn any_tag_from(addr: Addr) -> Criteria {
+    Criteria { addr, tag: 0, ignore: u64::MAX }
 }
 
-/// `fi_recv`
 unsafe extern "C" fn recv_untagged(
     ep: *mut FidEp,
     buf: *mut c_void,
@@ -133,11 +136,16 @@ unsafe extern "C" fn recv_untagged(
 ) -> isize {
     let iov = iovec { iov_base: buf, iov_len: len };
     let (iov, desc) = (&raw const iov, &raw const desc);
-    // SAFETY: the application's call, its one buffer made an array of one.
-    unsafe { receive_untagged(ep, Call { iov, count: 1, desc, asked: from(addr), context, flags: 0 }, None) }
+    // SAFETY: the buffer is an array of one.
+    unsafe {
+        receive_untagged(
+            ep,
+            ReceiveCall { iov, count: 1, desc, criteria: any_tag_from(addr), context, flags: 0 },
+            None,
+        )
+    }
 }
 
-/// `fi_recvv`
 unsafe extern "C" fn recvv_untagged(
     ep: *mut FidEp,
     iov: *const iovec,
@@ -147,15 +155,21 @@ unsafe extern "C" fn recvv_untagged(
     context: *mut c_void,
 ) -> isize {
     // SAFETY: the application's call.
-    unsafe { receive_untagged(ep, Call { iov, count, desc, asked: from(addr), context, flags: 0 }, None) }
+    unsafe {
+        receive_untagged(
+            ep,
+            ReceiveCall { iov, count, desc, criteria: any_tag_from(addr), context, flags: 0 },
+            None,
+        )
+    }
 }
 
-/// `fi_recvmsg`
 unsafe extern "C" fn recvmsg_untagged(ep: *mut FidEp, msg: *const Msg, flags: u64) -> isize {
     // SAFETY: the application's message.
     let msg = unsafe { &*msg };
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
-    let call = Call { iov, count, desc, asked: from(msg.addr), context: msg.context, flags: 0 };
+    let call =
+        ReceiveCall { iov, count, desc, criteria: any_tag_from(msg.addr), context: msg.context, flags: 0 };
     // SAFETY: the application's call.
     unsafe { receive_untagged(ep, call, Some(flags)) }
 }

@@ -1,4 +1,4 @@
-//! The shared queue as the core sees it: an object, and functions that the core calls while it works.
+//! The shared queue in the core provider's form: an object, and functions that the core provider calls.
 
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
@@ -6,19 +6,19 @@ use std::mem::zeroed;
 use crate::abi::peer::{FidPeerSrx, Get, Layout, OpsSrxOwner, PeerMatchAttr};
 use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno};
 use crate::peer::entry::Entry;
-use crate::peer::owner::Owner;
+use crate::peer::owner::SrxOwner;
 
-/// The object; its tables are put in once they have their place.
-pub fn object(owner: *mut Owner) -> FidPeerSrx {
-    // SAFETY: zeros are an object without any tables.
+/// Creates the object. Its tables are set later, at their final addresses.
+pub fn object(owner: *mut SrxOwner) -> FidPeerSrx {
+    // SAFETY: zeros are an object without tables.
     let mut object: FidPeerSrx = unsafe { zeroed() };
     object.ep_fid.fid.class = CLASS_SRX_CTX;
-    // Some cores copy the object, so the way back to us is here, and not the object's address.
+    // Some core providers copy the object. The context, which is copied too, points to the owner.
     object.ep_fid.fid.context = owner.cast();
     object
 }
 
-/// Functions that a core of this layout calls.
+/// The owner functions for a core provider of this layout.
 pub fn owner_ops(layout: Layout) -> OpsSrxOwner {
     let (get_msg, get_tag) = if layout.by_attr {
         (Get { by_attr: get_msg }, Get { by_attr: get_tag })
@@ -38,7 +38,7 @@ pub fn owner_ops(layout: Layout) -> OpsSrxOwner {
     }
 }
 
-/// Functions of the object itself.
+/// The common functions of the object.
 pub fn fid_ops() -> Ops {
     // SAFETY: zeros are absent functions.
     let mut ops: Ops = unsafe { zeroed() };
@@ -46,7 +46,7 @@ pub fn fid_ops() -> Ops {
     ops
 }
 
-/// Functions that the core passes on to whoever owns the queue.
+/// The endpoint functions that a core provider forwards to the owner.
 pub fn ep_ops() -> OpsEp {
     // SAFETY: zeros are absent functions.
     let mut ops: OpsEp = unsafe { zeroed() };
@@ -57,19 +57,21 @@ pub fn ep_ops() -> OpsEp {
     ops
 }
 
-/// The owner behind the object that the core was given.
 #[inline]
-unsafe fn owner_of(srx: *mut FidPeerSrx) -> *mut Owner {
-    // SAFETY: the core calls with what it was given, or with a copy, while the endpoint is open.
+unsafe fn owner_of(srx: *mut FidPeerSrx) -> *mut SrxOwner {
+    // SAFETY: the core provider passes the object or a copy, while the endpoint is open.
     unsafe { (*srx).ep_fid.fid.context.cast() }
 }
 
-/// Answers the core's question.
 #[inline]
-unsafe fn answer(owner: &Owner, found: Result<(*mut Entry, c_int), c_int>, to: *mut *mut c_void) -> c_int {
+unsafe fn return_match(
+    owner: &SrxOwner,
+    found: Result<(*mut Entry, c_int), c_int>,
+    to: *mut *mut c_void,
+) -> c_int {
     match found {
         Ok((entry, rc)) => {
-            // SAFETY: the core gives room for the answer.
+            // SAFETY: the core provider provides the output pointer.
             unsafe { *to = Entry::to_core(entry, owner.layout.links) };
             rc
         }
@@ -82,11 +84,11 @@ unsafe extern "C" fn get_tag(
     attr: *const PeerMatchAttr,
     to: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the core calls while nothing of ours is borrowed: from within its progress, or from what we call without.
+    // SAFETY: no borrow is live: the core provider calls during its progress, or from functions called without borrows.
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.tagged_message(attr.addr, attr.msg_size, attr.tag);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
@@ -99,11 +101,11 @@ unsafe extern "C" fn get_msg(
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
         let found = owner.untagged_message(attr.addr, attr.msg_size);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
-/// Before libfabric 2.0 the size of a tagged message is not told.
+/// Before libfabric 2.0, the core provider does not pass the size of a tagged message.
 unsafe extern "C" fn get_tag_by_number(
     srx: *mut FidPeerSrx,
     addr: Addr,
@@ -114,7 +116,7 @@ unsafe extern "C" fn get_tag_by_number(
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.tagged_message(addr, usize::MAX, tag);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
@@ -128,27 +130,27 @@ unsafe extern "C" fn get_msg_by_number(
     unsafe {
         let owner = &mut *owner_of(srx);
         let found = owner.untagged_message(addr, size as usize);
-        answer(owner, found, to)
+        return_match(owner, found, to)
     }
 }
 
-/// The message joined its queue when the core asked for a receive: between the two calls nobody else can.
+/// The message is already queued since the request for a receive. No other call occurs between the two.
 unsafe extern "C" fn queue(_: *mut c_void) -> c_int {
     errno::SUCCESS
 }
 
-unsafe extern "C" fn free_plain(given: *mut c_void) {
-    // SAFETY: the core frees what it was given.
-    unsafe { free(Entry::from_core(given, false)) };
+unsafe extern "C" fn free_plain(pointer: *mut c_void) {
+    // SAFETY: the core provider frees its entry.
+    unsafe { free(Entry::from_core(pointer, false)) };
 }
 
-unsafe extern "C" fn free_linked(given: *mut c_void) {
+unsafe extern "C" fn free_linked(pointer: *mut c_void) {
     // SAFETY: as above.
-    unsafe { free(Entry::from_core(given, true)) };
+    unsafe { free(Entry::from_core(pointer, true)) };
 }
 
 unsafe fn free(entry: *mut Entry) {
-    // SAFETY: every entry that the core has names the queue it belongs to.
+    // SAFETY: every entry of the core provider points to its queue.
     unsafe { (*owner_of((*entry).peer.srx)).free(entry) };
 }
 
@@ -157,11 +159,11 @@ unsafe extern "C" fn foreach_unspec_addr(
     address: unsafe extern "C" fn(*mut c_void) -> Addr,
 ) {
     // SAFETY: as above.
-    unsafe { Owner::name_sources(owner_of(srx), address) };
+    unsafe { SrxOwner::set_sources(owner_of(srx), address) };
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: the object is the beginning of ours.
+    // SAFETY: a shared queue begins with its `fid`.
     unsafe { (*owner_of(fid.cast())).cancel(context) }
 }
 
@@ -175,8 +177,8 @@ unsafe extern "C" fn getopt(
     if option != OPT_MIN_MULTI_RECV {
         return -errno::ENOPROTOOPT;
     }
-    // SAFETY: the object is the beginning of ours; the core gives room for what the option is.
-    unsafe { tell_least_room(&*owner_of(fid.cast()), value, len) }
+    // SAFETY: a shared queue begins with its `fid`. The core provider provides a buffer for the value.
+    unsafe { get_min_multi_recv(&*owner_of(fid.cast()), value, len) }
 }
 
 unsafe extern "C" fn setopt(
@@ -190,18 +192,18 @@ unsafe extern "C" fn setopt(
         return -errno::ENOPROTOOPT;
     }
     // SAFETY: as above.
-    unsafe { (*owner_of(fid.cast())).untagged.least_room = *value.cast() };
+    unsafe { (*owner_of(fid.cast())).untagged.min_multi_recv = *value.cast() };
     errno::SUCCESS
 }
 
-/// The value of `FI_OPT_MIN_MULTI_RECV`.
+/// Writes the value of `FI_OPT_MIN_MULTI_RECV`.
 ///
 /// # Safety
-/// `value` has room for a `size_t`, and `len` is writable.
-pub unsafe fn tell_least_room(owner: &Owner, value: *mut c_void, len: *mut usize) -> c_int {
-    // SAFETY: the caller's.
+/// `value` has space for a `size_t`, and `len` is writable.
+pub unsafe fn get_min_multi_recv(owner: &SrxOwner, value: *mut c_void, len: *mut usize) -> c_int {
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        value.cast::<usize>().write(owner.untagged.least_room);
+        value.cast::<usize>().write(owner.untagged.min_multi_recv);
         *len = size_of::<usize>();
     }
     errno::SUCCESS

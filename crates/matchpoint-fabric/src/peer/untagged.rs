@@ -1,36 +1,37 @@
-//! Untagged receives: `fi_recv` and its like, and buffers for several messages (`FI_MULTI_RECV`).
+//! Untagged receives (`fi_recv`, `fi_recvv`, `fi_recvmsg`) and multi-receive buffers (`FI_MULTI_RECV`).
 //!
-//! Without a tag there is little to match: the oldest receive that names no source, or this one. So no engine: two
-//! queues, in which the first entry is nearly always the right one.
+//! An untagged message takes the oldest receive for its source or any source. The first entry of a queue usually
+//! matches, so two plain queues suffice.
 
 use std::ffi::c_int;
 
 use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, errno, flags};
-use crate::asked::Call;
+use crate::criteria::ReceiveCall;
 use crate::peer::entry::{Entry, State};
-use crate::peer::owner::{Next, Owner, Untagged};
+use crate::peer::owner::{CoreAction, SrxOwner, UntaggedQueues};
 
-/// A receive that is posted is a buffer for several messages.
-pub(crate) fn is_shared(receive: *mut Entry) -> bool {
-    // SAFETY: what is queued is an entry that lives.
+pub(crate) fn is_multi_receive(receive: *mut Entry) -> bool {
+    // SAFETY: queued entries are live.
     unsafe { (*receive).peer.flags & flags::MULTI_RECV != 0 }
 }
 
-impl Owner {
-    /// An untagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
+impl SrxOwner {
+    /// Matches an untagged message. Returns the receive that it takes and `FI_SUCCESS`, or a new entry for the message
+    /// and `-FI_ENOENT`.
     pub(crate) fn untagged_message(
         &mut self,
         addr: Addr,
         bytes: usize,
     ) -> Result<(*mut Entry, c_int), c_int> {
-        let at = Untagged::position(&self.untagged.posted, |named| named == ADDR_UNSPEC || named == addr);
+        let at =
+            UntaggedQueues::position(&self.untagged.posted, |source| source == ADDR_UNSPEC || source == addr);
         let receive = at.and_then(|at| self.untagged.posted.get(at).copied().map(|receive| (at, receive)));
         match receive {
-            Some((at, receive)) if is_shared(receive) => {
+            Some((at, receive)) if is_multi_receive(receive) => {
                 let part = self.new_message(addr, bytes)?;
-                if self.carve(receive, part) {
+                if self.take_part(receive, part) {
                     self.untagged.posted.remove(at);
                 }
                 // SAFETY: just taken from the pool.
@@ -39,11 +40,11 @@ impl Owner {
             }
             Some((at, receive)) => {
                 self.untagged.posted.remove(at);
-                // SAFETY: it was queued, so it lives.
+                // SAFETY: a queued entry is live.
                 let entry = unsafe { &mut *receive };
                 entry.state = State::Active;
                 entry.peer.msg_size = entry.peer.msg_size.min(bytes);
-                self.make_room(receive, bytes);
+                self.provide_buffer(receive, bytes);
                 Ok((receive, errno::SUCCESS))
             }
             None => {
@@ -58,27 +59,27 @@ impl Owner {
     fn new_message(&mut self, addr: Addr, bytes: usize) -> Result<*mut Entry, c_int> {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
         self.pool.take(message);
-        self.becomes_message(message, bytes, flags::MSG | flags::RECV);
+        self.init_message(message, bytes, flags::MSG | flags::RECV);
         // SAFETY: just taken from the pool.
         unsafe { ((*message).peer.addr, (*message).peer.tag) = (addr, 0) };
         Ok(message)
     }
 
-    /// The next part of a buffer for several messages becomes the buffer of this one. True: the buffer is used up.
-    pub(crate) fn carve(&mut self, buffer: *mut Entry, message: *mut Entry) -> bool {
-        // SAFETY: both live, and differ.
+    /// Gives a message the next part of a multi-receive buffer. Returns whether the buffer is full.
+    pub(crate) fn take_part(&mut self, buffer: *mut Entry, message: *mut Entry) -> bool {
+        // SAFETY: both entries are live, and differ.
         let (shared, part) = unsafe { (&mut *buffer, &mut *message) };
-        let (room, desc) = shared.buffer();
+        let (room, desc) = shared.first_buffer();
         let bytes = part.peer.msg_size.min(room.iov_len);
         let own = iovec { iov_base: room.iov_base, iov_len: bytes };
         room.iov_base = room.iov_base.cast::<u8>().wrapping_add(bytes).cast();
         room.iov_len -= bytes;
-        let is_full = room.iov_len < self.untagged.least_room;
-        // SAFETY: one buffer, and one registration.
-        unsafe { part.buffers(&raw const own, &raw const desc, 1) };
+        let is_full = room.iov_len < self.untagged.min_multi_recv;
+        // SAFETY: one buffer and one memory descriptor.
+        unsafe { part.set_buffers(&raw const own, &raw const desc, 1) };
         part.peer.context = shared.peer.context;
         part.peer.flags |= shared.peer.flags & !flags::MULTI_RECV;
-        part.within = buffer;
+        part.shared_buffer = buffer;
         shared.users += 1;
         if is_full {
             shared.state = State::Full;
@@ -86,64 +87,66 @@ impl Owner {
         is_full
     }
 
-    /// `fi_recv` and its like.
+    /// Posts an untagged receive.
     ///
     /// # Safety
-    /// Buffers and registrations are as the call says.
-    pub(crate) unsafe fn receive_untagged(&mut self, call: &Call) -> Result<Next, isize> {
+    /// Buffers and memory descriptors match the call.
+    pub(crate) unsafe fn receive_untagged(&mut self, call: &ReceiveCall) -> Result<CoreAction, isize> {
         let no_memory = -(errno::ENOMEM as isize);
-        let completion = self.terms.completion(call.flags);
-        if let Some(message) = self.take_untagged(call.asked.addr) {
-            // SAFETY: it is in no queue any more; the buffers are the caller's.
+        let completion = self.options.completion_flag(call.flags);
+        if let Some(message) = self.take_untagged(call.criteria.addr) {
+            // SAFETY: the message is not queued. The buffers are from the caller.
             unsafe {
                 let bytes = (*message).peer.msg_size;
                 (*message).peer.context = call.context;
                 (*message).peer.flags |= completion;
-                (*message).buffers(call.iov, call.desc, call.count);
-                self.make_room(message, bytes);
+                (*message).set_buffers(call.iov, call.desc, call.count);
+                self.provide_buffer(message, bytes);
             }
-            return Ok(Next::Start(message));
+            return Ok(CoreAction::Start(message));
         }
         self.untagged.posted.try_reserve(1).map_err(|_| no_memory)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let receive = unsafe { self.new_receive(call, completion) }.ok_or(no_memory)?;
         self.untagged.posted.push_back(receive);
-        Ok(Next::Done)
+        Ok(CoreAction::Done)
     }
 
-    unsafe fn new_receive(&mut self, call: &Call, flags: u64) -> Option<*mut Entry> {
+    unsafe fn new_receive(&mut self, call: &ReceiveCall, flags: u64) -> Option<*mut Entry> {
         let receive = self.pool.next()?;
         self.pool.take(receive);
-        self.becomes_receive(receive, call.context, flags::MSG | flags::RECV | flags);
-        // SAFETY: just taken from the pool; the buffers are the caller's.
+        self.init_receive(receive, call.context, flags::MSG | flags::RECV | flags);
+        // SAFETY: just taken from the pool. The buffers are from the caller.
         unsafe {
-            ((*receive).peer.addr, (*receive).peer.tag) = (call.asked.addr, 0);
-            (*receive).buffers(call.iov, call.desc, call.count);
+            ((*receive).peer.addr, (*receive).peer.tag) = (call.criteria.addr, 0);
+            (*receive).set_buffers(call.iov, call.desc, call.count);
         }
         Some(receive)
     }
 
-    /// The oldest message that a receive from `addr` may take, taken.
+    /// Takes the oldest message that matches a receive from `addr`.
     fn take_untagged(&mut self, addr: Addr) -> Option<*mut Entry> {
-        let at = Untagged::position(&self.untagged.unexpected, |from| addr == ADDR_UNSPEC || addr == from)?;
+        let at =
+            UntaggedQueues::position(&self.untagged.unexpected, |from| addr == ADDR_UNSPEC || addr == from)?;
         self.untagged.unexpected.remove(at)
     }
 
-    /// A buffer for several messages: takes what waits as long as there is room, and is posted if some is left.
+    /// Receives into a multi-receive buffer. Takes unexpected messages while space is left, then posts the rest of the
+    /// buffer.
     ///
     /// # Safety
-    /// `this` lives, and nobody refers to it; buffers and registrations are as the call says.
-    pub(crate) unsafe fn receive_several(this: *mut Owner, call: &Call) -> isize {
+    /// `this` is live and without other references. Buffers and memory descriptors match the call.
+    pub(crate) unsafe fn receive_multi(this: *mut SrxOwner, call: &ReceiveCall) -> isize {
         let no_memory = -(errno::ENOMEM as isize);
-        // SAFETY: the caller's. The borrow ends before the core is called.
+        // SAFETY: guaranteed by the caller. The borrow ends before the core provider is called.
         let buffer = unsafe {
             let owner = &mut *this;
             if owner.untagged.posted.try_reserve(1).is_err() {
                 return no_memory;
             }
-            let flags = flags::MULTI_RECV | owner.terms.completion(call.flags);
+            let flags = flags::MULTI_RECV | owner.options.completion_flag(call.flags);
             let Some(buffer) = owner.new_receive(call, flags) else { return no_memory };
-            // A user of its own, until it is posted: so that it is not used up under our hands.
+            // This user keeps the buffer from release before it is posted.
             (*buffer).users = 1;
             buffer
         };
@@ -151,15 +154,15 @@ impl Owner {
             // SAFETY: as above.
             let next = unsafe {
                 let owner = &mut *this;
-                let message = owner.take_untagged(call.asked.addr);
-                message.map(|message| (message, owner.carve(buffer, message)))
+                let message = owner.take_untagged(call.criteria.addr);
+                message.map(|message| (message, owner.take_part(buffer, message)))
             };
             let Some((message, is_full)) = next else { break };
-            // SAFETY: nothing is borrowed.
-            let rc = unsafe { Owner::proceed(this, Next::Start(message)) };
+            // SAFETY: no borrow is live.
+            let rc = unsafe { SrxOwner::perform(this, CoreAction::Start(message)) };
             if rc != 0 || is_full {
-                // SAFETY: the buffer lives: it has a user, which ends here.
-                unsafe { (*this).leave(buffer) };
+                // SAFETY: the buffer has a user, which ends here.
+                unsafe { (*this).end_part(buffer) };
                 return rc;
             }
         }

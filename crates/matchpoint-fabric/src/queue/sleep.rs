@@ -1,14 +1,15 @@
-//! Waiting in a queue (`fi_cq_sread` and its like): asleep in the core, but not through what is ours to say or to do.
+//! Waiting in a completion queue (`fi_cq_sread`, `fi_cq_sreadfrom`). The thread sleeps in the core provider, but only
+//! while the provider has no completions.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{AT_ONCE, Beside, Entries, Queue};
+use super::{BATCH, CoreEntries, Queue, QueueData};
 use crate::abi::{Addr, FidCq, errno};
 use crate::lock;
-use crate::patch::{below, owner_at};
+use crate::patch::{data_at, original_table};
 
 /// `fi_cq_sread`
 pub unsafe extern "C" fn wait_read(
@@ -18,7 +19,7 @@ pub unsafe extern "C" fn wait_read(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's call, passed on.
+    // SAFETY: the application's arguments.
     unsafe { wait_read_from(fid, buf, count, ptr::null_mut(), condition, timeout) }
 }
 
@@ -31,16 +32,16 @@ pub unsafe extern "C" fn wait_read_from(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's call on an open queue. Nobody holds the lock yet, if there is one.
-    let Some(core) = (unsafe { below((*fid).ops) }).sreadfrom else {
+    // SAFETY: the application's open queue. This thread does not hold the lock yet.
+    let Some(core) = (unsafe { original_table((*fid).ops) }).sreadfrom else {
         return -(errno::ENOSYS as isize);
     };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // Ours first; what the core wakes up for may be ours as well.
-        // SAFETY: the application's call, passed on.
+        // The provider's completions first. The core provider may wake the thread for such a completion. SAFETY: the
+        // application's arguments.
         let (read, is_locked) = unsafe {
-            let guard = lock::wait((*fid).ops);
+            let guard = lock::acquire((*fid).ops);
             (Queue::read(fid, buf, count, sources), guard.is_some())
         };
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -49,55 +50,55 @@ pub unsafe extern "C" fn wait_read_from(
             return read;
         }
         if is_locked {
-            // To sleep in the core with the lock held would keep all others from work.
+            // A sleep under the lock would block all other threads.
             std::thread::yield_now();
             continue;
         }
         // SAFETY: as above.
         let is_longest = unsafe { Queue::of(fid) }.has_longest_entries();
-        let mut entries = Entries::new();
-        let (to, most, froms) = if is_longest {
+        let mut entries = CoreEntries::new();
+        let (to, most, core_sources) = if is_longest {
             (buf, count, sources)
         } else {
-            let (to, froms) = entries.room();
-            (to, count.min(AT_ONCE), froms)
+            let (to, core_sources) = entries.pointers();
+            (to, count.min(BATCH), core_sources)
         };
-        // SAFETY: the application's arguments, passed on, or room for as many entries.
-        let read = unsafe { core(fid, to, most, froms, condition, timeout) };
-        // SAFETY: as above. If there was a signal, the core has taken it, too.
+        // SAFETY: the application's arguments, or a buffer for as many entries.
+        let read = unsafe { core(fid, to, most, core_sources, condition, timeout) };
+        // SAFETY: as above. The core provider has also consumed a pending signal.
         unsafe { take_signal(fid) };
-        // SAFETY: as above; the core is done, and has delivered so many.
+        // SAFETY: as above. The core provider has returned `read` entries.
         return unsafe {
             let queue = Queue::of(fid);
-            let mut room = queue.room(buf, count, sources);
+            let mut output = queue.read_buffer(buf, count, sources);
             match is_longest {
-                true => queue.take_errors(read, buf, sources),
-                false => entries.put(read, queue, &mut room),
+                true => queue.extract_truncated(read, buf, sources),
+                false => entries.copy_to(read, queue, &mut output),
             }
         };
     }
 }
 
-/// `fi_cq_signal`. The core wakes who sleeps in it, and that may not be the end of a call here.
+/// `fi_cq_signal`. The core provider wakes the sleeping thread, but the call of that thread may continue here.
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
-    // SAFETY: the application's call on an open queue, passed on.
+    // SAFETY: the application's open queue.
     unsafe {
-        // Before whoever sleeps looks.
+        // The flag is set before the sleeping thread reads it.
         is_signaled(fid).store(true, Ordering::Release);
-        below((*fid).ops).signal.expect("only what is there is exchanged")(fid)
+        original_table((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
 }
 
-/// Whether there was a signal since the last one was taken. Its partner is in [`signal`].
+/// Returns whether a signal is pending, and clears it. Pairs with the store in [`signal`].
 unsafe fn take_signal(fid: *mut FidCq) -> bool {
-    // SAFETY: the caller's: an open queue.
+    // SAFETY: guaranteed by the caller: an open queue.
     unsafe { is_signaled(fid) }.swap(false, Ordering::Acquire)
 }
 
-/// The one part that threads share: another may refer to the queue meanwhile.
+/// The only field that threads share. Another thread may refer to the queue meanwhile.
 unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
-    // SAFETY: the caller's: an open queue.
-    unsafe { &(*owner_at::<Beside, _>((*fid).ops)).is_signaled }
+    // SAFETY: guaranteed by the caller: an open queue.
+    unsafe { &(*data_at::<QueueData, _>((*fid).ops)).is_signaled }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The structures of `abi` lie as a C compiler lays out those of libfabric's headers.
+//! The structures of `abi` have the layout of libfabric's headers.
 //!
-//! The numbers are what `offsetof` and `sizeof` gave (gcc 12, x86-64) with the headers of 1.17.0, 1.19.0, 1.22.0, 2.0.0,
-//! 2.3.0 and 2.5.1; what is the same in all of them stands in the first test.
+//! The expected numbers are `offsetof` and `sizeof` (gcc 12, x86-64) with the headers of 1.17.0, 1.19.0, 1.22.0, 2.0.0,
+//! 2.3.0 and 2.5.1. The first test has the numbers that are equal in all of them.
 
 use std::mem::{offset_of, size_of};
 
@@ -11,7 +11,7 @@ use matchpoint_fabric::abi::peer::{
 use matchpoint_fabric::abi::{self, *};
 use matchpoint_fabric::peer::entry::Entry;
 
-/// `laid_out!(Type: size BYTES; field OFFSET, …)`, the size where nothing has been added to it since 1.17.
+/// `laid_out!(Type: size BYTES; field OFFSET, …)`. The size is given for structures that have not grown since 1.17.
 macro_rules! laid_out {
     ($type:ident: size $size:literal; $($field:ident $offset:literal),*) => {
         assert_eq!(size_of::<$type>(), $size, "size of {}", stringify!($type));
@@ -23,7 +23,7 @@ macro_rules! laid_out {
 }
 
 #[test]
-fn structures_of_all_versions() {
+fn structures_match_all_versions() {
     laid_out!(Fid: size 24; class 0, context 8, ops 16);
     laid_out!(Ops: close 8, bind 16, control 24, ops_open 32);
     laid_out!(Info: next 0, caps 8, mode 16, addr_format 24, src_addrlen 32, src_addr 48, handle 64, tx_attr 72,
@@ -62,7 +62,7 @@ fn structures_of_all_versions() {
     laid_out!(OpsAv: insert 8, insertsvc 16, insertsym 24, remove 32, lookup 40);
     laid_out!(OpsMsg: recv 8, recvv 16, recvmsg 24, send 32, sendv 40, sendmsg 48, inject 56, senddata 64,
         injectdata 72);
-    // The other formats of completions are the beginnings of the longest: 8, 24 and 40 bytes.
+    // The other completion formats are prefixes of the longest: 8, 24 and 40 bytes.
     assert_eq!(offset_of!(CqTaggedEntry, flags), 8);
     assert_eq!(offset_of!(CqTaggedEntry, buf), 24);
     assert_eq!(offset_of!(CqTaggedEntry, tag), 40);
@@ -70,12 +70,12 @@ fn structures_of_all_versions() {
 
 #[test]
 fn error_tail_is_absent_before_1_20() {
-    // 80 bytes in 1.17.0 and 1.19.0.
+    // The structure has 80 bytes in 1.17.0 and 1.19.0.
     assert_eq!(offset_of!(CqErrEntry, src_addr), 80);
 }
 
 #[test]
-fn queues_of_peers_from_2_3_on() {
+fn peer_structures_match_libfabric_2_3() {
     laid_out!(PeerRxEntry: size 96; srx 0, addr 8, msg_size 16, tag 24, cq_data 32, flags 40, context 48,
         count 56, desc 64, peer_context 72, owner_context 80, iov 88);
     laid_out!(PeerMatchAttr: size 24; addr 0, msg_size 8, tag 16);
@@ -87,8 +87,8 @@ fn queues_of_peers_from_2_3_on() {
 }
 
 #[test]
-fn queues_of_peers_before() {
-    // With two links first, in 1.19.0, 1.22.0 and 2.0.0: 16 bytes, 112 in all.
+fn older_peer_entries_begin_with_links() {
+    // In 1.19.0, 1.22.0 and 2.0.0 the structure begins with two links (16 bytes) and has 112 bytes.
     assert_eq!(size_of::<PeerRxEntry>() + 16, 112);
     let entry = std::ptr::dangling_mut::<Entry>();
     let (linked, plain) = (Entry::to_core(entry, true) as usize, Entry::to_core(entry, false) as usize);
@@ -109,7 +109,7 @@ fn queues_of_peers_before() {
 }
 
 #[test]
-fn bits() {
+fn flags_match_libfabric() {
     let bits = [
         (flags::MSG, 1),
         (flags::TAGGED, 3),
@@ -135,7 +135,7 @@ fn bits() {
 }
 
 #[test]
-fn numbers() {
+fn constants_match_libfabric() {
     assert_eq!(abi::EP_RDM, 3);
     assert_eq!(abi::THREAD_UNSPEC, 0);
     assert_eq!(abi::THREAD_DOMAIN, 3);

@@ -1,4 +1,4 @@
-//! Endpoints and queues as other applications than MPI libraries open, use and close them.
+//! Endpoints and queues of applications other than MPI libraries: open, use, close.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -14,23 +14,22 @@ const VERSION: u32 = version(2, 5);
 /// `FI_THREAD_SAFE`
 const THREAD_SAFE: i32 = 1;
 
-/// A core that takes peers' queues.
 fn begin() {
     static CHOICE: Once = Once::new();
-    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    mock::objects::give(VERSION);
+    mock::objects::install(VERSION);
     mock::begin(3, true, VERSION, 0);
 }
 
 fn endpoints(count: usize) -> Vec<Opened> {
-    // SAFETY: a core that has begun.
+    // SAFETY: the core provider is initialized.
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
 fn send(from: &Opened, to: Addr, tag: Option<u64>) {
     let (buf, len, none) = (b"eight by".as_ptr().cast(), 8, ptr::null_mut());
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    // SAFETY: an enabled endpoint. The bytes are static.
     let rc = unsafe {
         match tag {
             Some(tag) => (*(*from.ep).tagged).send.expect("it sends")(from.ep, buf, len, none, to, tag, none),
@@ -43,7 +42,7 @@ fn send(from: &Opened, to: Addr, tag: Option<u64>) {
 fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     let (room, context) = ([0_u8; 8].to_vec().leak(), context as *mut c_void);
     let (buf, len, none) = (room.as_mut_ptr().cast(), room.len(), ptr::null_mut());
-    // SAFETY: an enabled endpoint; the room is there for ever.
+    // SAFETY: an enabled endpoint. The buffer is leaked.
     let rc = unsafe {
         match tag {
             Some(tag) => {
@@ -56,11 +55,11 @@ fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// The contexts of what completes in so many looks at all of them.
-fn look(all: &[Opened], times: usize) -> Vec<usize> {
+/// Reads completions of all endpoints `times` times. Returns their contexts.
+fn read_contexts(all: &[Opened], times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for at in all.iter().cycle().take(all.len() * times) {
-        // SAFETY: zeros are entries; an open queue, and room for as many.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
@@ -74,9 +73,9 @@ fn look(all: &[Opened], times: usize) -> Vec<usize> {
 }
 
 #[test]
-fn what_is_offered_may_be_asked_for() {
+fn getinfo_accepts_own_info() {
     begin();
-    // SAFETY: as applications do.
+    // SAFETY: calls of an application.
     let rc = unsafe {
         let (info, _) = open_domain();
         let mut again = ptr::null_mut();
@@ -86,11 +85,11 @@ fn what_is_offered_may_be_asked_for() {
     assert_eq!(rc, 0);
 }
 
-/// An MPI library asks again without them.
+/// An MPI library then retries without FI_HMEM.
 #[test]
 fn device_buffers_are_refused() {
     begin();
-    // SAFETY: as applications do; the first answer is whole.
+    // SAFETY: calls of an application. The first `fi_info` is complete.
     let rc = unsafe {
         let (info, _) = open_domain();
         (*info).caps |= flags::HMEM;
@@ -101,7 +100,7 @@ fn device_buffers_are_refused() {
     assert_eq!(rc, -errno::ENODATA);
 }
 
-/// What receives say of their source means nothing to who has not asked that it does.
+/// Without FI_DIRECTED_RECV, the source of a receive is ignored.
 #[test]
 fn undirected_receives_take_any_source() {
     for tag in [Some(5), None] {
@@ -112,7 +111,7 @@ fn undirected_receives_take_any_source() {
         let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
         receive(&all[0], other, tag, 21);
         send(&all[1], to, tag);
-        assert_eq!(look(&all, 100), [21], "{tag:?}");
+        assert_eq!(read_contexts(&all, 100), [21], "{tag:?}");
     }
 }
 
@@ -127,7 +126,7 @@ fn only_tagged_receives_may_name_sources() {
     receive(&all[0], other, Some(5), 22);
     send(&all[1], to, None);
     send(&all[1], to, Some(5));
-    assert_eq!(look(&all, 100), [21]);
+    assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
@@ -136,7 +135,7 @@ fn signal_wakes_waiting_reader() {
         begin();
         world().threading = threading;
         let cq = endpoints(1)[0].cq;
-        // SAFETY: zeros are an entry; an open queue, and room for one.
+        // SAFETY: zeros are an entry. An open queue, and a buffer for one entry.
         let rc = unsafe {
             let mut entry: CqTaggedEntry = zeroed();
             assert_eq!((*(*cq).ops).signal.expect("it can be signaled")(cq), 0);
@@ -148,7 +147,7 @@ fn signal_wakes_waiting_reader() {
     }
 }
 
-/// The core would not wake it up: it has told us all.
+/// The core provider has no event for the thread, so it would not wake it.
 #[test]
 fn pending_completion_prevents_sleep() {
     begin();
@@ -156,7 +155,7 @@ fn pending_completion_prevents_sleep() {
     let may_sleep = || {
         let fabric = world().fabric;
         let mut fid = all[0].cq.cast::<Fid>();
-        // SAFETY: an open fabric, and a queue of it.
+        // SAFETY: an open fabric, and one of its queues.
         unsafe { (*(*fabric).ops).trywait.expect("it can be tried")(fabric, &raw mut fid, 1) == 0 }
     };
     assert!(may_sleep());
@@ -168,11 +167,11 @@ fn pending_completion_prevents_sleep() {
     assert!(may_sleep());
 }
 
-/// A core would close the receive queue as one of its own.
+/// Otherwise a core provider would close the receive queue as its own.
 #[test]
 fn never_enabled_endpoint_can_be_closed() {
     begin();
-    // SAFETY: as applications do.
+    // SAFETY: calls of an application.
     unsafe {
         let (info, domain) = open_domain();
         let ep = open_endpoint(info, domain);
@@ -189,7 +188,7 @@ fn second_endpoint_is_left_to_core() {
     all[0].insert(&all[1]);
     receive(&all[0], ADDR_UNSPEC, Some(5), 21);
     send(&all[1], to, Some(5));
-    assert_eq!(look(&all, 100), [21]);
+    assert_eq!(read_contexts(&all, 100), [21]);
 }
 
 #[test]
@@ -206,18 +205,18 @@ fn core_without_queue_keeps_tables() {
     assert_eq!((rc, world().writes), (0, 1));
 }
 
-/// `fi_trecvmsg` of eight bytes, with these flags.
+/// Calls `fi_trecvmsg` with a buffer of eight bytes.
 fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isize {
     let room = [0_u8; 8].to_vec().leak();
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let (msg_iov, desc, addr) = (&raw const iov, ptr::null_mut(), ADDR_UNSPEC);
     let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data: 0 };
-    // SAFETY: an enabled endpoint; the room is there for ever.
+    // SAFETY: an enabled endpoint. The buffer is leaked.
     unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) }
 }
 
 #[test]
-fn unclaimed_message_cannot_be_received_as_claimed() {
+fn claim_without_message_returns_enomsg() {
     const NOTHING: isize = -(errno::ENOMSG as isize);
     begin();
     let all = endpoints(2);
@@ -230,17 +229,16 @@ fn unclaimed_message_cannot_be_received_as_claimed() {
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
     assert_eq!(error(&all[0]).op_context, one);
     send(&all[1], to, Some(5));
-    look(&all, 100);
+    read_contexts(&all, 100);
     assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), 0);
     assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "it was received");
-    assert_eq!(look(&all, 100), [one as usize; 2]);
+    assert_eq!(read_contexts(&all, 100), [one as usize; 2]);
 }
 
-/// The next one that is to be read.
 fn error(at: &Opened) -> CqErrEntry {
-    // SAFETY: zeros are an entry; an open queue.
+    // SAFETY: zeros are an entry. An open queue.
     unsafe {
         let mut error: CqErrEntry = zeroed();
         assert_eq!((*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0), 1);
@@ -260,11 +258,11 @@ fn endpoint_works_after_failed_close() {
         let fid = &raw mut (*ep).fid;
         (*(*fid).ops).close.expect("every object can be closed")(fid)
     };
-    world().keeps_endpoints = true;
+    world().refuses_close = true;
     assert_eq!(close(), -libc::EBUSY);
     receive(&all[0], ADDR_UNSPEC, Some(5), 21);
     send(&all[1], to, Some(5));
-    assert_eq!(look(&all, 100), [21]);
-    world().keeps_endpoints = false;
+    assert_eq!(read_contexts(&all, 100), [21]);
+    world().refuses_close = false;
     assert_eq!(close(), 0);
 }

@@ -1,19 +1,19 @@
-//! Messages whose source the application inserts into its address vector after they have arrived.
+//! Sources that the application inserts into its address vector after their messages arrived.
 
-use crate::mock::talk::{LONG, acquainted, endpoints, look, receive, send};
+use crate::mock::talk::{LONG, endpoints, exchange_addresses, read_contexts, receive, send};
 
 #[test]
 fn late_source_completes_posted_receive() {
     let all = endpoints(2, true);
-    let (to, from) = acquainted(&all[0], &all[1]);
+    let (to, from) = exchange_addresses(&all[0], &all[1]);
     for length in [8, LONG] {
         let (sent, mut room) = (vec![7; length], vec![0; length]);
         receive(&all[1], from, (9, 0), &mut room, 21);
         all[1].remove(from);
         send(&all[0], to, 9, &sent, 11);
-        assert_eq!(look(&all[1], 200), []);
+        assert_eq!(read_contexts(&all[1], 200), []);
         assert_eq!(all[1].insert(&all[0]), from);
-        assert_eq!(look(&all[1], 200), [21]);
+        assert_eq!(read_contexts(&all[1], 200), [21]);
         assert!(room == sent);
     }
 }
@@ -21,7 +21,7 @@ fn late_source_completes_posted_receive() {
 #[test]
 fn late_source_keeps_message_order() {
     let all = endpoints(2, true);
-    let (to, from) = acquainted(&all[0], &all[1]);
+    let (to, from) = exchange_addresses(&all[0], &all[1]);
     // The pool reuses the last free entry first, so the entries of the messages below have descending addresses.
     let mut rooms = [[0; 8]; 3];
     for (tag, room) in rooms.iter_mut().enumerate() {
@@ -30,17 +30,17 @@ fn late_source_keeps_message_order() {
     for tag in 0..rooms.len() {
         send(&all[0], to, tag as u64, &[7; 8], 2);
     }
-    assert_eq!(look(&all[1], 200), [1; 3]);
+    assert_eq!(read_contexts(&all[1], 200), [1; 3]);
     let (mut first, mut second) = ([0; 8], [0; 8]);
     receive(&all[1], from, (9, 0), &mut first, 21);
     all[1].remove(from);
     for (tag, content) in [(9, 1), (9, 2), (8, 3)] {
         send(&all[0], to, tag, &[content; 8], 11);
     }
-    assert_eq!(look(&all[1], 200), []);
+    assert_eq!(read_contexts(&all[1], 200), []);
     assert_eq!(all[1].insert(&all[0]), from);
     receive(&all[1], from, (0, 0xFF), &mut second, 22);
-    let mut complete = look(&all[1], 200);
+    let mut complete = read_contexts(&all[1], 200);
     complete.sort_unstable();
     assert_eq!((complete, first, second), (vec![21, 22], [1; 8], [2; 8]));
 }

@@ -1,4 +1,4 @@
-//! The provider: every test of it, in one program.
+//! All tests of the provider, in one program.
 #![allow(unsafe_code)]
 
 mod abi;

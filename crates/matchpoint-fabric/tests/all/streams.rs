@@ -1,15 +1,15 @@
-//! Random streams of calls and messages through the provider, on a core that is made up ([`mock`]), compared with two
-//! plain lists: what takes what, every payload, what peeks find, in every format of completions and with every form of
-//! a peer's entries.
+//! Random streams of calls and messages on the simulated core provider ([`mock`]), compared with two plain lists.
+//!
+//! The tests compare matches, payloads and peeks, with every completion format and every form of peer entries.
 
 use std::process::Command;
 
-use crate::application::{Stream, Wanted};
+use crate::application::{Stream, StreamOptions};
 use crate::mock;
 
 const TEST: &str = "streams::streams_equal_plain_lists";
 
-/// Runs this test once more in a process that believes in that libfabric: a process has one.
+/// Runs this test in a new process with a simulated libfabric of this version. A process has one libfabric.
 fn with_version(major: u32, minor: u32, engine: &str) {
     let this = std::env::current_exe().expect("a test has a file");
     let output = Command::new(this)
@@ -27,12 +27,11 @@ fn version() -> Option<u32> {
     std::env::var("MOCK_VERSION").ok()?.parse().ok()
 }
 
-/// Streams of all kinds.
 fn streams(version: u32) {
-    mock::objects::give(version);
+    mock::objects::install(version);
     let formats = [1, 2, 3, 4];
     for seed in 0..36 {
-        let wanted = Wanted {
+        let options = StreamOptions {
             seed,
             version,
             endpoints: 1 + seed as usize % 4,
@@ -44,7 +43,7 @@ fn streams(version: u32) {
             inject_bytes: [64, 20_000][seed as usize % 2],
             is_late: seed % 4 > 1,
         };
-        Stream::new(wanted).run();
+        Stream::new(options).run();
     }
 }
 

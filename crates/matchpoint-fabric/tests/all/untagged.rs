@@ -1,4 +1,4 @@
-//! The owner of a receive queue, asked for untagged messages: buffers for one, and for several.
+//! Untagged messages: single receives and multi-receive buffers.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -12,21 +12,20 @@ use matchpoint_fabric::abi::*;
 
 const VERSION: u32 = version(2, 5);
 
-/// One that sends, one that receives.
 fn endpoints(seed: u64) -> (Opened, Opened) {
     static CHOICE: Once = Once::new();
-    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    mock::objects::give(VERSION);
+    mock::objects::install(VERSION);
     mock::begin(seed, true, VERSION, 0);
-    // SAFETY: a core that has begun.
+    // SAFETY: the core provider is initialized.
     let both = unsafe { open(2, CQ_FORMAT_TAGGED, BOTH) };
     (both[0], both[1])
 }
 
 fn send(from: &Opened, to: Addr, bytes: &[u8]) {
     let bytes = bytes.to_vec().leak();
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    // SAFETY: an enabled endpoint. The bytes are leaked.
     let rc = unsafe {
         let send = (*(*from.ep).msg).send.expect("it sends");
         send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, ptr::null_mut())
@@ -39,53 +38,53 @@ fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64)
     let context = context as *mut c_void;
     let msg =
         Msg { msg_iov: &raw const iov, desc: ptr::null_mut(), iov_count: 1, addr: from, context, data: 0 };
-    // SAFETY: an enabled endpoint; the tests keep the room.
+    // SAFETY: an enabled endpoint. The tests keep the buffer.
     let rc = unsafe { (*(*at.ep).msg).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) };
     assert_eq!(rc, 0);
 }
 
-/// What is complete after many looks: contexts, and whether a buffer is released.
-fn look(at: &Opened) -> Vec<(usize, bool)> {
+/// Reads completions 200 times. Returns contexts, and whether a buffer is released.
+fn read_contexts(at: &Opened) -> Vec<(usize, bool)> {
     let mut complete = Vec::new();
     for _ in 0..200 {
-        // SAFETY: zeros are entries; an open queue, and room for as many.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let mut entries: [CqTaggedEntry; 2] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
             let rc = read(at.cq, entries.as_mut_ptr().cast(), 2, ptr::null_mut());
             let read = usize::try_from(rc).unwrap_or(0);
-            let told =
+            let reported =
                 |entry: &CqTaggedEntry| (entry.op_context as usize, entry.flags & flags::MULTI_RECV != 0);
-            complete.extend(entries[..read].iter().map(told));
+            complete.extend(entries[..read].iter().map(reported));
         }
     }
     complete
 }
 
 #[test]
-fn late_sender_name_finds_waiting_receive() {
+fn late_source_matches_posted_receive() {
     let (sender, receiver) = endpoints(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let (mut first, mut second) = ([0; 8], [0; 8]);
     receive(&receiver, from, &mut first, 21, 0);
     receive(&receiver, from, &mut second, 22, 0);
     receiver.remove(from);
-    for what in 1..=3 {
-        send(&sender, to, &[what; 8]);
+    for kind in 1..=3 {
+        send(&sender, to, &[kind; 8]);
     }
-    assert_eq!(look(&receiver), []);
+    assert_eq!(read_contexts(&receiver), []);
     assert_eq!(receiver.insert(&sender), from);
-    let mut complete = look(&receiver);
+    let mut complete = read_contexts(&receiver);
     complete.sort_unstable();
     assert_eq!(complete, [(21, false), (22, false)]);
     let mut third = [0; 8];
     receive(&receiver, from, &mut third, 23, 0);
-    assert_eq!(look(&receiver), [(23, false)]);
+    assert_eq!(read_contexts(&receiver), [(23, false)]);
     assert_eq!((first, second, third), ([1; 8], [2; 8], [3; 8]));
 }
 
 #[test]
-fn a_late_name_finds_buffers_for_several() {
+fn late_source_matches_multi_receive_buffer() {
     let (sender, receiver) = endpoints(1);
     let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let mut room = [0; 100];
@@ -93,10 +92,10 @@ fn a_late_name_finds_buffers_for_several() {
     receiver.remove(from);
     send(&sender, to, &[1; 20]);
     send(&sender, to, &[2; 40]);
-    assert_eq!(look(&receiver), []);
+    assert_eq!(read_contexts(&receiver), []);
     receiver.insert(&sender);
-    // The least room is 64: the first message leaves more, the second does not.
-    assert_eq!(look(&receiver), [(21, false), (21, false), (21, true)]);
+    // The default of FI_OPT_MIN_MULTI_RECV is 64 bytes: after the first message 80 bytes are free, after the second 40.
+    assert_eq!(read_contexts(&receiver), [(21, false), (21, false), (21, true)]);
     assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
 }
 
@@ -107,15 +106,15 @@ fn multi_receive_buffer_is_released_last() {
         let to = sender.insert(&receiver);
         receiver.insert(&sender);
         let (mut one, mut two) = ([0; 200], [0; 200]);
-        // Some wait, some come to a buffer that is there.
+        // The first message is unexpected, the others find a posted buffer.
         send(&sender, to, &[1; 50]);
-        look(&receiver);
+        read_contexts(&receiver);
         receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
         receive(&receiver, ADDR_UNSPEC, &mut two, 22, flags::MULTI_RECV);
         send(&sender, to, &[2; 60]);
         send(&sender, to, &[3; 70]);
         send(&sender, to, &[4; 80]);
-        let complete = look(&receiver);
+        let complete = read_contexts(&receiver);
         let of = |context| {
             complete.iter().filter(move |(own, _)| *own == context).map(|(_, is_released)| *is_released)
         };
@@ -136,11 +135,11 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
         send(&sender, to, &[1; 50]);
         send(&sender, to, &[2; 60]);
-        // Both are in the buffer; some of them the core has finished.
-        // SAFETY: endpoints of the core's, which are open.
+        // Both messages are in the buffer, and the core provider may have finished them. SAFETY: open endpoints of the
+        // simulated core provider.
         let rc = unsafe {
             let core = &mut *mock::world().endpoints[receiver.number() as usize];
-            while core.under_way() > 0 {
+            while core.in_transit() > 0 {
                 core.progress();
             }
             let fid = &raw mut (*receiver.ep).fid;
@@ -148,21 +147,21 @@ fn cancelled_multi_receive_buffer_keeps_messages() {
         };
         assert_eq!(rc, 0);
         send(&sender, to, &[3; 70]);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for _ in 0..100 {
-            told.extend(look_once(&receiver));
+            reported.extend(read_once(&receiver));
         }
-        assert_eq!(told, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
+        assert_eq!(reported, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
         assert!(room[..50] == [1; 50] && room[50..110] == [2; 60] && room[110..] == [0; 290]);
         let mut last = [0; 70];
         receive(&receiver, ADDR_UNSPEC, &mut last, 22, 0);
-        assert_eq!((look(&receiver), last), (vec![(22, false)], [3; 70]));
+        assert_eq!((read_contexts(&receiver), last), (vec![(22, false)], [3; 70]));
     }
 }
 
-/// What is complete, with the error that it ends with.
-fn look_once(at: &Opened) -> Option<(usize, i32)> {
-    // SAFETY: zeros are entries; an open queue, and room for one.
+/// Reads one completion. Returns its context and error.
+fn read_once(at: &Opened) -> Option<(usize, i32)> {
+    // SAFETY: zeros are entries. An open queue, a large enough buffer.
     unsafe {
         let mut entry: CqTaggedEntry = zeroed();
         let rc =

@@ -1,4 +1,4 @@
-// Things that go wrong, or nearly: what a job does then is compared with what it does without us.
+// Faults and unusual conditions. The result is compared with that of a run without Matchpoint.
 //
 //     mpiexec -n 4 faults killed|silent|flood|fork [COUNT]
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@ static void ring(int rounds, int bytes, int victim) {
     free(out), free(in);
 }
 
-// Rank 0 receives nothing for a while, and what it asks for first was sent last. All others send.
+// Rank 0 waits, then receives in reverse order of the sends. All other ranks send.
 static void silent(int count, int bytes) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
@@ -57,7 +57,7 @@ static void forks(void) {
         fflush(stdout);
         pid_t child = fork();
         if (child == 0) {
-            // One that runs what is registered for the end, and one that becomes another program.
+            // One child runs its exit handlers, the other calls exec.
             if (at % 2) exit(0);
             execlp("true", "true", NULL);
             _exit(1);

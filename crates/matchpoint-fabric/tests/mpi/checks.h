@@ -1,5 +1,4 @@
-// What all parts of `semantics` share: checks that say what failed, numbers that follow from a seed, and payloads from
-// which a receiver sees whose message it has, and whether it is whole.
+// Shared parts of `semantics`: checks, pseudo-random numbers, and payloads that identify and validate a message.
 #ifndef CHECKS_H
 #define CHECKS_H
 
@@ -11,16 +10,16 @@
 #include <string.h>
 #include <unistd.h>
 
-// As they are told, once for each part: which section this is, and how much there is to do.
+// Defined once per program: the current section, and the number of repetitions.
 extern const char *section;
 extern int rank, ranks, effort, failures;
-// What is truncated: 0, nothing; 1, short messages; 2, long ones, too, and some to nothing. By themselves, on libfabric
-// 2.5.1: shm fails at 1 (the sender of a truncated message hears twice of it, or never), tcp at 2, and MPICH 5.0.2 at 2
-// on any provider.
+// Truncation: 0 none; 1 short messages; 2 also long messages, and some with an empty buffer. Without Matchpoint, on
+// libfabric 2.5.1: shm fails at 1 (the sender of a truncated message gets two completions or none), tcp at 2, and MPICH
+// 5.0.2 at 2 on any provider.
 extern int truncates;
 extern uint64_t seed;
 
-// Prints what is wrong, with rank and section: the first ten times.
+// Prints the first ten failures, with rank and section.
 void wrong(const char *form, ...) __attribute__((format(printf, 1, 2)));
 
 #define CHECK(is_right, ...)                                                                                           \
@@ -28,36 +27,36 @@ void wrong(const char *form, ...) __attribute__((format(printf, 1, 2)));
         if (!(is_right)) wrong(__VA_ARGS__);                                                                           \
     } while (0)
 
-// xorshift64*, of Vigna: the same numbers on every rank that has the same state.
+// xorshift64* (Vigna): the same numbers on all ranks with the same state.
 typedef struct random {
     uint64_t state;
 } random_t;
 
 random_t random_of(uint64_t a, uint64_t b, uint64_t c);
 uint64_t next_random(random_t *random);
-// Less than `below`.
+// Returns a number less than `below`.
 int random_below(random_t *random, int below);
 
-// What a message says of itself; one shorter than this says less.
+// The header of a message. A short message has a part of it.
 typedef struct header {
     uint32_t source, stream, tag, number;
 } header_t;
 
-// Fills a message: its header, and bytes that follow from it.
+// Fills a message: its header, then bytes that follow from the header.
 void fill(char *message, int bytes, header_t header);
-// Whether a message is what `fill` made.
+// Returns whether `fill` made the message.
 int is_filled(const char *message, int bytes, header_t header);
 
-// Memory, or the end of the program.
+// Allocates memory, or aborts.
 void *memory(size_t bytes);
 
-// Tells what a status must tell.
+// Checks all fields of a status.
 void check_status(const MPI_Status *status, int source, int tag, int bytes);
 
-// Long enough that messages that have been sent are there.
+// Long enough for sent messages to arrive.
 void pause_ms(int milliseconds);
 
-// A partner for pairs: those of an odd number of ranks leave the last one alone (-1).
+// The partner of this rank in a pair. -1: the last rank of an odd number.
 int partner(void);
 
 typedef struct section_s {

@@ -1,9 +1,9 @@
-// Long queues, and many requests under way.
+// Long queues and many outstanding requests.
 #include "checks.h"
 
 static header_t header(int source, int tag, int number) { return (header_t){(uint32_t)source, 3, (uint32_t)tag, (uint32_t)number}; }
 
-// Rank 0 is sent very many small messages, and receives the last one first.
+// Rank 0 receives many small messages in reverse order.
 void reverse(void) {
     int total = 20000 * effort, each = total / (ranks - 1);
     if (rank == 0) {
@@ -32,7 +32,7 @@ void reverse(void) {
     }
 }
 
-// Both sides have very many sends of one length under way before anything is received.
+// Both sides have many outstanding sends of one length before the first receive.
 static void many(int count, int bytes, int is_synchronous) {
     int other = partner();
     if (other < 0) return;
@@ -62,11 +62,11 @@ void outstanding(void) {
     many(2000 * effort, 2000, 0);
     many(1000 * effort, 20000, 0);
     many(500 * effort, 20000, 1);
-    // More than a table of 65,536 operations holds.
+    // More than a table of 65,536 operations.
     if (effort >= 10) many(80000, 17000, 0);
 }
 
-// Completions in the order in which they come, by each call that waits for some of them.
+// Completions in order of arrival, by each function that waits for some requests.
 void waits(void) {
     int other = partner();
     if (other < 0) return;

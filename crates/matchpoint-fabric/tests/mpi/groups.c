@@ -1,7 +1,7 @@
-// Communicators of all kinds, the same tags in all of them at once, and collectives on each.
+// Communicators of all kinds with equal tags, and collectives on each.
 #include "checks.h"
 
-// Ring messages on several communicators, all under way at once, with one tag.
+// Ring messages with one tag on several communicators at once.
 static void rings(MPI_Comm *comms, int count) {
     enum { MOST = 8 };
     MPI_Request requests[2 * MOST];
@@ -44,7 +44,7 @@ void communicators(void) {
     rings(comms, count);
     for (int at = 1; at < count; at++) MPI_Comm_free(&comms[at]);
     MPI_Group_free(&all), MPI_Group_free(&half);
-    // Made and freed again and again: context ids come back, their messages must not.
+    // Repeated creation and release: context ids are reused, but old messages must not match.
     for (int round = 0; round < 60; round++) {
         MPI_Comm again;
         int in = -1, out = rank * 100 + round, from = (rank + ranks - 1) % ranks;
@@ -115,7 +115,7 @@ static void collectives_on(MPI_Comm comm) {
     }
 }
 
-// While messages that nobody has received yet wait on the same communicators.
+// Unexpected messages stay queued on the same communicators meanwhile.
 void collectives(void) {
     MPI_Comm halves;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &halves);

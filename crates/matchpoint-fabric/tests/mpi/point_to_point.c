@@ -1,7 +1,7 @@
-// Between two ranks: lengths, modes of sending, probes, truncation, cancelling, messages to oneself.
+// Two ranks: sizes, send modes, probes, truncation, cancels, messages to self.
 #include "checks.h"
 
-// On both sides of every limit that MPI libraries, core providers or we have.
+// Both sides of every limit of MPI libraries, core providers and Matchpoint.
 static const int lengths[] = {0,    1,    8,    63,   64,    65,    128,   192,   256,   1023,  1024,   1025,   2048,
                               4095, 4096, 4097, 8192, 16383, 16384, 16385, 16448, 32768, 65535, 65536, 131072, 300000,
                               5000000};
@@ -9,7 +9,7 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 static header_t header(int source, int tag, int number) { return (header_t){(uint32_t)source, 0, (uint32_t)tag, (uint32_t)number}; }
 
-// Receives a message that must be this one.
+// Receives a message and checks it.
 static void receive(int from, int tag, int bytes, int number, int named_source, int named_tag) {
     char *message = memory((size_t)bytes + 8);
     memset(message, 0x5A, (size_t)bytes + 8);
@@ -30,7 +30,7 @@ static void send(int to, int tag, int bytes, int number, sender_t sender) {
     free(message);
 }
 
-// One direction at a time, each length: the receive first, then the message first.
+// One direction at a time, each size: receive before message, then message before receive.
 void sizes(void) {
     int other = partner();
     for (int turn = 0; turn < 2; turn++) {
@@ -50,7 +50,7 @@ void sizes(void) {
                 CHECK(is_filled(message, bytes, header(other, 1, at)), "%d bytes, expected, are not what was sent", bytes);
                 free(message);
             }
-            // Unexpected, under all four combinations of wildcards.
+            // Unexpected, with all four combinations of wildcards.
             for (int wild = 0; wild < 4; wild++) {
                 if (is_sender) {
                     char *message = memory((size_t)bytes);
@@ -78,7 +78,7 @@ void modes(void) {
         int bytes = some[at];
         for (int turn = 0; turn < 2; turn++) {
             if ((rank & 1) == turn) {
-                // A synchronous send must not end before its receive is posted.
+                // A synchronous send must not complete before its receive is posted.
                 char *message = memory((size_t)bytes);
                 fill(message, bytes, header(rank, 3, at));
                 MPI_Request request;
@@ -117,7 +117,7 @@ void modes(void) {
     free(buffer);
 }
 
-// Four messages wait; a probe finds the right one, a matched probe takes it, and what is left stays in order.
+// Four unexpected messages: a probe finds the right one, a matched probe takes it, the others keep their order.
 void probes(void) {
     int other = partner();
     if (other < 0) return;
@@ -139,7 +139,7 @@ void probes(void) {
         MPI_Message handle;
         MPI_Mprobe(MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &handle, &status);
         check_status(&status, other, 11, bytes);
-        // It is not there for others any more: the next with this tag is the fourth.
+        // The taken message is not found again: the next message with this tag is the fourth.
         MPI_Recv(message, bytes, MPI_BYTE, MPI_ANY_SOURCE, 11, MPI_COMM_WORLD, &status);
         CHECK(is_filled(message, bytes, header(other, 11, 3)), "after a matched probe, the next of %d bytes is another", bytes);
         MPI_Mrecv(message, bytes, MPI_BYTE, &handle, &status);
@@ -213,7 +213,7 @@ void truncation(void) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-// Receives are withdrawn, oldest, youngest and in the middle; those that stay take what comes, in order.
+// Cancels the oldest, the youngest and a middle receive. The others take messages in order.
 void cancelling(void) {
     int other = partner();
     if (other < 0) return;
@@ -247,7 +247,7 @@ void cancelling(void) {
         CHECK(is_filled(messages[at], 64, header(other, 30, number)), "receive %d, after others were cancelled", at);
         number++;
     }
-    // A race: cancelled or received, but not both, and not neither.
+    // A race: the receive is either cancelled or completed.
     for (int at = 0; at < 200; at++) {
         MPI_Request receive_request, send_request;
         MPI_Status status;
@@ -289,7 +289,7 @@ void selves(void) {
     CHECK(nothing == 7 && status.MPI_SOURCE == MPI_PROC_NULL, "a receive from MPI_PROC_NULL received");
 }
 
-// Two directions of persistent requests, several rounds; in one, a receive is not started and its message waits.
+// Persistent requests in both directions, several rounds. In one round, a receive starts late.
 void persistent(void) {
     int other = partner();
     if (other < 0) return;

@@ -1,10 +1,10 @@
-// What MPI promises of messages, checked: run it under any MPI, with 2 ranks or more.
+// Checks of MPI's message semantics, for any MPI library and 2 ranks or more.
 //
 //     mpiexec -n 8 semantics [--effort N] [--seed N] [--only SECTION]… [--threads] [--spawn]
-//         [--truncate 0|1|2] [--list]
+//              [--truncate 0|1|2] [--list]
 //
-// Ends with 0 if all was right, and says on rank 0 which sections there were; what was wrong, each rank says. --threads
-// asks for MPI_THREAD_MULTIPLE and runs that section only; --spawn starts two more processes and talks to them.
+// Exits with 0 if all checks pass. Rank 0 prints the sections, every rank prints its failures. --threads requests
+// MPI_THREAD_MULTIPLE and runs only that section. --spawn starts two more processes and exchanges messages with them.
 #include "checks.h"
 
 #include <time.h>
@@ -113,7 +113,7 @@ static const section_t sections[] = {
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
-// The section's end, on all ranks; what failed in it, anywhere.
+// Ends a section on all ranks and sums up its failures.
 static int end_of(const char *name, double began) {
     int all = 0;
     MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -1,14 +1,14 @@
-// Many messages at once between all ranks, at random but the same on every rank: with checks that no message overtakes
-// another that the same receives could take (MPI 4.1, section 3.5), and that each arrives once and whole.
+// Random messages between all ranks, equal on every rank. The checks: no message overtakes another that the same
+// receives match (MPI 4.1, section 3.5), and each message arrives once and whole.
 #include "checks.h"
 
-// What the receives of a stream leave open. Each stream has a communicator of its own.
+// The wildcards of a stream's receives. Each stream has a separate communicator.
 enum { NAMED, ANY_TAG, ANY_SOURCE, ANY, STREAMS };
 enum { TAGS = 5 };
 
 static const int lengths[] = {0, 16, 20, 64, 65, 128, 1000, 1024, 1025, 4096, 16383, 16384, 16385, 65536, 300000};
 
-// One message: all of it follows from who sends it to whom.
+// A message. Its content follows from source, target and number.
 typedef struct message {
     int source, target, stream, tag, number, bytes, is_synchronous;
     char *buffer;
@@ -45,7 +45,7 @@ static void shuffle(int *order, int count, random_t *random) {
     }
 }
 
-// Sends all of this rank's, in order to each target, the targets mixed.
+// Sends all messages of this rank, in order per target, with the targets mixed.
 static int send_all(const storm_t *storm, message_t *sends, MPI_Request *requests) {
     random_t random = random_of((uint64_t)rank, 77, 0);
     int *sent = calloc((size_t)ranks, sizeof *sent), total = storm->per_pair * ranks;
@@ -67,13 +67,13 @@ static int send_all(const storm_t *storm, message_t *sends, MPI_Request *request
     return total;
 }
 
-// A receive: what it asks for, and what it may be given at most.
+// A receive: its criteria, and the size of its buffer.
 typedef struct wanted {
     int stream, source, tag, room;
     char *buffer;
 } wanted_t;
 
-// The receives that take what all will send: as many of each kind as there are messages for it, in an order of their own.
+// The receives for all messages, in random order. Each kind has as many receives as messages.
 static int wanted_of(const storm_t *storm, wanted_t *wanted) {
     int total = storm->per_pair * ranks, at = 0;
     int *order = memory(sizeof *order * (size_t)total);
@@ -99,12 +99,12 @@ static int wanted_of(const storm_t *storm, wanted_t *wanted) {
     return total;
 }
 
-// Which message of a source the next receive of a stream must be beyond: for each tag where receives name it.
+// The last received message of a source in each stream, per tag if the receives name the tag.
 typedef struct seen {
     int last[STREAMS][TAGS];
 } seen_t;
 
-// Receives in the order in which they were posted: what they were given is whole, and in order.
+// Checks receives in posted order: content and message order.
 static void check_received(const storm_t *storm, seen_t *seen, int stream, const char *buffer, MPI_Status *status) {
     int bytes = -1;
     MPI_Get_count(status, MPI_BYTE, &bytes);
@@ -115,7 +115,7 @@ static void check_received(const storm_t *storm, seen_t *seen, int stream, const
     }
     int by_tag = stream == NAMED || stream == ANY_SOURCE;
     int *last = &seen[source].last[stream][by_tag ? tag : 0];
-    // The next of this source in this stream (with this tag).
+    // The next message of this source in this stream (with this tag).
     int number = *last + 1;
     for (; number < storm->per_pair; number++) {
         message_t message = message_of(storm, source, rank, number);
@@ -213,7 +213,7 @@ static void rage(int when, int per_pair, int longest, int way) {
     free(seen), free(sends), free(wanted), free(requests), free(statuses);
 }
 
-// With less of it the more ranks there are: what waits on a rank stays the same.
+// The number decreases with the number of ranks, so that the queue length per rank stays constant.
 static int shared_by_all(int messages) { return messages / ranks > 4 ? messages / ranks : 4; }
 
 void storm_expected(void) {
@@ -230,7 +230,7 @@ void storm_mixed(void) {
     for (int way = 0; way < 4; way++) rage(BETWEEN, shared_by_all(250), 13, way);
 }
 
-// Nothing is posted: probes find what has come, under all wildcards, and matched probes take it.
+// No receives are posted: probes find messages with all wildcards, and matched probes take them.
 void storm_probed(void) {
     storm_t storm;
     begin(&storm, shared_by_all(250), 13);
@@ -247,7 +247,7 @@ void storm_probed(void) {
         MPI_Status status, received;
         MPI_Message handle;
         int bytes = 0, flag = 0;
-        // Open MPI 4.1 never acknowledges a synchronous send that MPI_Mrecv has received (pml/cm, mtl/ofi).
+        // Open MPI 4.1 never acknowledges a synchronous send that MPI_Mrecv received (pml/cm, mtl/ofi).
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
         int way = at % 2;
 #else

@@ -1,7 +1,7 @@
 // Derived datatypes, absolute addresses, partitioned communication.
 #include "checks.h"
 
-// Every other block of a vector, into another shape: few and many blocks, short and long ones.
+// Every second block of a vector into another layout: few and many blocks, short and long blocks.
 static void vector(int other, int blocks, int length) {
     size_t room = (size_t)blocks * (size_t)length * 2;
     unsigned char *out = memory(room), *in = memory(room), *dense = memory(room);
@@ -47,7 +47,7 @@ void derived(void) {
     }
 }
 
-// A structure by absolute addresses.
+// A structure with absolute addresses.
 void bottom(void) {
     int other = partner();
     if (other < 0) return;

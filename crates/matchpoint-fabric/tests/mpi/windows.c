@@ -1,4 +1,4 @@
-// One-sided communication, with messages under way beside it; and threads.
+// One-sided communication with messages in transit, and threads.
 #include "checks.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ void windows_fence(void) {
         for (int at = 0; at < WORDS * ranks; at++) window[at] = 0;
         for (int at = 0; at < WORDS; at++) local[at] = rank * 10 + at + round;
         MPI_Win_fence(0, win);
-        // A message before, one after, and the window between.
+        // One message before the window's epoch, one after.
         MPI_Request requests[4];
         int first = rank, second = rank + 50, first_in = -1, second_in = -1;
         MPI_Irecv(&first_in, 1, MPI_INT, from, 70, MPI_COMM_WORLD, &requests[0]);
@@ -73,8 +73,8 @@ void windows_lock(void) {
 enum { THREADS = 4 };
 static MPI_Comm own[THREADS];
 
-// Each thread sends to and receives from its like on the next rank, by tag on the communicator that all share, and on
-// one of its own, with wildcards.
+// Each thread exchanges messages with its counterpart on the next rank: by tag on a shared communicator, and with
+// wildcards on its own communicator.
 static void *thread(void *argument) {
     int me = (int)(intptr_t)argument, to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
     char *out = memory(20000), *in = memory(20000);

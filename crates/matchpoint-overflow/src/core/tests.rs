@@ -20,7 +20,6 @@ fn ids(core: &Core, queue: Queue) -> Vec<u64> {
     ids
 }
 
-/// A pseudo-random sequence (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -141,13 +140,13 @@ fn full_table_moves_entries_to_hybrid() {
     assert!(engines > 0, "the registry has engines with tables of fixed size");
 }
 
-/// A core with one receive and one message, whose engine then refuses all others.
+/// A core with one receive, one message, and an engine that refuses all other entries.
 fn refusing_core(reason: Refused) -> Core {
     let mut core = core("list");
     assert_eq!(core.post(10, &envelope(0, 2, 3)), Ok(None));
     assert_eq!(core.arrive(20, &envelope(0, 2, 4)), Ok(None));
     let engine = std::mem::replace(&mut core.engine, engines::create("list").expect("it exists"));
-    core.engine = Box::new(refusing::Refusing { engine, reason });
+    core.engine = Box::new(refusing::RefusingEngine { engine, reason });
     core
 }
 
@@ -173,10 +172,10 @@ fn full_or_unsuitable_engine_is_replaced() {
     }
 }
 
-/// Plays one random stream on an engine and on `list`, and compares all results.
+/// Plays a random stream on an engine and on `list`, and compares all results.
 fn compare_with_list(engine: &str, seed: u64, events: u64) {
     let (mut core, mut list, mut random) = (core(engine), core("list"), Random(seed));
-    let mut asked = vec![envelope(0, 0, 0)];
+    let mut receives_by_id = vec![envelope(0, 0, 0)];
     for id in 1..=events {
         let at = format!("{engine}, seed {seed}, event {id}");
         let context = random.below(2) as u32;
@@ -188,8 +187,8 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             if wild & 3 == 0 { ANY } else { source },
             if wild & 4 == 0 { tag } else { ANY },
         );
-        asked.push(receive);
-        // Phases in which receives or messages prevail, so that both queues grow.
+        receives_by_id.push(receive);
+        // Phases with more receives or more messages, so that both queues grow.
         let receives = if (id / 300) % 2 == 0 { 70 } else { 25 };
         match random.below(110) {
             n if n < receives => assert_eq!(core.post(id, &receive), list.post(id, &receive), "{at}"),
@@ -200,7 +199,7 @@ fn compare_with_list(engine: &str, seed: u64, events: u64) {
             }
             100..109 => {
                 let other = id - random.below(id.min(200));
-                let of = &asked[other as usize];
+                let of = &receives_by_id[other as usize];
                 assert_eq!(core.cancel(other, of), list.cancel(other, of), "{at}");
             }
             _ if random.below(10) == 0 => {
@@ -226,7 +225,7 @@ fn hybrid_equals_list_on_random_streams() {
 
 #[test]
 fn engines_equal_list_on_random_streams() {
-    // `rank_array` orders the messages of one source only, so its wildcard receives may match others.
+    // `rank_array` keeps order per source only, so a wildcard receive may match another message.
     for variant in engines::variants().filter(|variant| !variant.name.starts_with("rank_array")) {
         compare_with_list(&variant.name, 77, 3000);
     }

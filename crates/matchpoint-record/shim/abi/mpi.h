@@ -1,5 +1,6 @@
-/* As much of MPI's standard binary interface (MPI-5.0 §20) as the recorder uses: built with this, it serves every library
- * that has that interface, and no compiler is needed where it runs. Values and layouts are the standard's. */
+/* The part of MPI's standard binary interface (MPI-5.0 §20) that the recorder uses. A recorder built with this
+ * header works with every library of that interface, without a compiler on the user's system. Values and layouts are
+ * the standard's. */
 #ifndef MATCHPOINT_MPI_ABI_H
 #define MATCHPOINT_MPI_ABI_H
 
@@ -83,7 +84,7 @@ typedef int MPI_Grequest_query_function(void *extra_state, MPI_Status *status);
 typedef int MPI_Grequest_free_function(void *extra_state);
 typedef int MPI_Grequest_cancel_function(void *extra_state, int complete);
 
-/* Functions that the recorder or the library of overflow matching calls before, or without, defining them. */
+/* Functions that the recorder or the library of overflow matching calls without a definition, or before it. */
 int MPI_Cancel(MPI_Request *request);
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status);
 int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request);

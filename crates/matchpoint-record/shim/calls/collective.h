@@ -1,7 +1,7 @@
-/* Collective communication (MPI-4.1 §6, 8.6): blocking, non-blocking and persistent forms of each, from one line.
+/* Collective operations (MPI-4.1 §6, 8.6): the blocking, nonblocking and persistent form from one line.
  *
- * Lengths are taken only where the standard lets every process give them: a type that is not significant may be anything,
- * and to ask for its size would be an error of ours in the application's name. */
+ * Lengths are recorded only if the standard makes them significant at every process. An insignificant datatype may
+ * be invalid: a query of its size would raise an error in the application. */
 
 #ifndef LARGE
 #define UNPACK(...) __VA_ARGS__
@@ -65,7 +65,7 @@ static inline uint64_t *begin_collective(struct lane *lane, uint64_t code, uint6
     COLLECTIVE_WITH_REQUEST(INAME, COMM, ROOT, BYTES, (UNPACK P, MPI_Request *request), (UNPACK A, request)) \
     PERSISTENT_COLLECTIVE(NAME_INIT, COMM, ROOT, BYTES, P, A)
 
-/* One more than a length, as `bytes_word`; of buffers that take part as they lie, and of processes that do not, none. */
+/* Returns a length plus one, as `bytes_word`. 0: the arguments are insignificant. */
 static inline uint64_t bytes_unless(struct lane *lane, bool insignificant, MPI_Datatype type, MPI_Count count)
 {
     return insignificant || count == 0 ? !insignificant : bytes_word(lane, type, count);
@@ -78,7 +78,7 @@ static inline MPI_Count comm_size(MPI_Comm comm)
     return size;
 }
 
-/* How many processes there are to send something to: on an inter-communicator those of the other group (MPI-4.1 §6.8). */
+/* Returns the number of receiving processes. On an intercommunicator, they are in the other group (MPI-4.1 §6.8). */
 static inline MPI_Count peers_of(MPI_Comm comm)
 {
     int inter = 0, size = 1;

@@ -1,16 +1,17 @@
-/* Communicators: how they come and go, and who is in them (MPI-4.1 §7, 8, 11). */
+/* Communicators: creation, release and members (MPI-4.1 §7, 8, 11). */
 
 FUNCTION(members, "+members", "cGG");
 
 #if defined(OPEN_MPI)
 USED(Group_incl);
 
-/* Open MPI looks for each process in the other group from its beginning: all of a communicator, in all of the world, is
- * quadratic. But the members of most go on as they began, so they are looked for in a group of those that come next then. */
+/* Open MPI searches the other group from its beginning for each process: quadratic for a communicator as large as
+ * the world. The members of most communicators have a constant stride, so they are searched in a small group of the
+ * expected next processes. */
 #define GUESSED_AT_ONCE 32
-#define GUESSES_WRONG_MOST 64 /* then it is one that does not */
+#define GUESSES_WRONG_MOST 64 /* limit of wrong guesses; then the stride is not constant */
 
-/* How many from `at` on are those of ranks `next`, `next` + `step` and so on. */
+/* Returns the number of members from `at` on that are the ranks `next`, `next` + `step` and so on. */
 static int guess_members(MPI_Group group, int at, int size, int next, int step, const int *ranks, int *members)
 {
     int found[GUESSED_AT_ONCE], count = 0, right = 0;
@@ -27,7 +28,7 @@ static int guess_members(MPI_Group group, int at, int size, int next, int step, 
 }
 #endif
 
-/* The members of a group, by rank in MPI_COMM_WORLD. `ranks` are 0, 1 and so on. */
+/* Finds the members of a group, as ranks in MPI_COMM_WORLD. `ranks` is 0, 1 and so on. */
 static void find_members(MPI_Group group, int size, const int *ranks, int *members)
 {
     int at = 0;
@@ -47,7 +48,7 @@ static void find_members(MPI_Group group, int size, const int *ranks, int *membe
         REAL(Group_translate_ranks)(group, size - at, ranks + at, world.group, members + at);
 }
 
-/* The same as words of a record; -1 for those of other worlds. */
+/* Writes members as words of a record; -1: members of other worlds. */
 static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *scratch)
 {
     for (int i = 0; i < size; i++)
@@ -70,7 +71,7 @@ static inline bool has_members(MPI_Comm *made)
     return *made != library.comm_null;
 }
 
-/* After a call that made a communicator for this process: says who is in it. */
+/* Writes the members of a communicator after the call that created it. */
 static void note_members(struct lane *lane, MPI_Comm comm)
 {
     int inter = 0, own_size = 0, other_size = 0;
@@ -103,21 +104,21 @@ static void note_members(struct lane *lane, MPI_Comm comm)
         REAL(Group_free)(&other);
 }
 
-/* Made by a call that is not recorded, as in a callback: nothing is asked about it there. */
-static int made_unseen(int result, MPI_Comm *made)
+/* For a call that is not recorded, for example in a callback: the communicator's members are not queried. */
+static int add_unrecorded(int result, MPI_Comm *made)
 {
     if (!FAILED(result) && has_members(made))
         queues_add(*made, false);
     return result;
 }
 
-/* Calls that make the communicator `made`; `...` are their fields. */
+/* Calls that create the communicator `made`. `...` are their fields. */
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, FIELDS, P, A)                                                                             \
     {                                                                                                    \
         struct lane *lane = enter();                                                                     \
         if (lane == NULL)                                                                                \
-            return made_unseen(REAL(NAME) A, made);                                                      \
+            return add_unrecorded(REAL(NAME) A, made);                                                   \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
         if (FAILED(result))                                                                              \
@@ -134,7 +135,7 @@ static int made_unseen(int result, MPI_Comm *made)
                 note_members(lane, *made);                                                               \
         }                                                                                                \
         if (has_members(made))                                                                           \
-            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* of one with a request, nothing is there yet */ \
+            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* with a request, it is incomplete */       \
         return leave(lane, result);                                                                      \
     }
 
@@ -157,7 +158,7 @@ static uint64_t string_hash(const char *string)
     CALL(NAME, "c", (MPI_Comm * comm), (comm))                                                           \
     {                                                                                                    \
         struct lane *lane = enter();                                                                     \
-        queues_drop(*comm); /* unseen or not: what is bound to it must not outlive it */                 \
+        queues_drop(*comm); /* always: bound handles must not outlive the communicator */                \
         if (lane == NULL)                                                                                \
             return REAL(NAME)(comm);                                                                     \
         uint64_t word = comm_word(*comm);                                                                \

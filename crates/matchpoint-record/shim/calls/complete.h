@@ -1,14 +1,14 @@
 /* Starting, completing, cancelling and freeing requests (MPI-4.1 §3.7.3 to 3.9).
  *
- * The requests are copied before the call, which replaces those that complete: straight into the record, whose head is
- * filled in afterwards. A call that finds nothing complete leaves out which of several requests it looked at: applications
- * poll, and the next call that finds something names them. A call for any or some of several names those alone that it
- * found complete: of a loop of such calls each would name all that are left, in n calls n² requests. */
+ * Requests are copied into the record before the call, which replaces completed ones. The head of the record is
+ * written afterwards. A call without completions does not record which of several requests it tested: applications
+ * poll, and the next call with a completion records them. A call for any or some of several requests records only
+ * the completed requests: a loop of n such calls would otherwise record n² requests. */
 
-/* A record with room for so many requests and completions, the requests filled in. */
+/* Reserves a record for this number of requests and completions, and fills in the requests. */
 static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MPI_Request requests[], size_t completions)
 {
-    uint64_t *record = room(lane, WORD_FIELDS + 2 + count + 3 * completions);
+    uint64_t *record = reserve(lane, WORD_FIELDS + 2 + count + 3 * completions);
     if (record == NULL)
         return NULL;
     record[WORD_FIELDS] = count;
@@ -17,9 +17,9 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
     return record;
 }
 
-/* Whether the record lies where the next one goes. Calls of another stack of the same thread, as libraries of user-level
- * threads have them, may have taken its place. */
-static inline bool still_there(struct lane *lane, const uint64_t *record)
+/* Returns whether the record is at the position of the next record. Calls on another stack of the thread, as in
+ * libraries of user-level threads, may have replaced it. */
+static inline bool is_in_place(struct lane *lane, const uint64_t *record)
 {
     bool there = record == lane->words + written(lane) % LANE_WORDS || record == lane->outside;
     if (__builtin_expect(!there, 0))
@@ -30,7 +30,7 @@ static inline bool still_there(struct lane *lane, const uint64_t *record)
 static inline uint64_t *put_completion(uint64_t *at, size_t index, const MPI_Status *status)
 {
     at[0] = index;
-    if (status->MPI_SOURCE == NOT_TOLD)
+    if (status->MPI_SOURCE == STATUS_UNWRITTEN)
         put_no_status(at + 1);
     else
         put_status_words(at + 1, status);
@@ -65,7 +65,7 @@ static inline bool tells(int result)
     return !FAILED(result) || result == MPI_ERR_IN_STATUS;
 }
 
-/* A call on one request that failed: it is complete if it is gone, or if it was a receive whose message was too long. */
+/* A failed call on one request: the request completed if it is now null, or if its receive was truncated. */
 static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int result, MPI_Request request,
                                                             const MPI_Status *reported)
 {
@@ -74,7 +74,7 @@ static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int r
     return request == library.request_null ? put_completion_alone(end, 0) : end;
 }
 
-/* A call on several that failed: those are complete that are gone, and those of which it is told. */
+/* A failed call on several requests: those that are now null completed, and those with a reported status. */
 static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, const uint64_t *record,
                                                                 const MPI_Request requests[], const MPI_Status *reported)
 {
@@ -90,11 +90,11 @@ static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, c
     return end;
 }
 
-/* A call for any or some of several requests, and those of them that it found complete. */
+/* A call for any or some of several requests, and its completed requests. */
 struct several {
     uint64_t *record;
-    size_t count, most;      /* requests; how many of them the record can name */
-    const MPI_Request *kept; /* as they were before the call, behind all that the record may come to */
+    size_t count, most;      /* requests; limit of requests in the record */
+    const MPI_Request *kept; /* the requests before the call, after the record's maximum length */
     size_t found;
 };
 
@@ -102,7 +102,7 @@ static inline struct several keep_requests(struct lane *lane, size_t count, cons
 {
     size_t words = WORD_FIELDS + 2 + 4 * most;
     struct several several = {.count = count, .most = most};
-    several.record = room(lane, words + (count * sizeof *requests + 7) / 8);
+    several.record = reserve(lane, words + (count * sizeof *requests + 7) / 8);
     if (several.record != NULL && count > 0)
         several.kept = memcpy(several.record + words, requests, count * sizeof *requests);
     return several;
@@ -121,19 +121,19 @@ static inline void put_found(struct several *several, size_t index, const MPI_St
     several->found++;
 }
 
-/* After a call that failed those are complete that are gone (MPI-4.1 §3.7.5). */
-static __attribute__((cold, noinline)) void put_gone(struct several *several, const MPI_Request requests[])
+/* After a failed call, the requests that are now null have completed (MPI-4.1 §3.7.5). */
+static __attribute__((cold, noinline)) void put_null_requests(struct several *several, const MPI_Request requests[])
 {
     for (size_t i = 0; i < several->count; i++)
         if (several->kept[i] != library.request_null && requests[i] == library.request_null)
             put_found(several, i, NULL);
 }
 
-/* For any of several: the one that is gone, or the one that it names. */
+/* A failed call for any request: the request that is now null, or the reported index. */
 static __attribute__((cold, noinline)) void put_failed_any(struct several *several, int result, const MPI_Request requests[],
                                                            int index)
 {
-    put_gone(several, requests);
+    put_null_requests(several, requests);
     if (index >= 0 && error_class(result) == MPI_ERR_TRUNCATE)
         put_found(several, (size_t)index, NULL);
 }
@@ -155,12 +155,12 @@ CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Wait)(request, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Wait)(request, reported);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0)
             end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
@@ -174,12 +174,12 @@ CALL(Test, "QC", (MPI_Request * request, int *flag, MPI_Status *status), (reques
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Test)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Test)(request, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0 && (FAILED(result) || *flag))
             end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
@@ -193,14 +193,14 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Request_get_status)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     uint64_t *record = begin_requests(lane, 1, &request, 1);
     uint64_t entered = ticks();
     int result = REAL(Request_get_status)(request, flag, reported);
     uint64_t left = ticks();
     if (FAILED(result))
         return failed(lane, CODE_FAILED(Request_get_status), entered, result);
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0 && *flag)
             end = put_completion(end, 0, reported);
@@ -220,12 +220,12 @@ static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, co
 #if defined(OPEN_MPI)
 #define LEAVES_SOME false
 #else
-/* MPICH waits for all if statuses are ignored, and leaves at the first error if they are not. The recorder wants them even
- * where the application ignores them: then it waits for the rest. */
+/* MPICH waits for all requests if statuses are ignored, otherwise it returns at the first error. The recorder always
+ * passes statuses. If the application ignores them, the recorder waits for the remaining requests. */
 #define LEAVES_SOME true
 #endif
 
-static __attribute__((cold, noinline)) bool any_left(int count, const MPI_Request requests[])
+static __attribute__((cold, noinline)) bool has_active(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++)
         if (requests[i] != library.request_null)
@@ -243,10 +243,10 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     uint64_t *record = begin_requests(lane, several, requests, several);
     uint64_t entered = ticks();
     int result = REAL(Waitall)(count, requests, reported != NULL ? reported : statuses);
-    if (FAILED(result) && LEAVES_SOME && reported != statuses && any_left(count, requests))
+    if (FAILED(result) && LEAVES_SOME && reported != statuses && has_active(count, requests))
         REAL(Waitall)(count, requests, statuses);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         end = FAILED(result) ? put_failed_all(end, record, requests, tells(result) ? reported : NULL)
                              : put_all(end, record, several, reported);
@@ -260,12 +260,12 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Waitany)(count, requests, index, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;
     struct several several = keep_requests(lane, count > 0 ? (size_t)count : 0, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Waitany)(count, requests, index, reported);
     uint64_t left = ticks();
-    if (several.record != NULL && still_there(lane, several.record)) {
+    if (several.record != NULL && is_in_place(lane, several.record)) {
         if (FAILED(result))
             put_failed_any(&several, result, requests, *index);
         else if (*index != MPI_UNDEFINED)
@@ -275,8 +275,8 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     return leave(lane, result);
 }
 
-/* MPI_Request_get_status… asks what MPI_Test… asks, and completes nothing: one that fails says nothing, and requests stay as
- * they are (MPI-4.1 §3.7.6). `COMPLETES` tells the two apart. */
+/* MPI_Request_get_status… tests like MPI_Test…, but completes no request. A failed call has no result, and requests
+ * stay unchanged (MPI-4.1 §3.7.6). `COMPLETES` selects MPI_Test…. */
 #define ALL_OF(NAME, CONST, COMPLETES)                                                                   \
     CALL(NAME, "QC", (int count, CONST MPI_Request requests[], int *flag, MPI_Status statuses[]),        \
          (count, requests, flag, statuses))                                                              \
@@ -291,10 +291,10 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         int result = REAL(NAME)(count, requests, flag, reported != NULL ? reported : statuses);          \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, record);                                                                       \
+            abandon(lane, record);                                                                       \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (record != NULL && still_there(lane, record)) {                                               \
+        if (record != NULL && is_in_place(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (FAILED(result))                                                                          \
                 end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);   \
@@ -312,16 +312,16 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         struct lane *lane = enter();                                                                     \
         if (lane == NULL)                                                                                \
             return REAL(NAME)(count, requests, index, flag, status);                                     \
-        MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;               \
+        MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? mark_unwritten(&own) : status;         \
         struct several several = keep_requests(lane, count > 0 ? (size_t)count : 0, requests, 1);        \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, index, flag, reported);                                 \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, several.record);                                                               \
+            abandon(lane, several.record);                                                               \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (several.record != NULL && still_there(lane, several.record)) {                               \
+        if (several.record != NULL && is_in_place(lane, several.record)) {                               \
             if (FAILED(result))                                                                          \
                 put_failed_any(&several, result, requests, *index);                                      \
             else if (*flag && *index != MPI_UNDEFINED)                                                   \
@@ -345,12 +345,12 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, several.record);                                                               \
+            abandon(lane, several.record);                                                               \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (several.record != NULL && still_there(lane, several.record)) {                               \
+        if (several.record != NULL && is_in_place(lane, several.record)) {                               \
             if (!tells(result))                                                                          \
-                put_gone(&several, requests);                                                            \
+                put_null_requests(&several, requests);                                                   \
             else if (*outcount != MPI_UNDEFINED)                                                         \
                 for (int i = 0; i < *outcount; i++)                                                      \
                     put_found(&several, (size_t)indices[i], reported != NULL ? &reported[i] : NULL);     \
@@ -364,15 +364,15 @@ ANY_OF(Testany, , true)
 SOME_OF(Waitsome, , true)
 SOME_OF(Testsome, , true)
 
-/* Calls that name requests, and complete none. */
+/* Records calls that have requests and complete none. */
 static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_failed, uint64_t entered, size_t count,
                                uint64_t *record, int result)
 {
     if (FAILED(result)) {
-        give_up(lane, record);
+        abandon(lane, record);
         return failed(lane, code_failed, entered, result);
     }
-    if (record != NULL && still_there(lane, record)) {
+    if (record != NULL && is_in_place(lane, record)) {
         record[WORD_HEAD] = code;
         record[WORD_ENTER] = entered;
         record[WORD_LEAVE] = ticks();
@@ -398,7 +398,7 @@ ONE_REQUEST(Request_free)
 
 CALL(Cancel, "Q", (MPI_Request * request), (request))
 {
-    atomic_store_explicit(&always.anything_cancelled, true, memory_order_relaxed);
+    atomic_store_explicit(&hot_state.anything_cancelled, true, memory_order_relaxed);
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Cancel)(request);

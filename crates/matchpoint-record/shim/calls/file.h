@@ -1,5 +1,5 @@
-/* Files (MPI-4.1 §14) are not recorded. Open MPI may do them by a component that is loaded with the first of them, and that
- * calls MPI as an application would: from then on its calls are known for what they are. */
+/* Files (MPI-4.1 §14) are not recorded. Open MPI may load a component for files (ROMIO) that calls MPI as an
+ * application does. Its calls are recognized after the first file operation. */
 
 #if defined(OPEN_MPI)
 static int opened(struct lane *lane, int result)

@@ -1,4 +1,4 @@
-/* One-sided communication (MPI-4.1 §12): which calls, and when. It matches nothing. */
+/* One-sided communication (MPI-4.1 §12): functions and times only, because it needs no matching. */
 
 static void put_plain(struct lane *lane, uint64_t code, uint64_t entered)
 {

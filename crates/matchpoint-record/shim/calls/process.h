@@ -1,9 +1,9 @@
-/* The beginning and the end (MPI-4.1 §11), and what changes the size of a type. */
+/* Initialization and finalization (MPI-4.1 §11), and functions that change the size of a datatype. */
 
 CALL(Type_free, "", (MPI_Datatype * type), (type))
 {
     library_ready();
-    atomic_fetch_add_explicit(&always.types_freed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hot_state.types_freed, 1, memory_order_relaxed);
     return REAL(Type_free)(type);
 }
 
@@ -17,7 +17,7 @@ CALL(Init, "", (int *count, char ***arguments), (count, arguments))
         recording_begin(true);
     }
     world.open |= !FAILED(result);
-    return recorded_beginning(result, CODE(Init), entered);
+    return record_first_call(result, CODE(Init), entered);
 }
 
 CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provided), (count, arguments, required, provided))
@@ -30,7 +30,7 @@ CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provide
         recording_begin(true);
     }
     world.open |= !FAILED(result);
-    return recorded_beginning(result, CODE(Init_thread), entered);
+    return record_first_call(result, CODE(Init_thread), entered);
 }
 
 static _Atomic int sessions_open;
@@ -48,18 +48,18 @@ CALL(Session_init, "", (MPI_Info info, MPI_Errhandler handler, MPI_Session *sess
         if (world_find_by_session(*session))
             recording_begin(false);
         else
-            atomic_store(&recording, RECORDING_NOT_YET); /* another session may know more */
+            atomic_store(&recording, RECORDING_NOT_YET); /* another session may provide the group */
     } else if (!world.group_known) {
         world_group_by_session(*session);
     }
-    return recorded_beginning(result, CODE(Session_init), entered);
+    return record_first_call(result, CODE(Session_init), entered);
 }
 
-/* Another session may follow: the end is written as the process leaves. What came from this one is given back, for a
- * library may refuse to finalize a session that something is left of. */
+/* Another session may follow, so the end is written when the process exits. Objects of this session are freed,
+ * because a library may refuse to finalize a session with live objects. */
 CALL(Session_finalize, "", (MPI_Session * session), (session))
 {
-    world_group_leave(*session);
+    world_group_release(*session);
     struct lane *lane = enter();
     uint64_t entered = ticks();
     int result = REAL(Session_finalize)(session);
@@ -74,7 +74,7 @@ CALL(Session_finalize, "", (MPI_Session * session), (session))
 }
 #endif
 
-/* Sessions may go on: then the end is written as the process leaves. */
+/* If sessions stay open, the end is written when the process exits. */
 CALL(Finalize, "", (void), ())
 {
     struct lane *lane = enter();
@@ -97,7 +97,7 @@ CALL(Finalize, "", (void), ())
     return leave(lane, result);
 }
 
-/* Wherever it is called: in a handler of errors, say, within another call. */
+/* Recorded in any context, for example in an error handler within another call. */
 CALL(Abort, "", (MPI_Comm comm, int code), (comm, code))
 {
     struct lane *lane = enter();

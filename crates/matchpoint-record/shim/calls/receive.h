@@ -1,4 +1,4 @@
-/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and of what a matched probe took (§3.8.3). */
+/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and receives of matched messages (§3.8.3). */
 
 CALL(SIZED(Recv), "cpgbS",
      (void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Status *status),
@@ -10,7 +10,7 @@ CALL(SIZED(Recv), "cpgbS",
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(SIZED(Recv))(buffer, count, type, rank, tag, comm, reported);
-    if (lost(result))
+    if (took_no_message(result))
         return failed(lane, CODE_FAILED(SIZED(Recv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Recv)), 5, entered, ticks());
     if (record != NULL) {
@@ -38,7 +38,7 @@ CALL(SIZED(Sendrecv), "cpgbpgbS",
     uint64_t entered = ticks();
     int result =
         REAL(SIZED(Sendrecv))(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, reported);
-    if (lost(result))
+    if (took_no_message(result))
         return failed(lane, CODE_FAILED(SIZED(Sendrecv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Sendrecv)), 7, entered, ticks());
     if (record != NULL) {
@@ -64,7 +64,7 @@ CALL(SIZED(Sendrecv_replace), "cpgbpgbS",
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(SIZED(Sendrecv_replace))(buffer, count, type, to, out_tag, from, in_tag, comm, reported);
-    if (lost(result))
+    if (took_no_message(result))
         return failed(lane, CODE_FAILED(SIZED(Sendrecv_replace)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Sendrecv_replace)), 7, entered, ticks());
     if (record != NULL) {
@@ -141,7 +141,7 @@ CALL(SIZED(Mrecv), "mbS", (void *buffer, COUNT count, MPI_Datatype type, MPI_Mes
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(SIZED(Mrecv))(buffer, count, type, message, reported);
-    if (lost(result))
+    if (took_no_message(result))
         return failed(lane, CODE_FAILED(SIZED(Mrecv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Mrecv)), 4, entered, ticks());
     if (record != NULL) {

@@ -1,4 +1,4 @@
-/* Sends of all modes, blocking, non-blocking and persistent (MPI-4.1 §3.2, 3.4, 3.7, 3.9), and partitioned (§4). */
+/* Sends of all modes: blocking, nonblocking, persistent (MPI-4.1 §3.2, 3.4, 3.7, 3.9) and partitioned (§4). */
 
 #define BLOCKING_SEND(NAME)                                                                              \
     CALL(NAME, "cpgb", (const void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm), \
@@ -26,7 +26,7 @@ BLOCKING_SEND(SIZED(Bsend))
 BLOCKING_SEND(SIZED(Ssend))
 BLOCKING_SEND(SIZED(Rsend))
 
-/* What starts, or sets up, a transfer and gives a request. */
+/* Calls that start or set up a transfer and return a request. */
 #ifndef WITH_REQUEST
 #define WITH_REQUEST(NAME, BUFFER)                                                                       \
     CALL(NAME, "cpgbq",                                                                                  \

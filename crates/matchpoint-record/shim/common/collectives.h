@@ -1,9 +1,9 @@
-/* Every collective operation (MPI-4.1 §6, 8.6). The including file defines
+/* All collective operations (MPI-4.1 §6, 8.6). The including file defines
  *
- *     COLLECTIVE(NAME, INAME, NAME_INIT, COMM, ROOT, BYTES, PARAMETERS, ARGUMENTS)
+ *      COLLECTIVE(NAME, INAME, NAME_INIT, COMM, ROOT, BYTES, PARAMETERS, ARGUMENTS)
  *
- * for the blocking, the nonblocking and the persistent form, and includes this once for counts of type int (COUNT, SIZED)
- * and, with LARGE, once for MPI_Count. BYTES is the length that this process sends, in functions of the recorder. */
+ * for the blocking, nonblocking and persistent form. It includes this once for counts of type int (COUNT, SIZED)
+ * and, with LARGE, once for MPI_Count. BYTES is the length that this process sends, with functions of the recorder. */
 #undef DISPLACEMENT
 #ifndef LARGE
 #define DISPLACEMENT int
@@ -95,7 +95,7 @@ COLLECTIVE(SIZED(Exscan), SIZED(Iexscan), SIZED(Exscan_init), comm, -1, bytes_un
            (const void *in, void *out, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (in, out, count, type, op, comm))
 
-/* How many neighbours there are is the topology's secret: lengths are left unknown. */
+/* The number of neighbours depends on the topology, so lengths are unknown. */
 COLLECTIVE(SIZED(Neighbor_allgather), SIZED(Ineighbor_allgather), SIZED(Neighbor_allgather_init), comm, -1, 0,
            (const void *in, COUNT in_count, MPI_Datatype in_type, void *out, COUNT out_count, MPI_Datatype out_type,
             MPI_Comm comm),

@@ -1,5 +1,5 @@
-/* Every function that makes a communicator (MPI-4.1 §7, 8, 11). The including file defines
- * MAKES(NAME, FIELDS, MEMBERS, PARAMETERS, ARGUMENTS, WORDS...); FIELDS, MEMBERS and WORDS are the recorder's. */
+/* All functions that create a communicator (MPI-4.1 §7, 8, 11). The including file defines MAKES(NAME, FIELDS,
+ * MEMBERS, PARAMETERS, ARGUMENTS, WORDS...). Only the recorder uses FIELDS, MEMBERS and WORDS. */
 MAKES(Comm_dup, "cc", false, (MPI_Comm comm, MPI_Comm *made), (comm, made), comm_word(comm), MADE)
 MAKES(Comm_dup_with_info, "cc", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made), comm_word(comm),
       MADE)

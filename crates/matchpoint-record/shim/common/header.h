@@ -1,8 +1,8 @@
-/* The header of the MPI library, and of the system. */
+/* The headers of the MPI library and of the system. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-/* Some headers lack a const of the standard's here: theirs is put aside. */
+/* Some headers lack a const of the standard in these functions: their declarations are renamed. */
 #define MPI_Pready_list MPI_Pready_list_of_header
 #define PMPI_Pready_list PMPI_Pready_list_of_header
 #define MPI_Request_get_status_all MPI_Request_get_status_all_of_header
@@ -46,7 +46,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Open MPI 5 has what MPI-4 brought, but for large counts, and calls itself 3.1. */
+/* Open MPI 5 has the functions of MPI-4 except large counts, but reports version 3.1. */
 #if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
 #define MPI_4
 #endif

@@ -1,15 +1,15 @@
-/* The MPI library underneath: where its functions are, which addresses are its own, and its constants. */
+/* The MPI library: its functions, code addresses and constants. */
 
-/* What the linker makes for this library alone: no call need look up where it is. */
+/* Symbols of this library only: calls need no lookup. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* A function of MPI. All are adjacent in a section; the recorder numbers functions by their index there. */
+/* An MPI function. All are adjacent in a section. The recorder numbers functions by their index there. */
 struct function {
     const char *name;   /* without the P */
     const char *fields; /* letters of docs/reference/trace-format.md */
     void *real;         /* PMPI_… of the library */
-    void *next;         /* MPI_… of a tool that stands between the application and the library, if one does. With it they
-                         * are 32 bytes, so that no compiler pads between them */
+    void *next;         /* MPI_… of a tool between application and library, if any. 32 bytes per element: no
+                         * compiler adds padding */
 };
 
 extern struct function __start_matchpoint_functions[] HIDDEN, __stop_matchpoint_functions[] HIDDEN;
@@ -26,23 +26,23 @@ extern struct function __start_matchpoint_functions[] HIDDEN, __stop_matchpoint_
 
 #define FAILED(result) __builtin_expect((result) != MPI_SUCCESS, 0)
 
-/* A function of the library that is used, but not recorded. */
+/* A library function that is used, but not recorded. */
 #define USED(NAME) FUNCTION(NAME, "MPI_" #NAME, NULL)
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Constants that are addresses in Open MPI: naming them would tie the recorder to that library when it is loaded. */
+/* Constants that are addresses in Open MPI: a direct use would make the recorder depend on Open MPI at load time. */
 static struct {
-    /* What calls compare with first: one cache line. */
+    /* The most used constants are in one cache line. */
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
     MPI_Datatype byte, packed;
     MPI_Errhandler errors_return;
-    uintptr_t text_from, text_to; /* the library's code, once it is known */
+    uintptr_t text_from, text_to; /* the library's code, once found */
     uintptr_t own_from, own_to;   /* the recorder's */
-    void *handle;                 /* of dlopen, where it is not among those that every symbol is looked up in */
-    const char *foreign;          /* the family it is of, if the recorder was compiled for another: nothing is recorded */
+    void *handle;                 /* of dlopen, if the library is not in the global scope */
+    const char *foreign;          /* the library's family, if the header is of another: nothing is recorded */
 } library __attribute__((aligned(64)));
 
 static inline bool is_of_library(const void *address)
@@ -50,7 +50,7 @@ static inline bool is_of_library(const void *address)
     return (uintptr_t)address - library.text_from < library.text_to - library.text_from;
 }
 
-/* Components that the library loads when they are first needed, and that use it as an application does. */
+/* Components that the library loads at their first use, and that call MPI like an application. */
 #define COMPONENTS 8
 static struct {
     uintptr_t from, to;
@@ -70,8 +70,8 @@ static inline bool is_of_recorder(const void *address)
     return (uintptr_t)address - library.own_from < library.own_to - library.own_from;
 }
 
-/* Of MPI libraries, and of nothing else: libmpi.so.12, libmpi_abi.so, libmpich.so, libmpi_cray.so; but libmpiP.so is a
- * tool, and libmpifort.so and libmpi_mpifh.so are bindings. */
+/* Returns whether a file is an MPI library: libmpi.so.12, libmpi_abi.so, libmpich.so, libmpi_cray.so. libmpiP.so is
+ * a tool; libmpifort.so and libmpi_mpifh.so are bindings. */
 static bool is_named_as_library(const char *path)
 {
     static const char *const names[] = {"libmpi.so", "libmpi_abi.so", "libmpich.so", "libpmpi.so", "libmpi_cray.so",
@@ -85,7 +85,7 @@ static bool is_named_as_library(const char *path)
     return false;
 }
 
-/* A program may load its MPI library by itself, as Python does: then it is in no scope that the recorder shares. */
+/* A program may load its MPI library with dlopen, as Python does. The library is then not in the recorder's scope. */
 static int find_library(struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
@@ -95,7 +95,8 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *found)
     return *(void **)found != NULL;
 }
 
-/* `scope`: RTLD_NEXT for functions, past the recorder's own; RTLD_DEFAULT for data, which an executable may have copied. */
+/* `scope`: RTLD_NEXT for functions, to skip the recorder's; RTLD_DEFAULT for data, which an executable may have
+ * copied. */
 static void *library_symbol(void *scope, const char *name)
 {
     void *symbol = dlsym(scope, name);
@@ -136,14 +137,14 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
     return 0;
 }
 
-/* The including file defines it: the library was found, and whether a tool is between it and the application. */
+/* Defined by the including file: the library is found. `tools`: a tool is between it and the application. */
 static void library_found(bool tools);
 
 #if defined(OPEN_MPI)
-/* The including file defines it: a component that uses the library was loaded. */
+/* Defined by the including file: a component that uses the library is loaded. */
 static void component_found(void);
 
-/* ROMIO, where Open MPI has it as a component: it implements files with communicators, messages and collectives. */
+/* ROMIO, an Open MPI component that implements files with communicators, messages and collectives. */
 static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
 {
     uintptr_t from, to;
@@ -163,8 +164,8 @@ static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
 }
 #endif
 
-/* A tool that is linked, or loaded, between the application and the library. Matchpoint's own library of overflow matching is
- * none: what the recorder calls goes there by the second name. */
+/* Returns the function of a tool between application and library. Matchpoint's library of overflow matching does not
+ * count: the recorder calls it by the second name. */
 static void *tool_between(const struct function *function)
 {
     Dl_info info;
@@ -175,7 +176,7 @@ static void *tool_between(const struct function *function)
     return next;
 }
 
-/* Handles and statuses of another family would be misread, at best. */
+/* Handles and statuses of another family cannot be read. */
 static const char *foreign_family(void)
 {
     Dl_info info = {0};
@@ -191,12 +192,12 @@ static const char *foreign_family(void)
 #endif
 }
 
-static void complain(const char *format, ...);
+static void log_error(const char *format, ...);
 
-/* A program may ask at run time which functions its library has, and find those of this header. */
+/* Called for missing functions: a program that checks for functions at run time finds all functions of this header. */
 static int missing_function(void)
 {
-    complain("the program calls a function of MPI that its MPI library lacks; name the compiler of its MPI with --mpicc");
+    log_error("the program calls a function of MPI that its MPI library lacks; name the compiler of its MPI with --mpicc");
     abort();
 }
 
@@ -206,7 +207,7 @@ static void library_find(void)
 {
     char name[128];
     bool tools = false;
-    /* A function that no library of Matchpoint's defines: its address is the MPI library's. */
+    /* No Matchpoint library defines this function, so its address is in the MPI library. */
     void *version = library_symbol(RTLD_NEXT, "PMPI_Get_library_version");
     if (version != NULL)
         dl_iterate_phdr(find_text, version);

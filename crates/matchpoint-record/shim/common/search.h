@@ -1,8 +1,8 @@
 /* Times searches of the MPI library over a link: one process sends, one receives. Both may be the calling process.
  *
- * The difference of a search in a long queue and of one in an empty queue is what the entries cost. */
+ * The cost of the entries is the difference between a search in a long queue and a search in an empty queue. */
 
-/* Polls after which a waiting process yields the processor: its peer may need it. */
+/* Polls after which a waiting process yields the processor, because its peer may need it. */
 #define SEARCH_POLLS 50
 
 enum search_tag { SEARCH_GO, SEARCH_LAST, SEARCH_FIRST };
@@ -13,12 +13,12 @@ struct search_link {
     int peer;
     bool receives, sends; /* both: the peer is the process itself */
     char in, out;
-    int filled, drained;           /* unexpected entries that were sent, and those of them that search_drain received */
-    uint64_t patience;             /* ticks that a message may take to pass unexpected entries; 0: any number */
-    bool is_stuck;                 /* a message took longer: the library does not hold so many unexpected messages */
-    MPI_Request *requests;         /* room for the entries of the longest queue */
-    const int *order;              /* in which search_empty removes the entries; NULL: first in, first out */
-    void (*cool_caches)(void);     /* called before each search; NULL: caches stay warm */
+    int filled, drained;       /* unexpected entries sent, and entries received by search_drain */
+    uint64_t patience;         /* ticks that a message may take to pass unexpected entries; 0: no limit */
+    bool is_stuck;             /* a message took longer: the library holds fewer unexpected messages */
+    MPI_Request *requests;     /* space for the entries of the longest queue */
+    const int *order;          /* order in which search_empty removes entries; NULL: first in, first out */
+    void (*cool_caches)(void); /* called before each search; NULL: caches stay warm */
 };
 
 static inline bool search_is_posted(enum search_kind kind)
@@ -42,7 +42,7 @@ static void search_yield(int *polls)
         sched_yield();
 }
 
-/* Blocking receives of some libraries keep the processor while they wait. */
+/* In some libraries, blocking receives keep the processor while they wait. */
 static void search_receive(struct search_link *link, int tag)
 {
     MPI_Request request;
@@ -143,7 +143,8 @@ static uint64_t search_time_unexpected(struct search_link *link, enum search_kin
     return took;
 }
 
-/* Ticks of the shortest of several searches: other load only adds time. Both ends of the link call this function. */
+/* Returns the ticks of the shortest search, because host load only adds time. Both ends of the link call this
+ * function. */
 static uint64_t search_time(struct search_link *link, enum search_kind kind, int repeats)
 {
     uint64_t shortest = UINT64_MAX;

@@ -1,5 +1,5 @@
-/* The clock: a register of the processor where that counts steadily, for two readings are most of what a
- * recorded call costs. The including file declares `always.ticks_source`, an `enum ticks_source`. */
+/* The clock: a processor counter if it is steady, because two readings are most of the cost of a recorded call. The
+ * including file declares `hot_state.ticks_source`, an `enum ticks_source`. */
 
 enum ticks_source { TICKS_MONOTONIC, TICKS_TSC, TICKS_CNTVCT };
 
@@ -14,7 +14,7 @@ static inline int64_t monotonic_ns(void)
 #include <cpuid.h>
 #include <x86intrin.h>
 
-/* Linux drops the counter from its clocks where those of several processors do not agree. True if it does not say. */
+/* Linux removes the counter from its clocks if the counters of processors differ. Returns true if unknown. */
 static bool kernel_takes_tsc(void)
 {
     char clocks[256] = "";
@@ -26,22 +26,22 @@ static bool kernel_takes_tsc(void)
     return length <= 0 || strstr(clocks, "tsc") != NULL;
 }
 
-/* The counter runs at one rate whatever the processor does, and while it sleeps (Intel SDM 18.17.1, AMD APM 13.2.4). */
+/* The counter has a constant rate, also during sleep (Intel SDM 18.17.1, AMD APM 13.2.4). */
 static void ticks_choose(void)
 {
     unsigned a, b, c, d;
     if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) && kernel_takes_tsc())
-        always.ticks_source = TICKS_TSC;
+        hot_state.ticks_source = TICKS_TSC;
 }
 
 static inline uint64_t ticks(void)
 {
-    return __builtin_expect(always.ticks_source == TICKS_TSC, 1) ? __rdtsc() : (uint64_t)monotonic_ns();
+    return __builtin_expect(hot_state.ticks_source == TICKS_TSC, 1) ? __rdtsc() : (uint64_t)monotonic_ns();
 }
 #elif defined(__aarch64__)
 static void ticks_choose(void)
 {
-    always.ticks_source = TICKS_CNTVCT;
+    hot_state.ticks_source = TICKS_CNTVCT;
 }
 
 static inline uint64_t ticks(void)
@@ -66,7 +66,7 @@ struct clock_pair {
     int64_t ns;
 };
 
-/* Both clocks at one moment: the narrowest of some readings, for this thread may be interrupted in between. */
+/* Reads both clocks at one moment. Of several attempts the shortest counts, because the thread may be interrupted. */
 static struct clock_pair clock_pair(void)
 {
     struct clock_pair best = {0, 0};

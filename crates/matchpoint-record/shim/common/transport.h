@@ -1,4 +1,4 @@
-/* What the environment and the loaded libraries tell of the transport. */
+/* Properties of the transport, from the environment and the loaded libraries. */
 
 static long number_of(const char *variable, long otherwise)
 {
@@ -6,7 +6,7 @@ static long number_of(const char *variable, long otherwise)
     return value != NULL && *value != 0 ? atol(value) : otherwise;
 }
 
-/* Shared memory is switched off by a setting. */
+/* Returns whether a setting disables shared memory. */
 static bool is_memory_off(void)
 {
     const char *fabrics = getenv("I_MPI_FABRICS");
@@ -19,7 +19,7 @@ static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
     return strstr(info->dlpi_name, part) != NULL;
 }
 
-/* A library is loaded whose path contains this. */
+/* Returns whether a library with `part` in its path is loaded. */
 static inline bool is_loaded(const char *part)
 {
     return dl_iterate_phdr(find_loaded, (void *)part) != 0;

@@ -1,4 +1,4 @@
-/* What the library that is none (library.c) shall answer: the program that calls it sets this before each call. */
+/* Results of the simulated library (library.c), set by the program before each call. */
 #ifndef ANSWERS_H
 #define ANSWERS_H
 
@@ -9,24 +9,24 @@ struct answers {
     MPI_Comm comm;
     MPI_Status status;
     int flag;
-    /* Of several requests, those that are complete. */
+    /* The completed ones of several requests. */
     int completed;
     const int *indices;
     const MPI_Status *statuses;
-    /* Of the new communicator, by rank in MPI_COMM_WORLD. */
+    /* The members of the new communicator, as ranks in MPI_COMM_WORLD. */
     int members;
     const int *ranks;
 };
 
-/* In MPI_COMM_WORLD, though only the first runs. */
+/* The size of MPI_COMM_WORLD, although only the first process runs. */
 enum { PROCESSES = 2000 };
 
 extern __thread struct answers answers;
 
-/* What MPI_internal of a status holds here: the length, its halves if it is more than an int, and a flag. */
+/* Fields of MPI_internal in a status: the length in two halves, and a flag. */
 enum { INTERNAL_LOW, INTERNAL_HIGH, INTERNAL_CANCELLED };
 
-/* The size of a datatype is its handle, less this. */
+/* The size of a datatype is its handle minus this. */
 #define TYPE_BASE ((intptr_t)0x10000)
 
 #endif

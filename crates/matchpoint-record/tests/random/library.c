@@ -1,5 +1,5 @@
-/* A library with MPI's standard binary interface that communicates nothing, and answers what it is told to. Functions
- * have both of their names, as in a real one. */
+/* A simulated library with MPI's standard binary interface. It does not communicate, and returns the results in
+ * `answers`. Functions have both names, as in a real library. */
 #include "answers.h"
 
 #include <limits.h>
@@ -13,7 +13,7 @@ __thread struct answers answers;
     int MPI_##NAME PARAMETERS __attribute__((weak, alias("PMPI_" #NAME)));     \
     int PMPI_##NAME PARAMETERS
 
-/* The recorder looks for it, to know whose library this is. */
+/* The recorder searches this function to identify the library. */
 FUNCTION(Init, (int *count, char ***arguments))
 {
     (void)count, (void)arguments;
@@ -105,7 +105,7 @@ FUNCTION(Allgather, (const void *in, int in_count, MPI_Datatype in_type, void *o
                      MPI_Comm comm))
 {
     (void)in_type, (void)out_count, (void)out_type, (void)comm;
-    for (int process = 0; process < PROCESSES; process++) /* all alike; counts are of bytes */
+    for (int process = 0; process < PROCESSES; process++) /* all processes are equal; counts are in bytes */
         memcpy((char *)out + (size_t)process * (size_t)in_count, in, (size_t)in_count);
     return MPI_SUCCESS;
 }

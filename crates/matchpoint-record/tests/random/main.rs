@@ -1,5 +1,6 @@
-//! Calls at random, recorded and read again: what the program asked for and was answered is what the reader gives, call
-//! by call, whatever the numbers. The MPI library is one that answers what the program tells it to, so no MPI is needed.
+//! Random calls, recorded and read: the reader returns every call and result of the program.
+//!
+//! A simulated MPI library returns results that the program chooses, so the test needs no MPI.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +12,7 @@ use matchpoint_record::recording::{Recording, Settings};
 use matchpoint_trace::call::{Action, NewComm, Peer, RequestId, SendArgs, Status, TagArg};
 use matchpoint_trace::{Call, Function};
 
-/// How `program.c` begins a thread.
+/// The size of the send that begins a thread of `program.c`.
 const FIRST_BYTES: u64 = 777_777_777;
 
 fn here() -> PathBuf {
@@ -23,7 +24,6 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The program, linked with the library that is none.
 fn build(folder: &Path) -> PathBuf {
     let cc = || {
         let mut cc = Command::new("cc");
@@ -42,7 +42,7 @@ fn build(folder: &Path) -> PathBuf {
     program
 }
 
-/// Numbers requests by when they were begun, as the program does: ids come again.
+/// Calls as lines. Requests are numbered in order of their start, as in the program, because ids are reused.
 #[derive(Default)]
 struct Lines {
     begun: BTreeMap<RequestId, usize>,
@@ -98,13 +98,14 @@ impl Lines {
                 let request = self.begin(request);
                 format!("{name} {} {} {}{request}", peer(args.dest), args.tag, bytes(args.bytes))
             }
-            Action::Receive { args, request, status: taken } => {
-                let end = if request.is_some() { self.begin(request) } else { format!(" {}", status(taken)) };
+            Action::Receive { args, request, status: received } => {
+                let end =
+                    if request.is_some() { self.begin(request) } else { format!(" {}", status(received)) };
                 format!("{name} {} {} {}{end}", peer(args.source), tag(args.tag), bytes(args.bytes))
             }
-            Action::Probe { args, found, status: told, .. } => {
+            Action::Probe { args, found, status: reported, .. } => {
                 let found = u8::from(found);
-                format!("{name} {} {} {found} {}", peer(args.source), tag(args.tag), status(told))
+                format!("{name} {} {} {found} {}", peer(args.source), tag(args.tag), status(reported))
             }
             Action::Complete { .. } => {
                 let mut line = name.to_owned();
@@ -133,7 +134,7 @@ impl Lines {
 }
 
 #[test]
-fn what_is_read_is_what_was_called() {
+fn reader_returns_recorded_calls() {
     let folder = tempfile::tempdir().unwrap();
     let program = build(folder.path());
     let truth = folder.path().join("truth");
@@ -150,7 +151,7 @@ fn what_is_read_is_what_was_called() {
     assert_eq!((recorded.ranks, recorded.left_out, recorded.incomplete), (2000, 0, vec![]));
 
     let trace = matchpoint_trace::open(&folder.path().join("trace")).unwrap();
-    // One after the other, threads of the program share a number in the trace.
+    // Threads that run one after the other share a number in the trace.
     let mut threads: BTreeMap<i32, Lines> = BTreeMap::new();
     let mut now: BTreeMap<u16, i32> = BTreeMap::new();
     let mut reader = trace.rank(0).unwrap();

@@ -1,7 +1,7 @@
-/* Makes calls at random, in several threads, and writes down what it asked for and was answered: a line for each call,
- * in DIR/NUMBER for each thread. A thread's first call is a send of FIRST_BYTES with its number as tag.
+/* Makes random calls in several threads and writes their arguments and results: one line per call, one file
+ * DIR/NUMBER per thread. A thread's first call is a send of FIRST_BYTES, with its number as tag.
  *
- * Usage: program DIR CALLS SHORT: so many calls in each of four threads, then so many threads of ten calls. */
+ * Usage: program DIR CALLS SHORT: CALLS calls in each of four threads, then SHORT threads of ten calls. */
 #include "answers.h"
 
 #include <inttypes.h>
@@ -33,9 +33,9 @@ struct run {
     long calls;
     uint64_t state;
     FILE *truth;
-    long made; /* requests */
+    long made; /* requests made so far */
     MPI_Request requests[MOST];
-    long numbers[MOST]; /* of these */
+    long numbers[MOST]; /* numbers of these requests */
     int pending;
     int indices[MOST];
     MPI_Status statuses[MOST], out[MOST];
@@ -51,10 +51,10 @@ static uint64_t next(struct run *run)
 
 static int below(struct run *run, uint64_t limit) { return (int)((next(run) >> 11) % limit); }
 
-/* Of up to so many bits: small numbers are as frequent as large ones. */
+/* A number with at most `bits` bits: small and large numbers are equally frequent. */
 static int64_t some_bits(struct run *run, int bits) { return (int64_t)(next(run) >> (64 - 1 - below(run, (uint64_t)bits))); }
 
-/* No two that live have the same: 404 threads, millions of requests. Above the constants of the standard. */
+/* A handle that no other live request has: 404 threads, millions of requests. Larger than the standard's constants. */
 static uintptr_t handle(struct run *run)
 {
     uint64_t unique = ((uint64_t)run->made * 512 + (uint64_t)run->number) % (UINT64_C(1) << 32);
@@ -107,7 +107,7 @@ static void write_status(struct run *run, const MPI_Status *status)
                 (int64_t)status->MPI_internal[INTERNAL_HIGH] << 31 | status->MPI_internal[INTERNAL_LOW]);
 }
 
-/* A message's arguments: written as they are made. */
+/* Arguments of a message, written when they are chosen. */
 struct message {
     int count, rank, tag;
     MPI_Datatype type;
@@ -144,7 +144,7 @@ static void wait_all(struct run *run)
     for (int i = 0; i < run->pending; i++)
         living += run->requests[i] != MPI_REQUEST_NULL;
     fputs("Waitall", run->truth);
-    /* What completes nothing does not tell which of several it looked at. */
+    /* A call without completions does not record the tested requests. */
     for (int i = 0; (living > 0 || run->pending <= 1) && i < run->pending; i++) {
         if (run->requests[i] == MPI_REQUEST_NULL)
             fputs(" -", run->truth);
@@ -165,7 +165,7 @@ static void wait_all(struct run *run)
     run->pending = 0;
 }
 
-/* Of any and of some those are told that are found, in the order that the library tells them. */
+/* Calls for any or some requests record only completed ones, in the library's order. */
 static void write_found(struct run *run, const char *name, int completed)
 {
     fputs(name, run->truth);
@@ -183,7 +183,7 @@ static void write_found(struct run *run, const char *name, int completed)
     answers.statuses = run->statuses;
 }
 
-/* Each of those that are left with a chance of a half, in any order; or none. */
+/* Completes each remaining request with probability one half, in any order; or none. */
 static void test_some(struct run *run)
 {
     int completed = 0;
@@ -201,7 +201,7 @@ static void test_some(struct run *run)
     MPI_Testsome(run->pending, run->requests, &completed, indices, below(run, 2) ? run->out : MPI_STATUSES_IGNORE);
 }
 
-/* The first that is left from somewhere on. */
+/* Completes the first remaining request after a random position. */
 static void wait_any(struct run *run)
 {
     int index, completed = 0;
@@ -212,7 +212,7 @@ static void wait_any(struct run *run)
     MPI_Waitany(run->pending, run->requests, &index, below(run, 2) ? run->out : MPI_STATUS_IGNORE);
 }
 
-/* Runs up, down and of one, and members of other worlds between them. */
+/* Ascending, descending and single runs, with members of other worlds between them. */
 static void create_group(struct run *run)
 {
     int ranks[200], members = 0;
@@ -295,7 +295,7 @@ static void *calls(void *argument)
     fprintf(run->truth, "Send 0 %d %d\n", run->number, FIRST_BYTES);
     MPI_Send(NULL, 1, (MPI_Datatype)(TYPE_BASE + FIRST_BYTES), 0, run->number, MPI_COMM_WORLD);
     for (long call = 0; call < run->calls; call++) {
-        /* Half a ring is 131072 words: this record lies outside. */
+        /* Half a ring is 131072 words: this record is outside the ring. */
         if (run->calls > 1000 && call % 10000 == 5000)
             while (run->pending < 40000)
                 begin_request(run, true);
@@ -316,7 +316,7 @@ int main(int argc, char **argv)
     if (argc != 4)
         return 2;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    /* From now on statuses are asked whether they are of a cancelled request. */
+    /* From now on, the recorder checks statuses for cancelled requests. */
     MPI_Request none = MPI_REQUEST_NULL;
     MPI_Cancel(&none);
     struct run *runs = calloc(4, sizeof *runs);

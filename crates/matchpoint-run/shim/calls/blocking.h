@@ -1,30 +1,31 @@
-/* Calls that may block while the engine makes no progress: collective operations, one-sided communication, files,
- * constructors of communicators, dynamic processes. Before each, receives whose sender might wait for them are given back. */
+/* Calls that may block without progress of the engine: collective operations, one-sided communication, files,
+ * constructors of communicators, dynamic processes. Receives with a sender that may wait are given
+ * back first. */
 
-static void look_at_plugins(void);
+static void check_plugins(void);
 
 static __attribute__((noinline)) void enter_blocking(void)
 {
     lock();
-    answer_if_asked();
+    write_requested_dump();
     if (overflow.queued > 0)
-        look_at_plugins();
+        check_plugins();
     give_back();
-    overflow.undriven++;
+    overflow.blocked_threads++;
     unlock();
 }
 
 static __attribute__((noinline)) void leave_blocking(void)
 {
     lock();
-    overflow.undriven--;
+    overflow.blocked_threads--;
     unlock();
 }
 
 #define BLOCKING(NAME, P, A)                                                                             \
     CALL(NAME, P, A)                                                                                     \
     {                                                                                                    \
-        if (LIKELY(!always.drives))                                                                      \
+        if (LIKELY(!hot_state.needs_progress))                                                           \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \
         int result = REAL(NAME) A;                                                                       \
@@ -44,31 +45,31 @@ static __attribute__((noinline)) void leave_blocking(void)
     NONBLOCKING(INAME, (UNPACK P, MPI_Request *request), (UNPACK A, request))
 #define PLAIN BLOCKING
 
-/* The library matches every message from now on. */
-static void stay_out(void)
+/* Lets the library match all messages from now on. */
+static void disable_overflow(void)
 {
     give_back_all();
     overflow.may_watch = overflow.takes_all = false;
-    always.limit_named = always.limit_any = LONG_MAX;
+    hot_state.limit_named = hot_state.limit_any = LONG_MAX;
     overflow.counts.limit_named = overflow.counts.limit_any = -1;
 }
 
-/* Intel MPI (2021.18) crashes in MPI_Improbe on communicators with processes of another MPI_COMM_WORLD, so overflow stays out
- * of programs that have such. */
+/* Intel MPI (2021.18) crashes in MPI_Improbe on communicators with processes of another MPI_COMM_WORLD. Overflow is
+ * off in programs that have such communicators. */
 #if defined(I_MPI_VERSION)
 #define PROBE_CRASHES true
 #else
 #define PROBE_CRASHES false
 #endif
 
-/* Open MPI does these by messages with the program's communicator and tag: see eager.h. */
+/* Open MPI implements these functions with messages on the program's communicator and tag: see eager.h. */
 #if defined(OPEN_MPI)
 #define LOSES_MESSAGES true
 #else
 #define LOSES_MESSAGES false
 #endif
 
-static inline bool needs_stay_out(const char *name)
+static inline bool must_disable_overflow(const char *name)
 {
     if (LOSES_MESSAGES)
         return strcmp(name, "Intercomm_create") == 0 || strcmp(name, "Comm_create_group") == 0;
@@ -81,11 +82,11 @@ static inline bool needs_stay_out(const char *name)
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, P, A)                                                                                     \
     {                                                                                                    \
-        if (LIKELY(!always.drives && !needs_stay_out(#NAME)))                                            \
+        if (LIKELY(!hot_state.needs_progress && !must_disable_overflow(#NAME)))                          \
             return REAL(NAME) A;                                                                         \
         enter_blocking();                                                                                \
-        if (needs_stay_out(#NAME))                                                                       \
-            stay_out();                                                                                  \
+        if (must_disable_overflow(#NAME))                                                                \
+            disable_overflow();                                                                          \
         int result = REAL(NAME) A;                                                                       \
         leave_blocking();                                                                                \
         return result;                                                                                   \
@@ -126,7 +127,7 @@ BLOCKING(Session_detach_buffer, (MPI_Session session, void *buffer, int *size), 
 BLOCKING(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm, buffer, size))
 BLOCKING(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size), (session, buffer, size))
 
-/* Not by CALL, for it has no parameters. */
+/* Without CALL, because the function has no parameters. */
 FUNCTION(Buffer_flush, "MPI_Buffer_flush", NULL);
 EXPORT int MPI_Buffer_flush(void);
 EXPORT int PMPI_Buffer_flush(void);
@@ -145,8 +146,8 @@ int PMPI_Buffer_flush(void)
 }
 #endif
 
-/* A matched message keeps the library's communicator until the message is received. The scratch buffer of a message whose data
- * has not arrived stays: the library writes it later. */
+/* A matched message keeps the library's communicator until it is received. If its data has not arrived, the scratch
+ * buffer stays allocated: the library writes it later. */
 static void discard_message(struct message *message)
 {
     int bytes = 0, arrived = 0;
@@ -162,7 +163,7 @@ static void discard_message(struct message *message)
     return_message(message);
 }
 
-/* A freed communicator: the library completes its receives, and its messages are lost, as in the library. */
+/* A freed communicator: the library completes its receives, and its messages are lost, as without overflow. */
 static void append_message(void *end, uint64_t id)
 {
     struct message ***last = end, *message = (struct message *)(uintptr_t)id;
@@ -171,10 +172,10 @@ static void append_message(void *end, uint64_t id)
     *last = &message->next;
 }
 
-static void forget_messages(struct communicator *communicator)
+static void discard_messages(struct communicator *communicator)
 {
     struct message *first = NULL, **last = &first;
-    if (communicator->held == 0)
+    if (communicator->unexpected == 0)
         return;
     overflow.functions->visit(overflow.core, CORE_UNEXPECTED, append_message, &last);
     for (struct message *message = first, *next; message != NULL; message = next) {
@@ -182,13 +183,13 @@ static void forget_messages(struct communicator *communicator)
         if (message->communicator == communicator)
             discard_message(message);
     }
-    overflow.held -= communicator->held;
+    overflow.unexpected -= communicator->unexpected;
 }
 
-/* The record of a freed communicator without persistent receives. */
+/* Frees the record of a freed communicator without persistent receives. */
 static void release_communicator(struct communicator *communicator)
 {
-    forget_messages(communicator);
+    discard_messages(communicator);
     overflow.functions->close_context(overflow.core, communicator->context);
     for (size_t i = 0; i <= map.mask && overflow.active > 0; i++)
         if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
@@ -197,9 +198,9 @@ static void release_communicator(struct communicator *communicator)
     set_paths();
 }
 
-/* Nothing finds it by its handle any more. A persistent receive may still be started: then the record stays until its request is
- * freed. */
-static __attribute__((noinline)) void forget_communicator(struct communicator *communicator)
+/* Removes a communicator from the table. If a persistent receive can still start, the record stays until its request
+ * is freed. */
+static __attribute__((noinline)) void remove_communicator(struct communicator *communicator)
 {
     struct communicator **slot = communicator_slot(communicator->handle);
     while (*slot != communicator)
@@ -215,7 +216,7 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
         release_communicator(communicator);
 }
 
-/* Attribute callbacks may receive on a communicator that is freed, and the call may fail: its record goes afterwards. */
+/* The record is removed after the call: attribute callbacks may receive on the communicator, and the call may fail. */
 #define ENDS_COMMUNICATOR(NAME)                                                                          \
     CALL(NAME, (MPI_Comm * comm), (comm))                                                                \
     {                                                                                                    \
@@ -224,15 +225,15 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
         if (known != NULL && known->queued > 0)                                                          \
             give_back_all();                                                                             \
         give_back();                                                                                     \
-        overflow.undriven++;                                                                             \
+        overflow.blocked_threads++;                                                                      \
         unlock();                                                                                        \
         int result = REAL(NAME)(comm);                                                                   \
         lock();                                                                                          \
-        overflow.undriven--;                                                                             \
+        overflow.blocked_threads--;                                                                      \
         if (known != NULL && *comm == library.comm_null) {                                               \
             if (known->queued > 0) /* by a callback */                                                   \
                 give_back_all();                                                                         \
-            forget_communicator(known);                                                                  \
+            remove_communicator(known);                                                                  \
         }                                                                                                \
         unlock();                                                                                        \
         return result;                                                                                   \
@@ -241,7 +242,7 @@ static __attribute__((noinline)) void forget_communicator(struct communicator *c
 ENDS_COMMUNICATOR(Comm_free)
 ENDS_COMMUNICATOR(Comm_disconnect)
 
-/* A receive of the engine needs its datatype until it is matched: the library keeps those of its own receives. */
+/* A receive of the engine needs its datatype until the match. The library keeps the datatypes of its receives. */
 static bool needs_type(MPI_Datatype type)
 {
     for (size_t i = 0; i <= map.mask; i++)

@@ -1,7 +1,8 @@
 /* Starting, completing, cancelling and freeing requests (MPI-4.1 §3.7.3 to 3.9).
  *
- * While no receive of ours is active, a call goes to the library as it is. Otherwise the library gets a copy of the request
- * array in which its own requests stand for ours; a receive that has none yet is left out as MPI_REQUEST_NULL. */
+ * While no receive has a record, calls go to the library unchanged. Otherwise the library gets a copy of the request
+ * array that contains its own requests instead of the program's handles. A receive without a library request is
+ * MPI_REQUEST_NULL in the copy. */
 
 static inline long count_live(int count, const MPI_Request requests[])
 {
@@ -13,7 +14,7 @@ static inline long count_live(int count, const MPI_Request requests[])
 
 CALL(Wait, (MPI_Request * request, MPI_Status *status), (request, status))
 {
-    if (LIKELY(!always.translates)) {
+    if (LIKELY(!hot_state.translates_requests)) {
         uncount(*request != library.request_null);
         return REAL(Wait)(request, status);
     }
@@ -26,7 +27,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
     struct receive *receive = find_receive(*request);
     int result = MPI_SUCCESS;
     *flag = 0;
-    if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
+    if (hot_state.needs_progress || (receive != NULL && receive->state == RECEIVE_QUEUED))
         make_progress(receive);
     if (receive == NULL) {
         bool live = *request != library.request_null;
@@ -35,7 +36,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
     } else if (!is_pending(receive)) {
         MPI_Request *native = native_of(receive);
         bool native_started = receive->state == RECEIVE_NATIVE;
-        result = settle(receive, request, REAL(Test)(native, flag, status));
+        result = update_request(receive, request, REAL(Test)(native, flag, status));
         if (native_started && *flag) {
             receive->state = RECEIVE_IDLE;
             uncount(1);
@@ -47,7 +48,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
 
 CALL(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return test_slowly(request, flag, status);
     bool live = *request != library.request_null;
     int result = REAL(Test)(request, flag, status);
@@ -57,13 +58,13 @@ CALL(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, fla
 
 CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (request, flag, status))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status)(request, flag, status);
     lock();
     struct receive *receive = find_receive(request);
     int result = MPI_SUCCESS;
     *flag = 0;
-    if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
+    if (hot_state.needs_progress || (receive != NULL && receive->state == RECEIVE_QUEUED))
         make_progress(receive);
     if (receive == NULL)
         result = REAL(Request_get_status)(request, flag, status);
@@ -73,20 +74,20 @@ CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (
     return result;
 }
 
-/* A request array as the library gets it. */
+/* A request array in the library's form. */
 #define VIEW_SMALL 32
 struct view {
     int count;
-    long pending; /* receives that the library has no request for yet */
+    long pending; /* receives without a library request */
     MPI_Request *natives;
-    struct receive **owners; /* NULL: the request is the library's own */
+    struct receive **owners; /* NULL: a request of the library */
     bool *is_left_out;       /* pending when the library got the array */
     MPI_Request small_natives[VIEW_SMALL];
     struct receive *small_owners[VIEW_SMALL];
     bool small_left_out[VIEW_SMALL];
 };
 
-/* Looks at receives again that had no request of the library. */
+/* Updates receives that had no library request. */
 static void update_view(struct view *view, const MPI_Request requests[])
 {
     view->pending = 0;
@@ -130,8 +131,8 @@ static void free_view(struct view *view)
         free(view->owners);
 }
 
-/* One element, after a call that may have completed it. */
-static int settle_element(struct view *view, int at, MPI_Request requests[], int result)
+/* Updates one element after a call that may have completed it. */
+static int update_element(struct view *view, int at, MPI_Request requests[], int result)
 {
     struct receive *owner = view->owners[at];
     if (owner == NULL) {
@@ -141,17 +142,17 @@ static int settle_element(struct view *view, int at, MPI_Request requests[], int
     if (view->is_left_out[at] || owner->state != RECEIVE_STARTED)
         return result;
     owner->inner = view->natives[at];
-    return settle(owner, &requests[at], result);
+    return update_request(owner, &requests[at], result);
 }
 
-static int settle_view(struct view *view, MPI_Request requests[], int result)
+static int update_requests(struct view *view, MPI_Request requests[], int result)
 {
     for (int i = 0; i < view->count; i++)
-        result = settle_element(view, i, requests, result);
+        result = update_element(view, i, requests, result);
     return result;
 }
 
-/* The element is complete: what was outstanding in the library is not any more. */
+/* Updates the counts for a completed element. */
 static void uncount_element(struct view *view, int at)
 {
     struct receive *owner = view->owners[at];
@@ -168,27 +169,27 @@ static int no_memory(void)
     return MPI_ERR_NO_MEM;
 }
 
-/* Open MPI's MPI_Waitall returns at the first request that failed, and other libraries wait for all. So receives that wait for
- * long go back to Open MPI. */
+/* Open MPI's MPI_Waitall returns at the first failed request, other libraries wait for all requests. With Open MPI,
+ * receives that wait for long are therefore given back. */
 #if defined(OPEN_MPI)
 #define RETURNS_AT_ERROR true
 #else
 #define RETURNS_AT_ERROR false
 #endif
 #define LONG_WAIT_NS 200000000.0
-#define POLLS_PER_LOOK 256
+#define POLLS_PER_CHECK 256
 
-/* After a poll of MPI_Waitall. */
+/* Called after a poll of MPI_Waitall. */
 static void poll_again(uint64_t begin, unsigned *polls)
 {
-    if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_LOOK == 0 &&
+    if (RETURNS_AT_ERROR && ++*polls % POLLS_PER_CHECK == 0 &&
         (double)(ticks() - begin) > LONG_WAIT_NS * overflow.ticks_per_ns)
         give_back_all();
     relax();
 }
 
-/* Until the library has a request for each receive, and while the engine has receives until each request is complete. Returns
- * whether all were complete before. */
+/* Waits until the library has a request for each receive. While the engine has receives, also waits until each
+ * request is complete. Returns whether all requests were complete before. */
 static bool wait_for_view(struct view *view, const MPI_Request requests[])
 {
     uint64_t begin = ticks();
@@ -206,10 +207,10 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
     update_view(view, requests);
     for (int i = 0; i < view->count; i++) {
         struct receive *owner = view->owners[i];
-        /* MPICH from 4.1 on makes a persistent receive inactive when its status is asked for. */
+        /* In MPICH 4.1 and later, a status query makes a complete persistent request inactive. */
         bool is_waited_for = view->natives[i] != library.request_null && (owner == NULL || !owner->is_persistent);
         int flag = !is_waited_for;
-        while (always.drives && !flag) {
+        while (hot_state.needs_progress && !flag) {
             if (REAL(Request_get_status)(view->natives[i], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag)
                 break;
             were_complete = false;
@@ -220,8 +221,9 @@ static bool wait_for_view(struct view *view, const MPI_Request requests[])
     return were_complete;
 }
 
-/* MPI_Waitall of a view. Without statuses, Open MPI 5.0 returns MPI_SUCCESS and keeps failed requests if all requests were
- * complete before the call. The program's call must report errors unless they `were_complete` when it began. */
+/* Calls MPI_Waitall for a view. Without statuses, Open MPI 5.0 returns MPI_SUCCESS and keeps failed requests if all
+ * requests were complete before the call. The program's call must report errors unless the requests `were_complete`
+ * when it began. */
 static int wait_all(struct view *view, bool were_complete, MPI_Status statuses[])
 {
     MPI_Status small[VIEW_SMALL], *own = NULL;
@@ -241,10 +243,10 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
         return no_memory();
     bool were_complete = wait_for_view(&view, requests);
     bool has_persistent = false;
-    for (int i = 0; i < view.count && always.drives; i++)
+    for (int i = 0; i < view.count && hot_state.needs_progress; i++)
         has_persistent |= view.owners[i] != NULL && view.owners[i]->is_persistent;
     int flag = 0, result = MPI_SUCCESS;
-    while (has_persistent && always.drives && !flag && result == MPI_SUCCESS) {
+    while (has_persistent && hot_state.needs_progress && !flag && result == MPI_SUCCESS) {
         result = REAL(Testall)(view.count, view.natives, &flag, statuses);
         if (!flag && result == MPI_SUCCESS) {
             make_progress(NULL);
@@ -258,7 +260,7 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
         if (requests[i] != library.request_null && !is_left)
             uncount_element(&view, i);
     }
-    result = settle_view(&view, requests, result);
+    result = update_requests(&view, requests, result);
     free_view(&view);
     unlock();
     return result;
@@ -266,15 +268,15 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
 
 CALL(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
 {
-    if (LIKELY(!always.translates)) {
+    if (LIKELY(!hot_state.translates_requests)) {
         uncount(count_live(count, requests));
         return REAL(Waitall)(count, requests, statuses);
     }
     return waitall_slowly(count, requests, statuses);
 }
 
-/* Any, some and all, tested. With `waits` they are tried until something is complete; `completes` tells MPI_Test… from
- * MPI_Request_get_status…, which leaves requests as they are. */
+/* Tests any, some or all requests. `waits`: repeats until a request completes. `completes`: MPI_Test…, not
+ * MPI_Request_get_status…, which leaves requests unchanged. */
 static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) real, bool completes, int count,
                                                     MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
@@ -284,7 +286,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     *flag = 0;
-    if (always.drives)
+    if (hot_state.needs_progress)
         make_progress(NULL);
     update_view(&view, requests);
     if (view.pending == 0) {
@@ -294,17 +296,17 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
             if (requests[i] != library.request_null)
                 uncount_element(&view, i);
         if (completes)
-            result = settle_view(&view, requests, result);
+            result = update_requests(&view, requests, result);
     }
     free_view(&view);
     unlock();
     return result;
 }
 
-/* Whether the library's own blocking call will do: nothing depends on the engine meanwhile, or nothing is active. */
+/* Returns whether the library's blocking call is sufficient: no request depends on the engine, or none is active. */
 static bool may_block(const struct view *view)
 {
-    return view->pending == 0 && (!always.drives || count_live(view->count, view->natives) == 0);
+    return view->pending == 0 && (!hot_state.needs_progress || count_live(view->count, view->natives) == 0);
 }
 
 static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) real, bool completes, bool waits, int count,
@@ -316,7 +318,7 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (always.drives)
+        if (hot_state.needs_progress)
             make_progress(NULL);
         update_view(&view, requests);
         *flag = 0;
@@ -329,15 +331,15 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
             result = real(view.count, view.natives, index, flag, reported);
         }
         if (*index == MPI_UNDEFINED && view.pending > 0)
-            *flag = 0; /* the library saw no active request */
-        else if (*index == MPI_UNDEFINED && *flag && waits) /* nor is there one; MPICH 4.0 tests without writing the status */
+            *flag = 0; /* the library got no active request */
+        else if (*index == MPI_UNDEFINED && *flag && waits) /* none active; MPICH 4.0 tests without writing the status */
             result = REAL(Waitany)(view.count, view.natives, index, status);
         else if (*flag && reported != status)
             copy_status(status, &own);
         if (completes && result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED)
             uncount_element(&view, *index);
         if (completes)
-            result = settle_view(&view, requests, result);
+            result = update_requests(&view, requests, result);
         if (waits && !*flag && result == MPI_SUCCESS)
             relax();
     } while (waits && !*flag && result == MPI_SUCCESS);
@@ -356,7 +358,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (always.drives)
+        if (hot_state.needs_progress)
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
@@ -369,7 +371,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
         for (int i = 0; i < *outcount && completes && *outcount != MPI_UNDEFINED; i++)
             uncount_element(&view, indices[i]);
         if (completes)
-            result = settle_view(&view, requests, result);
+            result = update_requests(&view, requests, result);
         if (waits && *outcount == 0 && result == MPI_SUCCESS)
             relax();
     } while (waits && *outcount == 0 && result == MPI_SUCCESS);
@@ -380,7 +382,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
 
 CALL(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]), (count, requests, flag, statuses))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testall_slowly(REAL(Testall), true, count, requests, flag, statuses);
     long live = count_live(count, requests);
     int result = REAL(Testall)(count, requests, flag, statuses);
@@ -391,7 +393,7 @@ CALL(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses
 CALL(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
      (count, requests, index, flag, status))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testany_slowly(REAL(Testany), true, false, count, requests, index, flag, status);
     int result = REAL(Testany)(count, requests, index, flag, status);
     uncount(*flag && *index != MPI_UNDEFINED);
@@ -401,7 +403,7 @@ CALL(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Sta
 CALL(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status), (count, requests, index, status))
 {
     int flag;
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testany_slowly(REAL(Testany), true, true, count, requests, index, &flag, status);
     int result = REAL(Waitany)(count, requests, index, status);
     uncount(*index != MPI_UNDEFINED);
@@ -411,7 +413,7 @@ CALL(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status
 CALL(Testsome, (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
      (count, requests, outcount, indices, statuses))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testsome_slowly(REAL(Testsome), true, false, count, requests, outcount, indices, statuses);
     int result = REAL(Testsome)(count, requests, outcount, indices, statuses);
     uncount(*outcount == MPI_UNDEFINED ? 0 : *outcount);
@@ -421,7 +423,7 @@ CALL(Testsome, (int count, MPI_Request requests[], int *outcount, int indices[],
 CALL(Waitsome, (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
      (count, requests, outcount, indices, statuses))
 {
-    if (!LIKELY(!always.translates))
+    if (!LIKELY(!hot_state.translates_requests))
         return testsome_slowly(REAL(Testsome), true, true, count, requests, outcount, indices, statuses);
     int result = REAL(Waitsome)(count, requests, outcount, indices, statuses);
     uncount(*outcount == MPI_UNDEFINED ? 0 : *outcount);
@@ -432,7 +434,7 @@ CALL(Waitsome, (int count, MPI_Request requests[], int *outcount, int indices[],
 CALL(Request_get_status_all, (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
      (count, requests, flag, statuses))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status_all)(count, requests, flag, statuses);
     return testall_slowly((__typeof__(&MPI_Testall))function_Request_get_status_all.real, false, count,
                           (MPI_Request *)requests, flag, statuses);
@@ -441,7 +443,7 @@ CALL(Request_get_status_all, (int count, const MPI_Request requests[], int *flag
 CALL(Request_get_status_any, (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
      (count, requests, index, flag, status))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status_any)(count, requests, index, flag, status);
     return testany_slowly((__typeof__(&MPI_Testany))function_Request_get_status_any.real, false, false, count,
                           (MPI_Request *)requests, index, flag, status);
@@ -450,25 +452,25 @@ CALL(Request_get_status_any, (int count, const MPI_Request requests[], int *inde
 CALL(Request_get_status_some, (int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
      (count, requests, outcount, indices, statuses))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Request_get_status_some)(count, requests, outcount, indices, statuses);
     return testsome_slowly((__typeof__(&MPI_Testsome))function_Request_get_status_some.real, false, false, count,
                            (MPI_Request *)requests, outcount, indices, statuses);
 }
 #endif
 
-/* Starts a persistent receive wherever it belongs. The lock is held. */
+/* Starts a persistent receive at its destination, with the lock held. */
 static int start_persistent(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
     struct message *message;
-    always.receives++;
-    if (receive->state == RECEIVE_NATIVE) /* it was started in the library, and is inactive again */
+    hot_state.receives++;
+    if (receive->state == RECEIVE_NATIVE) /* started in the library, and inactive again */
         receive->state = RECEIVE_IDLE;
     if (overflow.core == NULL || receive->state != RECEIVE_IDLE)
         return REAL(Start)(&receive->handle);
-    enum place place = place_receive(communicator, receive->source, receive->tag, &message);
-    if (place == TO_MESSAGE) {
+    enum destination destination = choose_destination(communicator, receive->source, receive->tag, &message);
+    if (destination == TO_MESSAGE) {
         overflow.counts.overflowed++;
         receive->state = RECEIVE_STARTED;
         receive->inner = library.request_null;
@@ -479,11 +481,11 @@ static int start_persistent(struct receive *receive)
         set_paths();
         return MPI_SUCCESS;
     }
-    if (place == TO_ENGINE && !(overflow.undriven > 0 && receive->is_blocking) && queue_receive(receive)) {
+    if (destination == TO_ENGINE && !(overflow.blocked_threads > 0 && receive->is_blocking) && queue_receive(receive)) {
         overflow.counts.overflowed++;
         return MPI_SUCCESS;
     }
-    if (place == TO_ENGINE)
+    if (destination == TO_ENGINE)
         give_back_all();
     int result = REAL(Start)(&receive->handle);
     if (result == MPI_SUCCESS) {
@@ -525,7 +527,7 @@ CALL(Startall, (int count, MPI_Request requests[]), (count, requests))
     return result;
 }
 
-/* The receive becomes a generalized request that is cancelled, and complete. */
+/* The receive becomes a cancelled, complete generalized request. */
 static int cancel_queued(struct receive *receive)
 {
     unqueue(receive);
@@ -535,7 +537,7 @@ static int cancel_queued(struct receive *receive)
 
 CALL(Cancel, (MPI_Request * request), (request))
 {
-    if (LIKELY(!always.translates))
+    if (LIKELY(!hot_state.translates_requests))
         return REAL(Cancel)(request);
     lock();
     struct receive *receive = find_receive(*request);
@@ -544,9 +546,9 @@ CALL(Cancel, (MPI_Request * request), (request))
         result = REAL(Cancel)(request);
     else if (receive->pair != NULL)
         result = MPI_ERR_REQUEST; /* a combined request cannot be cancelled (MPI-4.1 §3.10) */
-    else if (receive->state == RECEIVE_QUEUED && withdraw(receive))
+    else if (receive->state == RECEIVE_QUEUED && cancel_in_engine(receive))
         result = cancel_queued(receive);
-    else if (receive->is_counted) /* given back: it may still be unmatched */
+    else if (receive->is_counted) /* given back: may still be unmatched */
         result = REAL(Cancel)(&receive->inner);
     unlock();
     return result;
@@ -554,7 +556,7 @@ CALL(Cancel, (MPI_Request * request), (request))
 
 static void release_communicator(struct communicator *communicator);
 
-/* The receive goes on without its request (MPI-4.1 §3.7.3). */
+/* The receive continues without its request (MPI-4.1 §3.7.3). */
 static int free_receive(struct receive *receive, MPI_Request *request)
 {
     MPI_Request handle = receive->handle;
@@ -562,7 +564,7 @@ static int free_receive(struct receive *receive, MPI_Request *request)
     *request = library.request_null;
     if (receive->pair != NULL)
         wait_while_pending(receive);
-    /* The program may learn by a collective call that the message was received, and the engine makes no progress in one. */
+    /* A collective call may show the program that the message was received, but the engine makes no progress in it. */
     if (receive->state == RECEIVE_QUEUED)
         give_back_all();
     bool is_active = receive->state == RECEIVE_QUEUED || receive->state == RECEIVE_STARTED;

@@ -1,5 +1,5 @@
-/* Files (MPI-4.1 §14) block as collective operations do. Open MPI may do them by a component that is loaded with the first
- * of them, and that calls MPI as an application would: from then on its calls are known for what they are. */
+/* Files (MPI-4.1 §14) block like collective operations. Open MPI may load a component for files (ROMIO) that calls
+ * MPI as an application does. Its calls are recognized after the first file operation. */
 
 #ifndef LARGE
 #if defined(OPEN_MPI)
@@ -55,17 +55,17 @@ BLOCKING(File_write_ordered_end, (MPI_File file, const void *buffer, MPI_Status 
     BLOCKING(SIZED(File_##NAME), (MPI_File file, const void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, buffer, count, type, status))
 #define READS_AT(NAME)                                                                                   \
-    BLOCKING(SIZED(File_##NAME),                                                                                \
+    BLOCKING(SIZED(File_##NAME),                                                                         \
              (MPI_File file, MPI_Offset at, void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, at, buffer, count, type, status))
 #define WRITES_AT(NAME)                                                                                  \
-    BLOCKING(SIZED(File_##NAME),                                                                                \
+    BLOCKING(SIZED(File_##NAME),                                                                         \
              (MPI_File file, MPI_Offset at, const void *buffer, COUNT count, MPI_Datatype type, MPI_Status *status), \
              (file, at, buffer, count, type, status))
 #define READ_BEGINS(NAME)                                                                                \
     BLOCKING(SIZED(File_##NAME##_begin), (MPI_File file, void *buffer, COUNT count, MPI_Datatype type), (file, buffer, count, type))
 #define WRITE_BEGINS(NAME)                                                                               \
-    BLOCKING(SIZED(File_##NAME##_begin), (MPI_File file, const void *buffer, COUNT count, MPI_Datatype type),     \
+    BLOCKING(SIZED(File_##NAME##_begin), (MPI_File file, const void *buffer, COUNT count, MPI_Datatype type), \
              (file, buffer, count, type))
 
 #endif

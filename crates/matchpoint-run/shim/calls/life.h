@@ -1,7 +1,7 @@
 /* From MPI_Init, or the first session, to MPI_Finalize (MPI-4.1 §11).
  *
- * MATCHPOINT_OVERFLOW names the file of the core; without it nothing overflows. MATCHPOINT_LIMIT is the number of receives
- * that the library holds before overflow begins: `auto` (measured), `none`, or a number. */
+ * MATCHPOINT_OVERFLOW is the file of the core; without it no receive overflows. MATCHPOINT_LIMIT is the limit of
+ * receives in the library: `auto` (measured), `none`, or a number. */
 
 static int sessions_open;
 static bool world_open;
@@ -13,17 +13,17 @@ static bool load_core(const char *path)
         file != NULL ? (__typeof__(&matchpoint_core))dlsym(file, "matchpoint_core") : NULL;
     char error[256] = "";
     if (find == NULL) {
-        complain("error: cannot load '%s': %s; the MPI library matches every message", path, dlerror());
+        log_error("error: cannot load '%s': %s; the MPI library matches every message", path, dlerror());
         return false;
     }
     overflow.functions = find();
     if (overflow.functions->version != CORE_VERSION) {
-        complain("error: '%s' is of another version of Matchpoint; the MPI library matches every message", path);
+        log_error("error: '%s' is of another version of Matchpoint; the MPI library matches every message", path);
         return false;
     }
     overflow.core = overflow.functions->open(&overflow.counts, error, sizeof error);
     if (overflow.core == NULL)
-        complain("error: %s; the MPI library matches every message", error);
+        log_error("error: %s; the MPI library matches every message", error);
     return overflow.core != NULL;
 }
 
@@ -34,10 +34,10 @@ CALL(Precv_init,
      (buffer, partitions, count, type, source, tag, comm, info, request))
 {
     lock();
-    stay_out();
-    if (overflow.held > 0)
-        complain("warning: a message that sets partitioned communication up may be lost. hint: set MATCHPOINT_LIMIT=none for "
-                 "this program");
+    disable_overflow();
+    if (overflow.unexpected > 0)
+        log_error("warning: a message that sets partitioned communication up may be lost. hint: set MATCHPOINT_LIMIT=none for "
+                  "this program");
     unlock();
     return REAL(Precv_init)(buffer, partitions, count, type, source, tag, comm, info, request);
 }
@@ -51,28 +51,28 @@ static void set_limits(void)
     if (limit != NULL && strcmp(limit, "none") == 0)
         overflow.may_watch = false;
     else if (receives >= 0 && *end == 0)
-        always.limit_named = always.limit_any = receives;
+        hot_state.limit_named = hot_state.limit_any = receives;
     else
         measure_limits();
     if (limit != NULL && *limit != 0 && strcmp(limit, "none") != 0 && strcmp(limit, "auto") != 0 && (end == NULL || *end != 0))
-        complain("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
-    overflow.counts.limit_named = always.limit_named == LONG_MAX ? -1 : always.limit_named;
-    overflow.counts.limit_any = always.limit_any == LONG_MAX ? -1 : always.limit_any;
+        log_error("warning: MATCHPOINT_LIMIT is '%s'; taken as auto. hint: set a number of receives, none or auto", limit);
+    overflow.counts.limit_named = hot_state.limit_named == LONG_MAX ? -1 : hot_state.limit_named;
+    overflow.counts.limit_any = hot_state.limit_any == LONG_MAX ? -1 : hot_state.limit_any;
     overflow.watches_always = getenv("MATCHPOINT_WATCH") != NULL;
 }
 
-/* The level of sessions is not known here. */
+/* The thread level of sessions is unknown here. */
 static void find_thread_level(bool has_world)
 {
     int level = MPI_THREAD_SINGLE;
     REAL(Query_thread)(&level);
-    if ((level != MPI_THREAD_MULTIPLE && has_world) || always.multiple)
+    if ((level != MPI_THREAD_MULTIPLE && has_world) || hot_state.is_threaded)
         return;
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&overflow.mutex, &attributes);
-    always.multiple = true;
+    hot_state.is_threaded = true;
 }
 
 static bool is_spawned(void)
@@ -96,7 +96,7 @@ static void free_private(void)
     overflow.has_private = false;
 }
 
-/* The library is initialized. */
+/* Starts overflow matching after the library's initialization. */
 static __attribute__((noinline)) void overflow_begin(bool has_world)
 {
     const char *path = getenv("MATCHPOINT_OVERFLOW");
@@ -136,16 +136,16 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
         make_private();
     bool hides = HIDES_MESSAGES && (imports.hidden_messages || !imports.initializes);
     if (hides || (PROBE_CRASHES && has_world && is_spawned()))
-        stay_out();
+        disable_overflow();
     else
         set_limits();
-    listen_for_dumps(); /* the report names this process to the command, which sends the signal */
+    install_dump_handler(); /* after the report, a command may send the signal to this process */
     overflow.functions->report(overflow.core);
-    always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
+    hot_state.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
     set_paths();
 }
 
-/* The library is about to be finalized. Requests that the program still has are completed by callbacks at the latest. */
+/* Ends overflow matching before the library's finalization. Callbacks may still complete the program's requests. */
 static void overflow_end(void)
 {
     struct core *core = overflow.core;
@@ -153,12 +153,12 @@ static void overflow_end(void)
         return;
     lock();
     give_back_all();
-    overflow.counts.receives = always.receives;
+    overflow.counts.receives = hot_state.receives;
     overflow.core = NULL;
-    always.limit_named = always.limit_any = LONG_MAX;
-    always.until_sample = INT_MAX;
+    hot_state.limit_named = hot_state.limit_any = LONG_MAX;
+    hot_state.until_sample = INT_MAX;
     overflow.watches_always = overflow.may_watch = overflow.takes_all = false;
-    overflow.held = overflow.watched = 0;
+    overflow.unexpected = overflow.watched = 0;
     set_paths();
     overflow.functions->close(core);
     while (free_receives != NULL) {
@@ -173,23 +173,23 @@ static void overflow_end(void)
     unlock();
 }
 
-/* Before the first function of MPI that a program may call. */
+/* Called before the first MPI function of a program. */
 static void find_library_once(void)
 {
     library_ready();
-    if (library.foreign == NULL || always.is_foreign)
+    if (library.foreign == NULL || hot_state.is_foreign)
         return;
-    always.is_foreign = true;
+    hot_state.is_foreign = true;
     if (getenv("MATCHPOINT_OVERFLOW") != NULL)
-        complain("error: this program uses %s, and Matchpoint was compiled for another MPI; the MPI library matches every "
-                 "message. hint: name the compiler of the program's MPI with --mpicc", library.foreign);
+        log_error("error: this program uses %s, and Matchpoint was compiled for another MPI; the MPI library matches every "
+                  "message. hint: name the compiler of the program's MPI with --mpicc", library.foreign);
 }
 
 CALL(Init, (int *count, char ***arguments), (count, arguments))
 {
     find_library_once();
     int result = REAL(Init)(count, arguments);
-    if (result == MPI_SUCCESS && !always.is_foreign) {
+    if (result == MPI_SUCCESS && !hot_state.is_foreign) {
         world_open = true;
         overflow_begin(true);
     }
@@ -200,14 +200,14 @@ CALL(Init_thread, (int *count, char ***arguments, int required, int *provided), 
 {
     find_library_once();
     int result = REAL(Init_thread)(count, arguments, required, provided);
-    if (result == MPI_SUCCESS && !always.is_foreign) {
+    if (result == MPI_SUCCESS && !hot_state.is_foreign) {
         world_open = true;
         overflow_begin(true);
     }
     return result;
 }
 
-/* Not by CALL, for it has no parameters. */
+/* Without CALL, because the function has no parameters. */
 FUNCTION(Finalize, "MPI_Finalize", NULL);
 EXPORT int MPI_Finalize(void);
 EXPORT int PMPI_Finalize(void);
@@ -215,8 +215,8 @@ EXPORT int PMPI_Finalize(void);
 static int finalize(const void *caller, bool first)
 {
     void *instead = NULL;
-    if (always.is_foreign || always.asks_who_calls)
-        instead = instead_of(&function_Finalize, caller, first);
+    if (hot_state.is_foreign || hot_state.checks_caller)
+        instead = redirect_target(&function_Finalize, caller, first);
     if (instead != NULL)
         return ((int (*)(void))instead)();
     world_open = false;
@@ -248,7 +248,7 @@ CALL(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
 {
     find_library_once();
     int result = REAL(Session_init)(info, handler, session);
-    if (result == MPI_SUCCESS && !always.is_foreign) {
+    if (result == MPI_SUCCESS && !hot_state.is_foreign) {
         sessions_open++;
         overflow_begin(false);
     }
@@ -270,7 +270,7 @@ CALL(Session_finalize, (MPI_Session * session), (session))
 
 CALL(Abort, (MPI_Comm comm, int code), (comm, code))
 {
-    overflow.counts.receives = always.receives;
+    overflow.counts.receives = hot_state.receives;
     if (overflow.core != NULL)
         overflow.functions->report(overflow.core);
     return REAL(Abort)(comm, code);

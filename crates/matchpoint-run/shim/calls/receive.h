@@ -1,17 +1,17 @@
-/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and of matched messages (§3.8.3). */
+/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and receives of matched messages (§3.8.3). */
 
 #ifndef LARGE
-/* While nothing overflows: the library's call. */
+/* Returns whether the receive goes directly to the library. */
 static inline bool posts_to_library(int source)
 {
-    return !always.posts_slowly && is_below_limit(source);
+    return !hot_state.has_slow_posts && is_below_limit(source);
 }
 
-/* Waits for a request that a blocking call has made. */
+/* Waits for the request of a blocking call. */
 static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_Status *status)
 {
     lock();
-    struct receive *receive = always.translates ? find_receive(*request) : NULL;
+    struct receive *receive = hot_state.translates_requests ? find_receive(*request) : NULL;
     int result;
     if (receive == NULL) {
         uncount(*request != library.request_null);
@@ -19,7 +19,7 @@ static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_
     } else {
         wait_while_pending(receive);
         bool was_native = receive->state == RECEIVE_NATIVE;
-        result = settle(receive, request, wait_native(native_of(receive), status));
+        result = update_request(receive, request, wait_native(native_of(receive), status));
         if (was_native) {
             receive->state = RECEIVE_IDLE;
             uncount(1);
@@ -29,7 +29,7 @@ static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_
     return result;
 }
 
-/* A receive that is posted and completed by one call. */
+/* Posts and completes a receive. */
 static __attribute__((noinline)) int receive_slowly(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                     MPI_Comm comm, MPI_Status *status)
 {
@@ -54,9 +54,10 @@ static __attribute__((noinline)) int post_slowly(void *buffer, MPI_Count count, 
     return result;
 }
 
-/* A persistent receive may be started in the engine. It keeps a datatype that the program may free. */
-static __attribute__((noinline)) void note_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
-                                                      MPI_Comm comm, MPI_Request handle)
+/* Records a persistent receive, which may be started in the engine. The record keeps a datatype that the program may
+ * free. */
+static __attribute__((noinline)) void record_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                        MPI_Comm comm, MPI_Request handle)
 {
     const struct type *known;
     if (source == MPI_PROC_NULL || overflow.core == NULL)
@@ -91,9 +92,9 @@ CALL(SIZED(Irecv),
 {
     if (!LIKELY(posts_to_library(source)))
         return post_slowly(buffer, count, type, source, tag, comm, request);
-    always.receives++;
+    hot_state.receives++;
     count_receive(source);
-    if (LIKELY(--always.until_sample > 0))
+    if (LIKELY(--hot_state.until_sample > 0))
         return REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
     return SIZED(time_irecv)(buffer, count, type, source, tag, comm, request);
 }
@@ -103,15 +104,15 @@ static int SIZED(time_irecv)(void *buffer, COUNT count, MPI_Datatype type, int s
 {
     uint64_t before = ticks();
     int result = REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
-    note_sample(ticks() - before, comm);
+    evaluate_sample(ticks() - before, comm);
     return result;
 }
 
 CALL(SIZED(Recv), (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status),
      (buffer, count, type, source, tag, comm, status))
 {
-    if (LIKELY(posts_to_library(source) && --always.until_sample > 0)) {
-        always.receives++;
+    if (LIKELY(posts_to_library(source) && --hot_state.until_sample > 0)) {
+        hot_state.receives++;
         return REAL(SIZED(Recv))(buffer, count, type, source, tag, comm, status);
     }
     return receive_slowly(buffer, count, type, source, tag, comm, status);
@@ -123,11 +124,11 @@ CALL(SIZED(Recv_init),
 {
     int result = REAL(SIZED(Recv_init))(buffer, count, type, source, tag, comm, request);
     if (result == MPI_SUCCESS)
-        note_persistent(buffer, count, type, source, tag, comm, *request);
+        record_persistent(buffer, count, type, source, tag, comm, *request);
     return result;
 }
 
-/* MPI_Mrecv is the library's own: it waits for data that the sender's library sends in any call. */
+/* MPI_Mrecv is not replaced: it waits for data that the sender's library sends in any call. */
 CALL(SIZED(Imrecv), (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
      (buffer, count, type, message, request))
 {

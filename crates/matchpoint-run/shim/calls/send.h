@@ -1,14 +1,14 @@
-/* Sends of all modes (MPI-4.1 §3.2, 3.4, 3.7, 3.9), and those joined with a receive (§3.10).
+/* Sends of all modes (MPI-4.1 §3.2, 3.4, 3.7, 3.9), and sends joined with a receive (§3.10).
  *
- * A ready send becomes a standard one: its receive may be posted to the engine, where the library cannot see it. */
+ * A ready send becomes a standard send: its receive may be in the engine, where the library cannot see it. */
 
 #define SEND_PARAMETERS const void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm
 #define SEND_ARGUMENTS buffer, count, type, rank, tag, comm
 
-/* MPICH 5.0 returns MPI_SUCCESS after an error handler of the program returned. Its nonblocking call then writes no request, so
- * every request of a replaced call begins as MPI_REQUEST_NULL. */
+/* In MPICH 5.0, a call returns MPI_SUCCESS after an error handler of the program returns. Its nonblocking call then
+ * writes no request. The requests of replaced calls are therefore initialized with MPI_REQUEST_NULL. */
 
-/* Nonblocking sends, which BLOCKING_SEND needs, come first. REALLY is the library's function. */
+/* Nonblocking sends are first, because BLOCKING_SEND uses them. REALLY is the library's function. */
 #define NONBLOCKING_SEND(NAME, REALLY)                                                                   \
     CALL(SIZED(NAME), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))                \
     {                                                                                                    \
@@ -20,7 +20,7 @@
     CALL(SIZED(NAME), (SEND_PARAMETERS), (SEND_ARGUMENTS))                                               \
     {                                                                                                    \
         MPI_Request request = library.request_null;                                                      \
-        if (LIKELY(!always.drives))                                                                      \
+        if (LIKELY(!hot_state.needs_progress))                                                           \
             return REAL(SIZED(REALLY))(SEND_ARGUMENTS);                                                  \
         int result = REAL(SIZED(NONBLOCKING))(SEND_ARGUMENTS, &request);                                 \
         return result != MPI_SUCCESS ? result : complete_send(&request);                                 \
@@ -35,17 +35,17 @@ static __attribute__((noinline)) int complete_send(MPI_Request *request)
     return result;
 }
 
-/* Both parts of a call that sends and receives. */
+/* Completes both parts of a call that sends and receives. */
 static __attribute__((noinline)) int complete_both(MPI_Request *send, MPI_Request *receive, int source, MPI_Comm comm,
                                                    MPI_Status *status)
 {
     int sent = complete_send(send), received = complete_receive(receive, status);
-    if (source == MPI_PROC_NULL) /* some libraries write the status only of the blocking call */
+    if (source == MPI_PROC_NULL) /* some libraries write the status only in the blocking call */
         REAL(Recv)(NULL, 0, library.byte, MPI_PROC_NULL, MPI_ANY_TAG, comm, status);
     return received != MPI_SUCCESS ? received : sent;
 }
 
-/* Packing, by the size of counts. */
+/* Packing functions for each type of count. */
 #if MPI_VERSION >= 4
 #define PACKED_COUNT MPI_Count
 #define PACKED(name) name##_c
@@ -65,7 +65,7 @@ static int raise_error(MPI_Comm comm, int code)
     return code;
 }
 
-/* Sends a copy of a buffer that the receive part will overwrite. */
+/* Sends a copy of a buffer that the receive will overwrite. */
 static int send_copy(const void *buffer, MPI_Count count, MPI_Datatype type, int to, int tag, MPI_Comm comm, void **packed,
                      MPI_Request *request)
 {
@@ -74,7 +74,7 @@ static int send_copy(const void *buffer, MPI_Count count, MPI_Datatype type, int
     *packed = NULL;
     if ((result = REAL(PACKED(Pack_size))((PACKED_COUNT)count, type, comm, &size)) != MPI_SUCCESS)
         return result;
-    if (size < 0) /* longer than an int, where the library has no larger counts */
+    if (size < 0) /* longer than an int, in a library without large counts */
         return raise_error(comm, MPI_ERR_COUNT);
     if ((*packed = malloc(size > 0 ? (size_t)size : 1)) == NULL)
         return raise_error(comm, MPI_ERR_NO_MEM);
@@ -84,8 +84,8 @@ static int send_copy(const void *buffer, MPI_Count count, MPI_Datatype type, int
 }
 
 #ifdef MPI_4
-/* The request of a combined call stands for the receive; the send is its pair. If the receive is the library's own, one
- * request cannot stand for both: the record of ours does. */
+/* The request of a combined call is the receive's, with the send as its pair. If the receive is the library's, a
+ * record represents both. */
 static int make_pair(MPI_Request send, void *packed, MPI_Request *request, MPI_Comm comm)
 {
     struct pair *pair = malloc(sizeof *pair);
@@ -138,12 +138,12 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
     void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm
 #define REPLACE_ARGUMENTS buffer, count, type, to, out_tag, from, in_tag, comm
 
-/* A combined call goes to the library while nothing overflows. Otherwise the send comes first: if the library rejects it, no
- * receive was posted that could take a message. */
+/* A combined call goes to the library while no receive overflows. Otherwise the send is first: if the library
+ * rejects it, no posted receive can take a message. */
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
     MPI_Request send = library.request_null, receive = library.request_null;
-    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
+    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !hot_state.needs_progress)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
     int result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
     if (result != MPI_SUCCESS)
@@ -159,7 +159,7 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
 {
     MPI_Request send = library.request_null, receive = library.request_null;
     void *packed;
-    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
+    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !hot_state.needs_progress)))
         return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
     int result = send_copy(buffer, count, type, to, out_tag, comm, &packed, &send);
     if (result == MPI_SUCCESS) {

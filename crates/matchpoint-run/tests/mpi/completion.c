@@ -5,7 +5,8 @@
 
 enum { MOST_SLOTS = 20, MOST_INTS = 6, SEND_TAG = 1000, UNTOUCHED = 4711 };
 
-// What a slot of the request array is. Library receives are posted before the queue is filled, queued receives after.
+// The kind of a slot in the request array. Library receives are posted before the queue is filled, queued receives
+// after.
 enum {
     LIBRARY = 'l',
     QUEUED = 'q',

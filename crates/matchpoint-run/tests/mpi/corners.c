@@ -1,14 +1,10 @@
-// Corners of overflow matching: messages of a process to itself, persistent receives between others, calls that fail,
-// callbacks within completion calls, communicators that a callback uses while they are freed.
-//
-//     mpiexec -n 2..4 corners [--fill N]
-//
-// The program imports no synchronous send: small receives may then stay in the engine during blocking calls.
+// Corner cases of overflow matching: messages to self, persistent receives among others, failed calls, callbacks within
+// completion calls, communicators that a callback uses while they are freed.
 #include "checks.h"
 
 enum { TAG = 77, LATER = 12 };
 
-// A send to the process itself may wait for its receive whatever its size.
+// A send to self may wait for its receive, whatever its size.
 static void check_self(int bytes) {
     char *out = calloc(1, (size_t)bytes), *in = calloc(1, (size_t)bytes);
     MPI_Request request, send;
@@ -52,7 +48,7 @@ static void check_persistent_order(int frees_type) {
         for (int at = 0; at < LATER; at++) CHECK(values[at] == at, "receive %d has message %d", at, values[at]);
         CHECK(last[0] == LATER, "the persistent receive has message %d, round %d", last[0], round);
         empty_queue(MPI_COMM_WORLD, &filler);
-        // With an empty queue the library gets it.
+        // With an empty queue the receive goes to the library.
         MPI_Start(&persistent);
         MPI_Send(numbers, 1, MPI_INT, right, TAG, MPI_COMM_WORLD);
         MPI_Wait(&persistent, MPI_STATUS_IGNORE);
@@ -61,7 +57,7 @@ static void check_persistent_order(int frees_type) {
     MPI_Request_free(&persistent);
 }
 
-// A combined call whose send is rejected leaves no receive.
+// A combined call with a rejected send leaves no receive.
 static void check_failed_send(void) {
     int value = 3, received = 0;
     MPI_Comm comm;
@@ -77,7 +73,7 @@ static void check_failed_send(void) {
     MPI_Comm_free(&comm);
 }
 
-// A callback that probes may start a receive while a completion call looks at it.
+// A callback that probes may start a receive during a completion call.
 static int probes(void *unused, MPI_Status *status) {
     int flag;
     (void)unused;

@@ -100,7 +100,7 @@ static const variant_t variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-// Receive `at` has room for half of its message if `at` is odd, and for all of it otherwise.
+// The buffer of receive `at` has half the size of its message if `at` is odd, otherwise the whole size.
 static int room_of(const variant_t *variant, int at) { return at % 2 ? variant->bytes / 2 : variant->bytes; }
 
 static void send_messages(const variant_t *variant, int count, int first) {
@@ -202,7 +202,8 @@ static void receive_truncated(int call, const variant_t *variant) {
     world_calls = comm_calls = other_calls = wrong_comm = 0;
 }
 
-// Data within the room of a truncated receive is not checked: MPI leaves it undefined. The bytes after it stay.
+// Data in the buffer of a truncated receive is not checked: MPI leaves it undefined. The bytes after the buffer stay
+// unchanged.
 static void check_bytes_after(const variant_t *variant) {
     for (int at = 1; at < RECEIVES; at += 2) {
         if (LONG_TRUNCATION_OVERRUNS && variant->bytes == LONG_BYTES) continue;

@@ -8,7 +8,7 @@
 // options it runs every call in both modes.
 #include "checks.h"
 
-// Overflow matching stays out of programs that import these calls under Open MPI; intercommunicator.c has them.
+// Overflow is off in programs that import these calls under Open MPI; intercommunicator.c tests them.
 #if defined(OPEN_MPI)
 #define STAYS_OUT 1
 #else
@@ -386,7 +386,7 @@ static void prepare_cells(void) {
     }
 }
 
-// A name for the file that all ranks agree on.
+// A file name that all ranks use.
 static void choose_path(const char *given) {
     const char *folder = getenv("TMPDIR");
     if (given)

@@ -1,4 +1,4 @@
-//! Threads that signal while another reads: under Miri (`.ci/deep`) also that they share nothing else.
+//! Threads that signal while another thread reads. Under Miri (`.ci/deep`), the tests also detect data races.
 
 use std::ptr;
 use std::sync::atomic::AtomicU32;
@@ -10,7 +10,7 @@ use crate::completion::Completion;
 use crate::lock;
 use crate::patch::Lock;
 
-/// A queue of a core that has nothing to tell, and in which signals wait for whoever sleeps.
+/// A queue of a core provider without completions. A signal stays pending until a thread sleeps.
 #[repr(C)]
 struct Core {
     fid: FidCq,
@@ -31,7 +31,7 @@ unsafe extern "C" fn sreadfrom(
     _: *const c_void,
     _: c_int,
 ) -> isize {
-    // SAFETY: a queue of this core.
+    // SAFETY: a queue of this core provider.
     let signals = unsafe { &(*fid.cast::<Core>()).signals };
     while signals.swap(0, Ordering::Acquire) == 0 {
         thread::yield_now();
@@ -40,7 +40,7 @@ unsafe extern "C" fn sreadfrom(
 }
 
 unsafe extern "C" fn signal_core(fid: *mut FidCq) -> c_int {
-    // SAFETY: a queue of this core.
+    // SAFETY: a queue of this core provider.
     unsafe { &(*fid.cast::<Core>()).signals }.fetch_add(1, Ordering::Release);
     0
 }
@@ -49,8 +49,7 @@ unsafe extern "C" fn close(_: *mut Fid) -> c_int {
     0
 }
 
-/// A queue with ours before it.
-fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
+fn open_queue(format: c_int, lock: &Lock) -> *mut FidCq {
     let ops = Ops { size: size_of::<Ops>(), close: Some(close), bind: None, control: None, ops_open: None };
     let cq = OpsCq {
         size: size_of::<OpsCq>(),
@@ -65,7 +64,7 @@ fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
     let fid = Fid { class: 0, context: ptr::null_mut(), ops: ptr::null_mut() };
     let fid = FidCq { fid, ops: ptr::null_mut() };
     let core = Box::into_raw(Box::new(Core { fid, ops, cq, signals: AtomicU32::new(0) }));
-    // SAFETY: just made; freed by `closed`.
+    // SAFETY: just allocated. `closed` frees it.
     unsafe {
         (*core).fid.fid.ops = &raw mut (*core).ops;
         (*core).fid.ops = &raw mut (*core).cq;
@@ -74,9 +73,8 @@ fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
     core.cast()
 }
 
-/// Takes ours off it, and frees it.
-fn closed(fid: *mut FidCq) {
-    // SAFETY: from `opened`, and nobody uses it any more.
+fn close_queue(fid: *mut FidCq) {
+    // SAFETY: from `opened`, and without other users.
     unsafe {
         let ops = (*fid).fid.ops;
         assert_eq!((*ops).close.expect("it can be closed")(&raw mut (*fid).fid), 0);
@@ -84,10 +82,9 @@ fn closed(fid: *mut FidCq) {
     }
 }
 
-/// The queue, for another thread.
 #[derive(Clone, Copy)]
 struct Shared(*mut FidCq);
-// SAFETY: the other thread only signals, which fi_cq_signal(3) lets any do, or waits with a lock.
+// SAFETY: the other thread only signals, which fi_cq_signal(3) allows for every thread, or waits under a lock.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -97,10 +94,9 @@ impl Shared {
         assert_eq!(rc, 0);
     }
 
-    /// Until there is a signal.
     fn wait(self) {
         let mut entry: CqTaggedEntry = Completion::new(ptr::null_mut(), 0).entry;
-        // SAFETY: an open queue, and room for one.
+        // SAFETY: an open queue, a buffer for one entry.
         let read = unsafe {
             let wait = (*(*self.0).ops).sread.expect("it can be waited in");
             wait(self.0, (&raw mut entry).cast(), 1, ptr::null(), -1)
@@ -112,28 +108,28 @@ impl Shared {
 const ROUNDS: usize = 20;
 
 #[test]
-fn a_thread_may_signal_while_another_reads() {
+fn signal_during_read_wakes_reader() {
     for format in [CQ_FORMAT_TAGGED, CQ_FORMAT_DATA] {
-        let queue = Shared(opened(format, &None));
+        let queue = Shared(open_queue(format, &None));
         let waiting = thread::spawn(move || (0..ROUNDS).for_each(|_| { queue }.wait()));
         while !waiting.is_finished() {
             queue.signal();
             thread::yield_now();
         }
         waiting.join().expect("every round ends");
-        closed(queue.0);
+        close_queue(queue.0);
     }
 }
 
-/// Several of them, too, where there is a lock.
+/// With a lock, several threads may wait.
 #[test]
-fn threads_may_wait_while_others_read() {
-    let queue = Shared(opened(CQ_FORMAT_DATA, &lock::new()));
+fn locked_queue_allows_several_waiters() {
+    let queue = Shared(open_queue(CQ_FORMAT_DATA, &lock::new()));
     let waiting = [(); 2].map(|()| thread::spawn(move || (0..ROUNDS).for_each(|_| { queue }.wait())));
     while !waiting.iter().all(thread::JoinHandle::is_finished) {
         queue.signal();
         thread::yield_now();
     }
     waiting.into_iter().for_each(|thread| thread.join().expect("every round ends"));
-    closed(queue.0);
+    close_queue(queue.0);
 }

@@ -1,4 +1,4 @@
-//! What completes, and what must.
+//! Checks of completions.
 
 use std::mem::zeroed;
 
@@ -7,28 +7,28 @@ use matchpoint_fabric::abi::*;
 use super::*;
 
 impl Stream {
-    /// What has arrived since the last look goes into the lists.
-    pub(super) fn take_note(&mut self) {
+    pub(super) fn record_arrivals(&mut self) {
         while let Some((at, from)) = world().arrivals.pop_front() {
-            let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else {
+            let (Some(at), Some(from)) =
+                (self.endpoint_of_core_number(at), self.endpoint_of_core_number(from))
+            else {
                 continue;
             };
-            let id = self.under_way.get_mut(&(from, at)).and_then(VecDeque::pop_front);
+            let id = self.in_transit.get_mut(&(from, at)).and_then(VecDeque::pop_front);
             let id = id.expect("nothing arrives that was not sent");
             let tag = self.messages[id].tag;
-            if let Some(receive) = self.endpoints[at].lists.arrive(Waiting { id, from, tag }) {
-                self.given(receive, id);
+            if let Some(receive) = self.endpoints[at].lists.arrive(Unexpected { id, from, tag }) {
+                self.record_match(receive, id);
             }
         }
     }
 
-    /// Reads some completions, and checks them. How many there were.
     pub(super) fn read(&mut self, at: usize) -> usize {
         let cq = self.endpoints[at].cq;
-        let bytes = [0, 8, 24, 40, 48][self.wanted.format as usize];
+        let bytes = [0, 8, 24, 40, 48][self.options.format as usize];
         let count = 1 + self.random.below(5);
         let (mut room, mut sources) = (vec![0_u64; 6 * count], vec![7; count]);
-        // SAFETY: an open queue, and room for as many.
+        // SAFETY: an open queue, a buffer for as many entries.
         let rc = unsafe {
             (*(*cq).ops).readfrom.expect("it reads")(
                 cq,
@@ -37,7 +37,7 @@ impl Stream {
                 sources.as_mut_ptr(),
             )
         };
-        self.take_note();
+        self.record_arrivals();
         if rc == -(errno::EAVAIL as isize) {
             return self.read_error(cq);
         }
@@ -55,76 +55,90 @@ impl Stream {
     }
 
     pub(super) fn read_error(&mut self, cq: *mut FidCq) -> usize {
-        // SAFETY: zeros are an entry; an open queue.
+        // SAFETY: zeros are an entry. An open queue.
         let (rc, error) = unsafe {
             let mut error: CqErrEntry = zeroed();
             ((*(*cq).ops).readerr.expect("it reads errors")(cq, &raw mut error, 0), error)
         };
-        assert_eq!(rc, 1, "{:?}: there is an error to read", self.wanted);
+        assert_eq!(rc, 1, "{:?}: there is an error to read", self.options);
         let id = *self.by_context.get(&(error.op_context as usize)).expect("an operation of ours");
         self.end(id, error.err);
         let operation = &self.operations[id];
-        if let (What::Receive, Some(message)) = (operation.what, operation.message) {
-            let (sent, held) = (&self.messages[message].bytes, operation.buffers.concat());
-            assert_eq!(error.olen, sent.len() - held.len(), "{:?}: bytes that did not fit", self.wanted);
-            assert!(held[..] == sent[..held.len()], "{:?}: what did fit", self.wanted);
+        if let (Kind::Receive, Some(message)) = (operation.kind, operation.message) {
+            let (sent, received) = (&self.messages[message].bytes, operation.buffers.concat());
+            assert_eq!(error.olen, sent.len() - received.len(), "{:?}: bytes that did not fit", self.options);
+            assert!(received[..] == sent[..received.len()], "{:?}: what did fit", self.options);
             assert_eq!(error.tag, self.messages[message].tag);
         }
         1
     }
 
-    /// An operation ends as it must, and once.
+    /// Checks that an operation ends once, with the expected result.
     pub(super) fn end(&mut self, id: usize, with: i32) {
-        let wanted = self.wanted;
+        let options = self.options;
         let operation = &mut self.operations[id];
-        assert!(operation.tells, "{wanted:?}: {id}, {:?}, tells without being asked to", operation.what);
-        assert!(!operation.is_done, "{wanted:?}: {id}, {:?}, ends twice", operation.what);
+        assert!(
+            operation.is_reported,
+            "{options:?}: {id}, {:?}, tells without being asked to",
+            operation.kind
+        );
+        assert!(!operation.is_done, "{options:?}: {id}, {:?}, ends twice", operation.kind);
         operation.is_done = true;
-        if operation.what == What::Send {
-            // They are the application's again.
+        if operation.kind == Kind::Send {
+            // The buffers belong to the application again.
             operation.buffers.iter_mut().for_each(|buffer| buffer.fill(0xAB));
         }
-        let Operation { what, message, ends, .. } = operation;
-        assert_eq!(*ends, Some(with), "{wanted:?}: {id}, {what:?}, message {message:?}, ends with {with}");
+        let Operation { kind, message, expected, .. } = operation;
+        assert_eq!(
+            *expected,
+            Some(with),
+            "{options:?}: {id}, {kind:?}, message {message:?}, ends with {with}"
+        );
     }
 
     pub(super) fn check(&mut self, entry: [u64; 6], source: Addr) {
         let [context, is, length, _, data, tag] = entry;
-        let wanted = self.wanted;
+        let options = self.options;
         let id = *self.by_context.get(&(context as usize)).expect("an operation of ours");
         self.end(id, 0);
         let operation = &self.operations[id];
-        let Some(message) = operation.message.filter(|_| operation.what != What::Send) else { return };
+        let Some(message) = operation.message.filter(|_| operation.kind != Kind::Send) else { return };
         let sent = &self.messages[message];
-        if operation.what == What::Receive {
-            let held = operation.buffers.concat();
-            assert!(held[..sent.bytes.len()] == sent.bytes[..], "{wanted:?}: {id} is given another message");
-            assert!(held[sent.bytes.len()..].iter().all(|&byte| byte == 0xEE), "{wanted:?}: written beyond");
+        if operation.kind == Kind::Receive {
+            let received = operation.buffers.concat();
+            assert!(
+                received[..sent.bytes.len()] == sent.bytes[..],
+                "{options:?}: {id} is given another message"
+            );
+            assert!(
+                received[sent.bytes.len()..].iter().all(|&byte| byte == 0xEE),
+                "{options:?}: written beyond"
+            );
         }
         let claimed_and_dropped =
-            operation.what == What::Discard && operation.buffers.is_empty() && source == ADDR_UNSPEC;
+            operation.kind == Kind::Discard && operation.buffers.is_empty() && source == ADDR_UNSPEC;
         assert!(
             claimed_and_dropped
                 || source == self.core_number(sent.from)
-                || operation.is_nameless && source == ADDR_UNSPEC,
-            "{wanted:?}: {id} is from {source}"
+                || operation.has_unknown_source && source == ADDR_UNSPEC,
+            "{options:?}: {id} is from {source}"
         );
-        if wanted.format >= 2 {
-            assert_eq!(length, sent.bytes.len() as u64, "{wanted:?}: {id}, length");
+        if options.format >= 2 {
+            assert_eq!(length, sent.bytes.len() as u64, "{options:?}: {id}, length");
             assert_eq!(is & (flags::TAGGED | flags::RECV), flags::TAGGED | flags::RECV);
         }
-        if wanted.format >= 3 && !claimed_and_dropped {
+        if options.format >= 3 && !claimed_and_dropped {
             assert_eq!(
                 is & flags::REMOTE_CQ_DATA != 0,
                 sent.data.is_some(),
-                "{wanted:?}: {id}, whether there is data"
+                "{options:?}: {id}, whether there is data"
             );
             if let Some(expected) = sent.data {
-                assert_eq!(data, expected, "{wanted:?}: {id}, data");
+                assert_eq!(data, expected, "{options:?}: {id}, data");
             }
         }
-        if wanted.format >= 4 {
-            assert_eq!(tag, sent.tag, "{wanted:?}: {id}, tag");
+        if options.format >= 4 {
+            assert_eq!(tag, sent.tag, "{options:?}: {id}, tag");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The application: endpoints that it opens through our provider, calls at random, and what they must come to.
+//! A simulated application: endpoints, random calls, and their expected results.
 
 mod completions;
 
@@ -11,36 +11,34 @@ use matchpoint_fabric::abi::*;
 
 use crate::mock::opened::{BOTH, Opened, checked, open};
 use crate::mock::{self, Random, world};
-use crate::oracle::{Lists, Posted, Waiting};
+use crate::oracle::{Lists, Posted, Unexpected};
 
-/// What a stream is to be like.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub struct StreamOptions {
     pub seed: u64,
     pub version: u32,
     pub endpoints: usize,
-    /// Of completions: 1 to 4.
+    /// The completion format: 1 to 4.
     pub format: i32,
     pub is_selective: bool,
     pub busy_percent: usize,
     pub steps: usize,
-    /// Entries that a queue may hold before a stream rather empties it.
+    /// The target length of a queue.
     pub depth: usize,
-    /// What may be injected, in bytes.
+    /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// Endpoints are told of each other as the stream goes on, and one of two before the other.
+    /// Endpoints learn addresses during the stream, each at a random time.
     pub is_late: bool,
 }
 
-/// Bits of the tag that all receives ignore, as MPI libraries have them; and one that only some do.
+/// Tag bits that all receives ignore, as in MPI libraries, and a bit that some receives ignore.
 const ALWAYS: u64 = 0b11 << 54;
 const SOMETIMES: u64 = 1 << 60;
-/// What a wildcard for tags leaves open.
 const ANY_TAG: u64 = 0xFF;
 const LENGTHS: [usize; 10] = [0, 8, 16, 64, 65, 1024, 1025, 16384, 16385, 50000];
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum What {
+enum Kind {
     Receive,
     Peek,
     Claim,
@@ -48,22 +46,22 @@ enum What {
     Send,
 }
 
-/// An operation of the application; its place is its context, and has room for a `fi_context2`.
+/// An operation of the application. Its context has space for a `fi_context2`.
 struct Operation {
     context: Box<[usize; 8]>,
-    what: What,
+    kind: Kind,
     endpoint: usize,
     buffers: Vec<Vec<u8>>,
-    /// The message that it must be given, once that is known; of a peek, or of a discarded claim, as well.
+    /// The expected message of a receive, peek or discard, once known.
     message: Option<usize>,
-    /// What it must end with, once that is known: 0 or an error.
-    ends: Option<i32>,
-    /// With `FI_COMPLETION`, or without need of it.
-    tells: bool,
+    /// The expected result, once known: 0 or an error.
+    expected: Option<i32>,
+    /// The operation writes a completion.
+    is_reported: bool,
     is_done: bool,
     tag: u64,
-    /// Its message was from someone who had no name then.
-    is_nameless: bool,
+    /// The source of its message was unknown at the match.
+    has_unknown_source: bool,
 }
 
 struct Sent {
@@ -77,48 +75,48 @@ struct Endpoint {
     ep: *mut FidEp,
     cq: *mut FidCq,
     av: *mut FidAv,
-    /// Who is in the address vector.
+    /// Endpoints in the address vector.
     names: HashSet<usize>,
     lists: Lists,
 }
 
 pub struct Stream {
-    wanted: Wanted,
+    options: StreamOptions,
     random: Random,
     endpoints: Vec<Endpoint>,
     operations: Vec<Operation>,
     by_context: HashMap<usize, usize>,
     messages: Vec<Sent>,
-    /// From one endpoint to another: messages that have not arrived.
-    under_way: HashMap<(usize, usize), VecDeque<usize>>,
-    /// Claimed messages that wait to be received: operation of the peek.
+    /// Messages in transit, by sender and receiver.
+    in_transit: HashMap<(usize, usize), VecDeque<usize>>,
+    /// Peeks with a claimed message that is not received yet.
     claimed: Vec<usize>,
 }
 
 impl Stream {
-    pub fn new(wanted: Wanted) -> Self {
-        mock::begin(wanted.seed, true, wanted.version, 0);
-        world().inject_bytes = wanted.inject_bytes;
+    pub fn new(options: StreamOptions) -> Self {
+        mock::begin(options.seed, true, options.version, 0);
+        world().inject_bytes = options.inject_bytes;
         let mut stream = Stream {
-            wanted,
-            random: Random(wanted.seed.wrapping_mul(31) + 17),
+            options,
+            random: Random(options.seed.wrapping_mul(31) + 17),
             endpoints: Vec::new(),
             operations: Vec::new(),
             by_context: HashMap::new(),
             messages: Vec::new(),
-            under_way: HashMap::new(),
+            in_transit: HashMap::new(),
             claimed: Vec::new(),
         };
-        // SAFETY: as libfabric calls a provider, and applications the objects of it.
+        // SAFETY: calls as libfabric and applications make them.
         unsafe { stream.open() };
-        world().busy_percent = wanted.busy_percent;
+        world().busy_percent = options.busy_percent;
         stream
     }
 
     unsafe fn open(&mut self) {
-        let Wanted { endpoints, format, is_selective, .. } = self.wanted;
+        let StreamOptions { endpoints, format, is_selective, .. } = self.options;
         let selective = if is_selective { flags::SELECTIVE_COMPLETION } else { 0 };
-        // SAFETY: a core that has begun.
+        // SAFETY: the core provider is initialized.
         let opened = unsafe { open(endpoints, format, &[BOTH[0] | selective]) };
         self.endpoints.extend(opened.into_iter().map(|Opened { ep, cq, av, .. }| Endpoint {
             ep,
@@ -133,18 +131,18 @@ impl Stream {
         let pairs: Vec<(usize, usize)> = (0..self.endpoints.len())
             .flat_map(|at| (0..self.endpoints.len()).map(move |of| (at, of)))
             .collect();
-        let late = if self.wanted.is_late { self.wanted.steps / 2 } else { 1 };
+        let late = if self.options.is_late { self.options.steps / 2 } else { 1 };
         let mut pairs: Vec<_> = pairs.into_iter().map(|pair| (self.random.below(late), pair)).collect();
         pairs.sort_unstable();
         let mut pairs = pairs.into_iter().peekable();
-        for step in 0..self.wanted.steps {
+        for step in 0..self.options.steps {
             while let Some((_, (at, of))) = pairs.next_if(|&(when, _)| when <= step) {
                 self.name(at, of);
             }
             self.step();
         }
         self.finish();
-        // SAFETY: open, and not used any more.
+        // SAFETY: open objects without users.
         unsafe {
             for endpoint in &self.endpoints {
                 let fid = &raw mut (*endpoint.ep).fid;
@@ -159,11 +157,10 @@ impl Stream {
         }
     }
 
-    /// The application learns of a peer.
     fn name(&mut self, at: usize, of: usize) {
         let (address, mut addr) = (self.core_number(of), ADDR_UNSPEC);
         let av = self.endpoints[at].av;
-        // SAFETY: open, and an address of the core's.
+        // SAFETY: an open address vector, and a valid address.
         let rc = unsafe {
             let insert = (*(*av).ops).insert.expect("it takes addresses");
             let address = (&raw const address).cast();
@@ -182,7 +179,7 @@ impl Stream {
 
     fn step(&mut self) {
         let at = self.random.below(self.endpoints.len());
-        let deep = self.endpoints[at].lists.posted.len() > self.wanted.depth;
+        let deep = self.endpoints[at].lists.posted.len() > self.options.depth;
         match self.random.below(100) {
             0..35 => self.send(at),
             35..65 if !deep => self.receive(at, None),
@@ -195,7 +192,7 @@ impl Stream {
         }
     }
 
-    /// Everything that is under way arrives, and everything that waits is received or withdrawn.
+    /// Lets all messages arrive, receives them, and cancels the remaining receives.
     fn finish(&mut self) {
         let mut idle = 0;
         while idle < 300 {
@@ -204,7 +201,7 @@ impl Stream {
                 if self.read(at) > 0 {
                     idle = 0;
                 }
-                if let Some(message) = self.endpoints[at].lists.waiting.first().copied() {
+                if let Some(message) = self.endpoints[at].lists.unexpected.first().copied() {
                     let exact = Posted { id: 0, from: Some(message.from), tag: message.tag, ignore: ALWAYS };
                     self.receive(at, Some(exact));
                     idle = 0;
@@ -217,61 +214,61 @@ impl Stream {
         }
         for at in 0..self.endpoints.len() {
             while let Some(posted) = self.endpoints[at].lists.posted.first().copied() {
-                self.withdraw(at, posted.id);
+                self.cancel_posted(at, posted.id);
             }
             while self.read(at) > 0 {}
         }
         assert!(
-            self.under_way.values().all(VecDeque::is_empty),
+            self.in_transit.values().all(VecDeque::is_empty),
             "{:?}: a message never arrives",
-            self.wanted
+            self.options
         );
         for (id, operation) in self.operations.iter().enumerate() {
-            let Operation { what, message, ends, tells, is_done, .. } = operation;
-            let is_right = *is_done || !tells;
+            let Operation { kind, message, expected, is_reported, is_done, .. } = operation;
+            let is_right = *is_done || !is_reported;
             assert!(
                 is_right,
-                "{:?}: {id}, {what:?}, never ends (message {message:?}, ends {ends:?})",
-                self.wanted
+                "{:?}: {id}, {kind:?}, never ends (message {message:?}, ends {expected:?})",
+                self.options
             );
         }
         self.check_silent();
     }
 
-    /// Receives that do not tell have their messages all the same.
+    /// Checks the buffers of receives without a completion.
     fn check_silent(&self) {
-        for operation in self.operations.iter().filter(|one| one.what == What::Receive && !one.tells) {
-            if let (Some(message), Some(0)) = (operation.message, operation.ends) {
-                let held = operation.buffers.concat();
+        for operation in self.operations.iter().filter(|one| one.kind == Kind::Receive && !one.is_reported) {
+            if let (Some(message), Some(0)) = (operation.message, operation.expected) {
+                let received = operation.buffers.concat();
                 let sent = &self.messages[message].bytes;
-                assert!(held[..sent.len()] == sent[..], "{:?}: a silent receive", self.wanted);
+                assert!(received[..sent.len()] == sent[..], "{:?}: a silent receive", self.options);
             }
         }
     }
 
     fn new_operation(
         &mut self,
-        what: What,
+        kind: Kind,
         endpoint: usize,
         buffers: Vec<Vec<u8>>,
-        tells: bool,
+        is_reported: bool,
         tag: u64,
     ) -> usize {
         let id = self.operations.len();
         let context = Box::new([0; 8]);
         self.by_context.insert(context.as_ptr() as usize, id);
-        let (message, ends, is_done) = (None, None, false);
+        let (message, expected, is_done) = (None, None, false);
         self.operations.push(Operation {
             context,
-            what,
+            kind,
             endpoint,
             buffers,
             message,
-            ends,
-            tells,
+            expected,
+            is_reported,
             is_done,
             tag,
-            is_nameless: false,
+            has_unknown_source: false,
         });
         id
     }
@@ -280,7 +277,7 @@ impl Stream {
         self.operations[id].context.as_mut_ptr().cast()
     }
 
-    /// Undoes the last operation, which was refused.
+    /// Removes the last operation, which failed.
     fn forget(&mut self, id: usize) {
         let operation = self.operations.pop().expect("just made");
         assert_eq!(self.operations.len(), id);
@@ -294,17 +291,17 @@ impl Stream {
     }
 
     fn core_number(&self, at: usize) -> u64 {
-        // SAFETY: an endpoint of the core's.
+        // SAFETY: an endpoint of the simulated core provider.
         unsafe { (*self.endpoints[at].ep.cast::<mock::Ep>()).at as u64 }
     }
 
-    fn of_core_number(&self, number: usize) -> Option<usize> {
+    fn endpoint_of_core_number(&self, number: usize) -> Option<usize> {
         (0..self.endpoints.len()).find(|&at| self.core_number(at) == number as u64)
     }
 
     fn send(&mut self, from: usize) {
         let to = self.random.below(self.endpoints.len());
-        if self.endpoints[to].lists.waiting.len() > self.wanted.depth
+        if self.endpoints[to].lists.unexpected.len() > self.options.depth
             || !self.endpoints[from].names.contains(&to)
         {
             return;
@@ -314,11 +311,11 @@ impl Stream {
         let number = self.messages.len();
         let bytes: Vec<u8> = (0..length).map(|at| (number * 7 + at * 13 + at / 256) as u8).collect();
         let data = self.random.percent(50).then(|| self.random.next() & 0xFFFF_FFFF);
-        let is_injected = length <= self.wanted.inject_bytes && self.random.percent(30);
+        let is_injected = length <= self.options.inject_bytes && self.random.percent(30);
         let is_silent = is_injected && self.random.percent(50);
-        let tells = !is_silent && (!self.wanted.is_selective || self.random.percent(50));
-        let flagged = if tells { flags::COMPLETION } else { 0 };
-        let id = self.new_operation(What::Send, from, vec![bytes.clone()], tells, tag);
+        let is_reported = !is_silent && (!self.options.is_selective || self.random.percent(50));
+        let flagged = if is_reported { flags::COMPLETION } else { 0 };
+        let id = self.new_operation(Kind::Send, from, vec![bytes.clone()], is_reported, tag);
         let (context, target, ep) = (self.context(id), self.core_number(to), self.endpoints[from].ep);
         let buffer = self.operations[id].buffers[0].as_mut_ptr().cast::<c_void>();
         let half = length / 2;
@@ -328,10 +325,10 @@ impl Stream {
         ];
         let way = match () {
             () if is_silent => 3,
-            () if is_injected || self.wanted.is_selective => 2,
+            () if is_injected || self.options.is_selective => 2,
             () => self.random.below(3),
         };
-        // SAFETY: an enabled endpoint; the buffers live until the stream ends.
+        // SAFETY: an enabled endpoint. The buffers live until the stream ends.
         let rc = unsafe {
             let ops = &*(*ep).tagged;
             match (way, data) {
@@ -368,16 +365,16 @@ impl Stream {
             }
         };
         if rc != 0 {
-            assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a send is refused", self.wanted);
+            assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a send is refused", self.options);
             return self.forget(id);
         }
         if is_injected {
-            // It is the application's again.
+            // The buffer belongs to the application again.
             self.operations[id].buffers[0].fill(0xAA);
         }
-        self.operations[id].ends = Some(0);
+        self.operations[id].expected = Some(0);
         self.messages.push(Sent { from, tag, bytes, data });
-        self.under_way.entry((from, to)).or_default().push_back(number);
+        self.in_transit.entry((from, to)).or_default().push_back(number);
     }
 
     fn random_asked(&mut self, id: usize) -> Posted {
@@ -400,21 +397,20 @@ impl Stream {
         Posted { id, from, tag: self.random_tag(), ignore }
     }
 
-    /// Buffers of one to three parts; sometimes too short for what may come.
-    fn random_buffers(&mut self, tells: bool) -> Vec<Vec<u8>> {
+    /// One to three buffers, sometimes too short for a message.
+    fn random_buffers(&mut self, is_reported: bool) -> Vec<Vec<u8>> {
         let longest = *LENGTHS.last().expect("there are some");
-        let room = if tells && self.random.percent(15) { self.random.below(2000) } else { longest };
+        let room = if is_reported && self.random.percent(15) { self.random.below(2000) } else { longest };
         let parts = 1 + self.random.below(3);
         let mut buffers: Vec<Vec<u8>> = (0..parts - 1).map(|_| vec![0xEE; room / parts]).collect();
         buffers.push(vec![0xEE; room - (parts - 1) * (room / parts)]);
         buffers
     }
 
-    /// The call itself. `flags` are those of `fi_trecvmsg`.
-    fn call(&mut self, id: usize, context: *mut c_void, asked: Posted, flags: u64) -> isize {
-        let addr = asked.from.map_or(ADDR_UNSPEC, |from| self.core_number(from));
+    fn call(&mut self, id: usize, context: *mut c_void, criteria: Posted, flags: u64) -> isize {
+        let addr = criteria.from.map_or(ADDR_UNSPEC, |from| self.core_number(from));
         let operation = &mut self.operations[id];
-        let tells = if operation.tells { flags::COMPLETION } else { 0 };
+        let is_reported = if operation.is_reported { flags::COMPLETION } else { 0 };
         let iov: Vec<iovec> = operation
             .buffers
             .iter_mut()
@@ -426,70 +422,69 @@ impl Stream {
             desc: ptr::null_mut(),
             iov_count: iov.len(),
             addr,
-            tag: asked.tag,
-            ignore: asked.ignore,
+            tag: criteria.tag,
+            ignore: criteria.ignore,
             context,
             data: 0,
         };
-        // SAFETY: an enabled endpoint; the buffers live until the stream ends.
-        unsafe { (*(*ep).tagged).recvmsg.expect("it receives")(ep, &raw const msg, flags | tells) }
+        // SAFETY: an enabled endpoint. The buffers live until the stream ends.
+        unsafe { (*(*ep).tagged).recvmsg.expect("it receives")(ep, &raw const msg, flags | is_reported) }
     }
 
-    fn receive(&mut self, at: usize, asked: Option<Posted>) {
-        let tells = !self.wanted.is_selective || self.random.percent(70);
-        let buffers = self.random_buffers(tells);
-        let id = self.new_operation(What::Receive, at, buffers, tells, 0);
-        let asked = asked.map_or_else(|| self.random_asked(id), |asked| Posted { id, ..asked });
-        self.operations[id].tag = asked.tag;
+    fn receive(&mut self, at: usize, criteria: Option<Posted>) {
+        let is_reported = !self.options.is_selective || self.random.percent(70);
+        let buffers = self.random_buffers(is_reported);
+        let id = self.new_operation(Kind::Receive, at, buffers, is_reported, 0);
+        let criteria = criteria.map_or_else(|| self.random_asked(id), |criteria| Posted { id, ..criteria });
+        self.operations[id].tag = criteria.tag;
         let context = self.context(id);
-        let rc = self.call(id, context, asked, 0);
-        self.take_note();
+        let rc = self.call(id, context, criteria, 0);
+        self.record_arrivals();
         if rc != 0 {
-            assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a receive is refused", self.wanted);
+            assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a receive is refused", self.options);
             return self.forget(id);
         }
-        if let Some(message) = self.endpoints[at].lists.post(asked) {
-            self.given(id, message);
+        if let Some(message) = self.endpoints[at].lists.post(criteria) {
+            self.record_match(id, message);
         }
     }
 
-    /// A receive has its message: how it will end.
-    fn given(&mut self, id: usize, message: usize) {
+    /// Records the message of a receive, and the expected result.
+    fn record_match(&mut self, id: usize, message: usize) {
         let operation = &mut self.operations[id];
         let room: usize = operation.buffers.iter().map(Vec::len).sum();
         operation.message = Some(message);
-        operation.is_nameless =
+        operation.has_unknown_source =
             !self.endpoints[operation.endpoint].names.contains(&self.messages[message].from);
-        operation.ends = Some(if self.messages[message].bytes.len() > room { errno::ETRUNC } else { 0 });
+        operation.expected = Some(if self.messages[message].bytes.len() > room { errno::ETRUNC } else { 0 });
     }
 
     fn peek(&mut self, at: usize) {
-        let what = [What::Peek, What::Claim, What::Discard][self.random.below(3)];
-        let id = self.new_operation(what, at, Vec::new(), true, 0);
-        let asked = self.random_asked(id);
-        self.operations[id].tag = asked.tag;
-        let more = match what {
-            What::Claim => flags::CLAIM,
-            What::Discard => flags::DISCARD,
+        let kind = [Kind::Peek, Kind::Claim, Kind::Discard][self.random.below(3)];
+        let id = self.new_operation(kind, at, Vec::new(), true, 0);
+        let criteria = self.random_asked(id);
+        self.operations[id].tag = criteria.tag;
+        let more = match kind {
+            Kind::Claim => flags::CLAIM,
+            Kind::Discard => flags::DISCARD,
             _ => 0,
         };
         let context = self.context(id);
-        let rc = self.call(id, context, asked, flags::PEEK | more);
-        self.take_note();
-        assert_eq!(rc, 0, "{:?}: a peek is refused", self.wanted);
+        let rc = self.call(id, context, criteria, flags::PEEK | more);
+        self.record_arrivals();
+        assert_eq!(rc, 0, "{:?}: a peek is refused", self.options);
         let lists = &mut self.endpoints[at].lists;
-        let found = if what == What::Peek { lists.probe(&asked) } else { lists.take(&asked) };
+        let found = if kind == Kind::Peek { lists.probe(&criteria) } else { lists.take(&criteria) };
         let operation = &mut self.operations[id];
         operation.message = found;
-        operation.is_nameless =
+        operation.has_unknown_source =
             found.is_some_and(|found| !self.endpoints[at].names.contains(&self.messages[found].from));
-        operation.ends = Some(if found.is_some() { 0 } else { errno::ENOMSG });
-        if what == What::Claim && found.is_some() {
+        operation.expected = Some(if found.is_some() { 0 } else { errno::ENOMSG });
+        if kind == Kind::Claim && found.is_some() {
             self.claimed.push(id);
         }
     }
 
-    /// A claimed message is received, or dropped.
     fn receive_claimed(&mut self) {
         if self.claimed.is_empty() {
             return;
@@ -503,19 +498,19 @@ impl Stream {
         self.claimed.remove(0);
         let drops = self.random.percent(30);
         let buffers = if drops { Vec::new() } else { self.random_buffers(true) };
-        // The context is that of the peek, so it is this operation's from now on.
-        let id = self.new_operation(if drops { What::Discard } else { What::Receive }, at, buffers, true, 0);
+        // From now on, the context of the peek belongs to this operation.
+        let id = self.new_operation(if drops { Kind::Discard } else { Kind::Receive }, at, buffers, true, 0);
         let own = self.operations[id].context.as_ptr() as usize;
         self.by_context.remove(&own);
         let context = self.context(claim);
         self.by_context.insert(context as usize, id);
-        let asked = Posted { id, from: None, tag: self.messages[message].tag, ignore: 0 };
-        let rc = self.call(id, context, asked, flags::CLAIM | if drops { flags::DISCARD } else { 0 });
-        assert_eq!(rc, 0, "{:?}: a claimed message is refused", self.wanted);
+        let criteria = Posted { id, from: None, tag: self.messages[message].tag, ignore: 0 };
+        let rc = self.call(id, context, criteria, flags::CLAIM | if drops { flags::DISCARD } else { 0 });
+        assert_eq!(rc, 0, "{:?}: a claimed message is refused", self.options);
         if drops {
-            (self.operations[id].message, self.operations[id].ends) = (Some(message), Some(0));
+            (self.operations[id].message, self.operations[id].expected) = (Some(message), Some(0));
         } else {
-            self.given(id, message);
+            self.record_match(id, message);
         }
     }
 
@@ -523,17 +518,17 @@ impl Stream {
         let some = self.endpoints[at].lists.posted.len();
         if some > 0 {
             let which = self.random.below(some);
-            self.withdraw(at, self.endpoints[at].lists.posted[which].id);
+            self.cancel_posted(at, self.endpoints[at].lists.posted[which].id);
         }
     }
 
-    fn withdraw(&mut self, at: usize, id: usize) {
+    fn cancel_posted(&mut self, at: usize, id: usize) {
         let (context, ep) = (self.context(id), self.endpoints[at].ep);
         // SAFETY: an enabled endpoint.
         let rc = unsafe { (*(*ep).ops).cancel.expect("it cancels")(&raw mut (*ep).fid, context) };
-        assert_eq!(rc, 0, "{:?}: a cancel is refused", self.wanted);
+        assert_eq!(rc, 0, "{:?}: a cancel is refused", self.options);
         assert!(self.endpoints[at].lists.cancel(id));
-        self.operations[id].ends = Some(errno::ECANCELED);
-        self.operations[id].tells = true;
+        self.operations[id].expected = Some(errno::ECANCELED);
+        self.operations[id].is_reported = true;
     }
 }

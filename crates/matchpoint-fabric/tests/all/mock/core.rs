@@ -1,5 +1,5 @@
-//! What the core does when it is called: sending, receiving, cancelling, reading completions, and what it does for the
-//! owner of a shared queue.
+//! Operations of the simulated core provider: sends, receives, cancels, reads, and the peer functions of a shared
+//! queue.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -10,17 +10,16 @@ use matchpoint_fabric::abi::*;
 
 use super::*;
 
-/// What this core calls all of its errors.
 pub const CORE_ERROR: c_int = 77;
 
 const AGAIN: isize = -(errno::EAGAIN as isize);
 
 unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
 }
 
-/// One of the sending calls; those that inject are told of nothing, and have no context.
+/// Sends a message. Injected messages have no context and no completion.
 unsafe fn send(
     ep: *mut FidEp,
     iov: &[iovec],
@@ -34,12 +33,12 @@ unsafe fn send(
     if is_busy() {
         return AGAIN;
     }
-    // SAFETY: an endpoint of ours, with buffers as the caller says.
+    // SAFETY: an endpoint of this module, with valid buffers.
     unsafe {
         let from = &mut *ep.cast::<Ep>();
         assert!((*from.av).knows.contains(&to), "an application sends to peers that it has named");
-        let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
-        let completion = context.filter(|_| tells).map(|context| {
+        let is_reported = !from.tx_selective || flags & flags::COMPLETION != 0;
+        let completion = context.filter(|_| is_reported).map(|context| {
             let entry = CqTaggedEntry {
                 op_context: context,
                 flags: flags::SEND | if tagged { flags::TAGGED } else { flags::MSG },
@@ -141,16 +140,16 @@ pub unsafe extern "C" fn trecvmsg(ep: *mut FidEp, msg: *const MsgTagged, _: u64)
     if is_busy() {
         return AGAIN;
     }
-    // SAFETY: an endpoint of ours, and the caller's message.
+    // SAFETY: an endpoint of this module, and the caller's message.
     unsafe {
         let (ep, msg) = (&mut *ep.cast::<Ep>(), &*msg);
         let iov = parts(msg.msg_iov, msg.iov_count).to_vec();
         let posted = Posted { iov, from: msg.addr, tag: msg.tag, ignore: msg.ignore, context: msg.context };
-        let fits = |message: &Message| {
+        let is_match = |message: &Message| {
             (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)
                 && (posted.tag ^ message.tag) & !posted.ignore == 0
         };
-        match ep.unexpected.iter().position(fits) {
+        match ep.unexpected.iter().position(is_match) {
             Some(at) => {
                 let message = ep.unexpected.remove(at).expect("found there");
                 ep.receive(&posted, &message);
@@ -175,13 +174,13 @@ pub unsafe extern "C" fn write(
     0
 }
 
-/// Nobody sleeps.
+/// Does nothing: no thread sleeps.
 pub unsafe extern "C" fn signal(_: *mut FidCq) -> c_int {
     0
 }
 
 pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
-    // SAFETY: an endpoint of ours; its queue is open.
+    // SAFETY: an endpoint of this module. Its queue is open.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         let entry = CqTaggedEntry {
@@ -192,7 +191,7 @@ pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
             data: 0,
             tag: 0,
         };
-        if ep.take_back(context) {
+        if ep.remove_posted(context) {
             let error = errno::ECANCELED;
             (*ep.rx_cq).ring.push_back(Item { entry, source: ADDR_UNSPEC, error, missing: 0 });
         }
@@ -200,7 +199,7 @@ pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     0
 }
 
-/// Reads completions, after some progress; an error must be read by `readerr` first.
+/// Progresses, then reads completions. An error must first be read by `readerr`.
 pub unsafe extern "C" fn readfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -208,7 +207,7 @@ pub unsafe extern "C" fn readfrom(
     sources: *mut Addr,
 ) -> isize {
     let cq = fid.cast::<Cq>();
-    // SAFETY: a queue of ours; no reference is held while owners are called.
+    // SAFETY: a queue of this module. No reference is held while owners are called.
     unsafe {
         for at in 0..(*cq).endpoints.len() {
             let ep = (&(*cq).endpoints)[at];
@@ -232,7 +231,7 @@ pub unsafe extern "C" fn readfrom(
     }
 }
 
-/// Sleeps no time. The third time a signal arrives.
+/// Returns without sleep. The third call returns a signal.
 pub unsafe extern "C" fn sreadfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -241,7 +240,7 @@ pub unsafe extern "C" fn sreadfrom(
     _: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let read = unsafe { readfrom(fid, buf, count, sources) };
     if read == AGAIN {
         world().slept.push(timeout);
@@ -253,7 +252,7 @@ pub unsafe extern "C" fn sreadfrom(
 }
 
 pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -> isize {
-    // SAFETY: a queue of ours; the fields that every version has.
+    // SAFETY: a queue of this module. Only fields of all versions are written.
     unsafe {
         let ring = &mut (*fid.cast::<Cq>()).ring;
         if ring.front().is_none_or(|item| item.error == 0) {
@@ -272,31 +271,30 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
     1
 }
 
-/// A message that waited has a receive now.
-unsafe extern "C" fn start(given: *mut c_void) -> c_int {
-    // SAFETY: an entry that this core has queued.
+/// Starts an unexpected message that has a receive now.
+unsafe extern "C" fn start(pointer: *mut c_void) -> c_int {
+    // SAFETY: an entry that this core provider queued.
     unsafe {
-        let entry = &mut *entry_of(given);
+        let entry = &mut *entry_of(pointer);
         let message = Box::from_raw(entry.peer_context.cast::<Message>());
         let ep = &mut *entry.owner_context.cast::<Ep>();
         if world().random.percent(50) {
-            ep.finish(given, &message);
+            ep.finish(pointer, &message);
         } else {
-            ep.started.push_back((given, *message));
+            ep.started.push_back((pointer, *message));
         }
     }
     0
 }
 
-/// It is forgotten.
-unsafe extern "C" fn discard(given: *mut c_void) -> c_int {
-    // SAFETY: an entry that this core has queued.
-    unsafe { drop(Box::from_raw((*entry_of(given)).peer_context.cast::<Message>())) };
+unsafe extern "C" fn discard(pointer: *mut c_void) -> c_int {
+    // SAFETY: an entry that this core provider queued.
+    unsafe { drop(Box::from_raw((*entry_of(pointer)).peer_context.cast::<Message>())) };
     world().discarded += 1;
     0
 }
 
-/// What the core gives the owner of a shared queue.
+/// The core provider's functions for the owner of a shared queue.
 pub fn peer_ops() -> *mut OpsSrxPeer {
     let ops = OpsSrxPeer {
         size: size_of::<OpsSrxPeer>(),

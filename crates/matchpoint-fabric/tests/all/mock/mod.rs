@@ -1,7 +1,8 @@
-//! A core provider for one thread of one process: endpoints that send to each other, tagged matching of its own, and
-//! shared queues of peers if it is told to take them. Messages arrive when a completion queue is read, in the order of
-//! their sender but at random otherwise; calls are refused at random with `FI_EAGAIN`. A message lies in its sender's
-//! buffers until it arrives, and only then is the send complete, sooner or later.
+//! A simulated core provider for one thread. Its endpoints send to each other.
+//!
+//! It matches tagged messages itself, or accepts peer receive queues. Messages arrive when a completion queue is read,
+//! in order per sender, otherwise at random. Calls fail at random with `FI_EAGAIN`. A message stays in the sender's
+//! buffers until it arrives. Its send completes later.
 #![allow(unsafe_code, dead_code)]
 
 pub mod core;
@@ -18,7 +19,6 @@ use libc::iovec;
 use matchpoint_fabric::abi::peer::{FidPeerSrx, Layout, PeerMatchAttr, PeerRxEntry};
 use matchpoint_fabric::abi::*;
 
-/// Numbers from a seed: xorshift64*.
 pub struct Random(pub u64);
 
 impl Random {
@@ -38,35 +38,30 @@ impl Random {
     }
 }
 
-/// All that a thread's core has.
+/// The core provider of a thread.
 pub struct World {
     pub random: Random,
-    /// Shared queues of peers are taken.
-    pub takes_peers: bool,
+    pub accepts_peers: bool,
     pub layout: Layout,
-    /// Of a hundred calls, so many are refused with `FI_EAGAIN`.
+    /// The percentage of calls that fail with `FI_EAGAIN`.
     pub busy_percent: usize,
-    /// Endpoints are in use, and cannot be closed.
-    pub keeps_endpoints: bool,
-    /// What may be injected, in bytes.
+    pub refuses_close: bool,
+    /// The maximum size of an injected message, in bytes.
     pub inject_bytes: usize,
-    /// So many shared queues of peers are taken.
+    /// Peer receive queues that are still accepted.
     pub queues_left: usize,
-    /// What applications ask for.
     pub caps: u64,
     pub threading: c_int,
-    /// The fabric that was opened last.
     pub fabric: *mut FidFabric,
-    /// Calls for one-sided writes.
+    /// Calls of `fi_write`.
     pub writes: usize,
-    /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
+    /// Timeouts of calls that sleep in a queue, in milliseconds. Negative: no timeout.
     pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
-    /// Messages that the provider was asked about: endpoint and sender.
+    /// Messages for which the provider returned a receive or queued an entry: endpoint and sender.
     pub arrivals: VecDeque<(usize, usize)>,
-    /// The shared queue that was imported last.
+    /// The last accepted peer receive queue.
     pub srx: *mut FidPeerSrx,
-    /// Messages that the core was told to forget.
     pub discarded: usize,
 }
 
@@ -74,21 +69,19 @@ thread_local! {
     static WORLD: Cell<*mut World> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// This thread's core.
 pub fn world<'a>() -> &'a mut World {
-    // SAFETY: made by `begin`, never freed; tests and this core use it in one thread, for a moment each.
+    // SAFETY: allocated by `begin`, never freed. The tests and this module use it in one thread, with short borrows.
     unsafe { &mut *WORLD.get() }
 }
 
-/// A new core for this thread.
-pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
+pub fn begin(seed: u64, accepts_peers: bool, version: u32, busy_percent: usize) {
     let layout = Layout::of(version).unwrap_or(Layout { links: false, by_attr: true });
     let world = World {
         random: Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
-        takes_peers,
+        accepts_peers,
         layout,
         busy_percent,
-        keeps_endpoints: false,
+        refuses_close: false,
         inject_bytes: 64,
         queues_left: usize::MAX,
         caps: flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA,
@@ -104,34 +97,33 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
     WORLD.set(Box::into_raw(Box::new(world)));
 }
 
-/// A message under way or unexpected.
+/// A message in transit, or unexpected.
 pub struct Message {
     pub from: usize,
     pub tag: u64,
     pub tagged: bool,
     pub bytes: Vec<u8>,
-    /// The sender's buffers, until it leaves.
+    /// The sender's buffers, until the message is copied.
     pub parts: Vec<iovec>,
     pub data: Option<u64>,
-    /// What its sender is told, some time after it has left.
+    /// The completion of the send, reported after the copy.
     pub completion: Option<Item>,
 }
 
 impl Message {
-    /// It leaves its sender's buffers.
+    /// Copies the message from the sender's buffers.
     ///
     /// # Safety
-    /// They are the core's until the send is complete.
+    /// The send is not complete.
     pub unsafe fn fetch(&mut self) {
         for part in self.parts.drain(..).filter(|part| part.iov_len > 0) {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
             self.bytes.extend_from_slice(part);
         }
     }
 }
 
-/// A receive in the core's own queue.
 struct Posted {
     iov: Vec<iovec>,
     from: Addr,
@@ -140,7 +132,6 @@ struct Posted {
     context: *mut c_void,
 }
 
-/// A completion, or an error.
 pub struct Item {
     pub entry: CqTaggedEntry,
     pub source: Addr,
@@ -148,7 +139,7 @@ pub struct Item {
     pub missing: usize,
 }
 
-/// An address vector: an address is the number of an endpoint, and so is what it becomes.
+/// An address vector. The address of an endpoint is its number.
 #[repr(C)]
 pub struct Av {
     pub fid: FidAv,
@@ -172,35 +163,34 @@ pub struct Ep {
     pub tx_selective: bool,
     pub rx_selective: bool,
     pub srx: *mut FidPeerSrx,
-    /// Its table since it was enabled with the queue of a peer.
-    pub of_peer: *mut OpsMsg,
+    /// The message table after the endpoint was enabled with a peer's queue.
+    pub peer_msg_ops: *mut OpsMsg,
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
     inbox: VecDeque<Message>,
-    /// Messages of peers that were started, to be completed later: entry as the peer knows it, and message.
+    /// Started messages of a peer, completed later: the peer's entry, and the message.
     started: VecDeque<(*mut c_void, Message)>,
-    /// Completions of sends, to be told in any order.
+    /// Completions of sends, reported in any order.
     sent: Vec<Item>,
 }
 
-/// Whether this call is refused.
 pub fn is_busy() -> bool {
     let world = world();
     let percent = world.busy_percent;
     world.random.percent(percent)
 }
 
-pub fn entry_of(given: *mut c_void) -> *mut PeerRxEntry {
+pub fn entry_of(pointer: *mut c_void) -> *mut PeerRxEntry {
     let offset = if world().layout.links { 16 } else { 0 };
-    given.cast::<u8>().wrapping_add(offset).cast()
+    pointer.cast::<u8>().wrapping_add(offset).cast()
 }
 
-/// Puts a message into buffers; the bytes that there is no room for.
+/// Copies a message into buffers. Returns the bytes that do not fit.
 unsafe fn fill(iov: &[iovec], bytes: &[u8]) -> usize {
     let mut left = bytes;
     for part in iov {
         let some = part.iov_len.min(left.len());
-        // SAFETY: the receiver's buffers are as it said.
+        // SAFETY: the receiver's buffers are valid.
         unsafe { ptr::copy_nonoverlapping(left.as_ptr(), part.iov_base.cast(), some) };
         left = &left[some..];
     }
@@ -208,7 +198,7 @@ unsafe fn fill(iov: &[iovec], bytes: &[u8]) -> usize {
 }
 
 impl Ep {
-    /// Whom `progress` has work for: one message of one sender, the oldest of it.
+    /// Returns the oldest message of a random sender.
     fn next_arrival(&mut self) -> Option<Message> {
         let some = self.inbox.len();
         if some == 0 {
@@ -225,17 +215,16 @@ impl Ep {
         Some(message)
     }
 
-    /// A message reaches this endpoint.
     unsafe fn arrive(&mut self, message: Message) {
         if !self.srx.is_null() {
             // SAFETY: the peer's queue lives as long as the endpoint.
-            return unsafe { self.ask_peer(message) };
+            return unsafe { self.request_receive(message) };
         }
-        let fits = |posted: &Posted| {
+        let is_match = |posted: &Posted| {
             (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)
                 && (posted.tag ^ message.tag) & !posted.ignore == 0
         };
-        match self.posted.iter().position(fits) {
+        match self.posted.iter().position(is_match) {
             Some(at) => {
                 let posted = self.posted.remove(at).expect("found there");
                 // SAFETY: the receive's buffers.
@@ -249,7 +238,7 @@ impl Ep {
         // SAFETY: the receive's buffers.
         let missing = unsafe { fill(&posted.iov, &message.bytes) };
         let item = self.item(posted.context, message, missing);
-        // SAFETY: bound, and open.
+        // SAFETY: the queue is bound and open.
         unsafe { (*self.rx_cq).ring.push_back(item) };
     }
 
@@ -267,36 +256,36 @@ impl Ep {
             tag: message.tag,
         };
         let error = if missing == 0 { 0 } else { errno::ETRUNC };
-        Item { entry, source: self.name_of(message.from), error, missing }
+        Item { entry, source: self.source_of(message.from), error, missing }
     }
 
-    /// The sender of a message, if the application has told of it.
-    pub fn name_of(&self, from: usize) -> Addr {
-        // SAFETY: bound, and open.
+    /// Returns the source of a message, if it is in the address vector.
+    pub fn source_of(&self, from: usize) -> Addr {
+        // SAFETY: the address vector is bound and open.
         let knows = unsafe { (*self.av).knows.contains(&(from as Addr)) };
         if knows { from as Addr } else { ADDR_UNSPEC }
     }
 
-    /// The peer says which receive a message takes.
-    unsafe fn ask_peer(&mut self, message: Message) {
+    /// Requests the receive that a message takes from the peer.
+    unsafe fn request_receive(&mut self, message: Message) {
         let (srx, layout) = (self.srx, world().layout);
         world().arrivals.push_back((self.at, message.from));
-        let (addr, bytes) = (self.name_of(message.from), message.bytes.len());
-        let mut given: *mut c_void = ptr::null_mut();
+        let (addr, bytes) = (self.source_of(message.from), message.bytes.len());
+        let mut pointer: *mut c_void = ptr::null_mut();
         // SAFETY: the peer's functions, in the form of the layout.
         unsafe {
             let ops = &*(*srx).owner_ops;
             let get = if message.tagged { ops.get_tag } else { ops.get_msg };
             let rc = if layout.by_attr {
                 let attr = PeerMatchAttr { addr, msg_size: bytes, tag: message.tag };
-                (get.by_attr)(srx, &raw const attr, &raw mut given)
+                (get.by_attr)(srx, &raw const attr, &raw mut pointer)
             } else {
                 let number = if message.tagged { message.tag } else { bytes as u64 };
-                (get.by_number)(srx, addr, number, &raw mut given)
+                (get.by_number)(srx, addr, number, &raw mut pointer)
             };
-            let entry = &mut *entry_of(given);
+            let entry = &mut *entry_of(pointer);
             match rc {
-                0 => self.started.push_back((given, message)),
+                0 => self.started.push_back((pointer, message)),
                 rc if rc == -errno::ENOENT => {
                     if let Some(data) = message.data {
                         entry.cq_data = data;
@@ -307,55 +296,57 @@ impl Ep {
                     entry.peer_context = Box::into_raw(Box::new(message)).cast();
                     entry.owner_context = ptr::from_mut(self).cast();
                     let queue = if tagged { ops.queue_tag } else { ops.queue_msg };
-                    assert_eq!(queue(given), 0);
+                    assert_eq!(queue(pointer), 0);
                 }
                 rc => panic!("the owner refuses a message: {rc}"),
             }
         }
     }
 
-    /// A message of the peer's is copied into its receive's buffers, which the peer is told.
-    unsafe fn finish(&mut self, given: *mut c_void, message: &Message) {
-        // SAFETY: the entry is ours until it is freed.
+    /// Copies a message into its receive's buffers and frees the peer's entry.
+    unsafe fn finish(&mut self, pointer: *mut c_void, message: &Message) {
+        // SAFETY: the entry belongs to the core provider until it is freed.
         unsafe {
-            let entry = &mut *entry_of(given);
+            let entry = &mut *entry_of(pointer);
             let iov = std::slice::from_raw_parts(entry.iov, entry.count);
             let missing = fill(iov, &message.bytes);
-            // Before 2.0 the owner is not told how long a message is.
-            let told = world().layout.by_attr;
-            assert!(!told || entry.msg_size <= message.bytes.len(), "a message does not grow");
-            assert!(missing == 0 || !told || !message.tagged, "the owner makes room for the whole message");
+            // Before libfabric 2.0, the owner does not know the size of a tagged message.
+            let reported = world().layout.by_attr;
+            assert!(!reported || entry.msg_size <= message.bytes.len(), "a message does not grow");
+            assert!(
+                missing == 0 || !reported || !message.tagged,
+                "the owner makes room for the whole message"
+            );
             let mut item = self.item(entry.context, message, missing);
             item.entry.buf = if entry.count > 0 { (*entry.iov).iov_base } else { ptr::null_mut() };
             if entry.flags & flags::COMPLETION != 0 || missing > 0 {
                 (*self.rx_cq).ring.push_back(item);
             }
-            ((*(*self.srx).owner_ops).free_entry)(given);
+            ((*(*self.srx).owner_ops).free_entry)(pointer);
         }
     }
 
-    /// A receive is not to be completed by a message any more; whether it was there.
-    pub fn take_back(&mut self, context: *mut c_void) -> bool {
+    pub fn remove_posted(&mut self, context: *mut c_void) -> bool {
         let at = self.posted.iter().position(|posted| posted.context == context);
         at.and_then(|at| self.posted.remove(at)).is_some()
     }
 
-    /// How much is under way to here.
-    pub fn under_way(&self) -> usize {
+    /// Returns the number of messages in transit to this endpoint.
+    pub fn in_transit(&self) -> usize {
         self.inbox.len()
     }
 
-    /// Some of what is under way arrives.
+    /// Lets some messages in transit arrive.
     pub unsafe fn progress(&mut self) {
         for _ in 0..world().random.below(6) {
             let Some(message) = self.next_arrival() else { break };
-            // SAFETY: open.
+            // SAFETY: the endpoint is open.
             unsafe { self.arrive(message) };
         }
         while !self.sent.is_empty() && world().random.percent(80) {
             let some = world().random.below(self.sent.len());
             let item = self.sent.swap_remove(some);
-            // SAFETY: bound, and open.
+            // SAFETY: the queue is bound and open.
             unsafe { (*self.tx_cq).ring.push_back(item) };
         }
         for _ in 0..world().random.below(6) {
@@ -363,13 +354,12 @@ impl Ep {
             if some == 0 {
                 break;
             }
-            let Some((given, message)) = self.started.remove(world().random.below(some)) else { break };
-            // SAFETY: started, and not finished.
-            unsafe { self.finish(given, &message) };
+            let Some((pointer, message)) = self.started.remove(world().random.below(some)) else { break };
+            // SAFETY: the message is started and not finished.
+            unsafe { self.finish(pointer, &message) };
         }
     }
 
-    /// Nothing is under way to here.
     pub fn is_quiet(&self) -> bool {
         self.inbox.is_empty() && self.started.is_empty() && self.sent.is_empty()
     }

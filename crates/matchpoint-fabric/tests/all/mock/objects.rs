@@ -1,4 +1,4 @@
-//! How the core's objects are opened, bound, enabled and closed.
+//! Objects of the simulated core provider: open, bind, enable, close.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::zeroed;
@@ -11,7 +11,7 @@ use matchpoint_fabric::library::Library;
 use super::core::*;
 use super::*;
 
-/// A table of this type with these functions, and no others. Lives for ever.
+/// Allocates and leaks a table with these functions only.
 macro_rules! table {
     ($type:ty; $($name:ident: $function:expr),* $(,)?) => {{
         // SAFETY: zeros are a table without functions.
@@ -24,8 +24,7 @@ macro_rules! table {
 }
 
 unsafe extern "C" fn dupinfo(info: *const Info) -> *mut Info {
-    // SAFETY: zeros are attributes; the caller's are complete where they are there. All is leaked but what is freed in
-    // `freeinfo`.
+    // SAFETY: zeros are attributes. The caller's attributes are complete. `freeinfo` frees the copy.
     unsafe {
         let new = Box::into_raw(Box::new(zeroed::<Info>()));
         (*new).tx_attr = Box::into_raw(Box::new(zeroed()));
@@ -49,7 +48,7 @@ unsafe extern "C" fn dupinfo(info: *const Info) -> *mut Info {
 }
 
 unsafe extern "C" fn freeinfo(info: *mut Info) {
-    // SAFETY: made by `dupinfo`.
+    // SAFETY: allocated by `dupinfo`.
     unsafe {
         libc::free((*(*info).fabric_attr).prov_name.cast());
         drop(Box::from_raw((*info).tx_attr));
@@ -61,7 +60,7 @@ unsafe extern "C" fn freeinfo(info: *mut Info) {
     }
 }
 
-/// One answer: all that is asked for.
+/// Returns one `fi_info` that satisfies the hints.
 unsafe extern "C" fn getinfo(
     _: u32,
     _: *const c_char,
@@ -92,7 +91,7 @@ fn fid_ops() -> *mut Ops {
 }
 
 unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _: *mut c_void) -> c_int {
-    // SAFETY: zeros are an object; the caller gives room.
+    // SAFETY: zeros are an object. The caller provides the output pointer.
     unsafe {
         let mut fabric: FidFabric = zeroed();
         fabric.fid.ops = fid_ops();
@@ -103,7 +102,7 @@ unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _:
     0
 }
 
-/// Everybody may sleep.
+/// Never reports pending events.
 unsafe extern "C" fn try_wait(_: *mut FidFabric, _: *mut *mut Fid, _: c_int) -> c_int {
     0
 }
@@ -119,7 +118,7 @@ unsafe extern "C" fn open_domain(
         let mut domain: FidDomain = zeroed();
         domain.fid.ops = fid_ops();
         let ops = table!(OpsDomain; av_open: open_av, cq_open: open_cq, endpoint: open_ep);
-        if world().takes_peers {
+        if world().accepts_peers {
             (*ops).srx_ctx = Some(open_srx);
         }
         domain.ops = ops;
@@ -177,7 +176,7 @@ unsafe extern "C" fn insert(
     _: *mut c_void,
 ) -> c_int {
     for at in 0..count {
-        // SAFETY: a vector of ours, and the caller's arrays.
+        // SAFETY: an address vector of this module, and the caller's arrays.
         unsafe {
             let addr = addresses.cast::<u64>().add(at).read_unaligned();
             (*av.cast::<Av>()).knows.insert(addr);
@@ -197,25 +196,25 @@ unsafe extern "C" fn insert(
     count as c_int
 }
 
-/// Of a message that a peer's queue holds.
-unsafe extern "C" fn sender_of(given: *mut c_void) -> Addr {
-    // SAFETY: an entry that this core has queued.
+/// Returns the source of a message in a peer's queue.
+unsafe extern "C" fn sender_of(pointer: *mut c_void) -> Addr {
+    // SAFETY: an entry that this core provider queued.
     unsafe {
-        let entry = &*entry_of(given);
-        (*entry.owner_context.cast::<Ep>()).name_of((*entry.peer_context.cast::<Message>()).from)
+        let entry = &*entry_of(pointer);
+        (*entry.owner_context.cast::<Ep>()).source_of((*entry.peer_context.cast::<Message>()).from)
     }
 }
 
 unsafe extern "C" fn remove(av: *mut FidAv, addrs: *mut Addr, count: usize, _: u64) -> c_int {
     for at in 0..count {
-        // SAFETY: a vector of ours, and the caller's array.
+        // SAFETY: an address vector of this module, and the caller's array.
         unsafe { (*av.cast::<Av>()).knows.remove(&*addrs.add(at)) };
     }
     0
 }
 
 unsafe extern "C" fn lookup(_: *mut FidAv, addr: Addr, to: *mut c_void, length: *mut usize) -> c_int {
-    // SAFETY: the caller's room.
+    // SAFETY: the caller provides the output buffers.
     unsafe {
         to.cast::<u64>().write_unaligned(addr);
         *length = 8;
@@ -242,7 +241,7 @@ unsafe extern "C" fn open_cq(
 }
 
 unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidEp, _: *mut c_void) -> c_int {
-    // SAFETY: zeros are an object; all else is set here.
+    // SAFETY: zeros are an object. All other fields are set here.
     unsafe {
         let mut fid: FidEp = zeroed();
         fid.fid.ops = table!(Ops; close: close_ep, bind: bind, control: control);
@@ -261,7 +260,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
             tx_selective: false,
             rx_selective: false,
             srx: ptr::null_mut(),
-            of_peer: ptr::null_mut(),
+            peer_msg_ops: ptr::null_mut(),
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
             inbox: VecDeque::new(),
@@ -275,7 +274,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: objects of ours.
+    // SAFETY: objects of this module.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         match (*to).class {
@@ -300,25 +299,28 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 }
 
 unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
-    // SAFETY: an endpoint of ours.
+    // SAFETY: an endpoint of this module.
     let ep = unsafe { &mut *fid.cast::<Ep>() };
     if ep.av.is_null() || ep.rx_cq.is_null() && ep.tx_cq.is_null() {
         return -errno::EINVAL;
     }
     if !ep.srx.is_null() {
-        ep.of_peer = table!(OpsMsg; send: untagged_send);
-        ep.fid.msg = ep.of_peer;
+        ep.peer_msg_ops = table!(OpsMsg; send: untagged_send);
+        ep.fid.msg = ep.peer_msg_ops;
     }
     0
 }
 
 unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
-    // SAFETY: an endpoint of ours. Its place stays, so that others keep their numbers.
+    // SAFETY: an endpoint of this module. Its slot stays, so that other endpoints keep their numbers.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
-        // That is how it tells a queue of a peer's from its own.
-        assert!(ep.srx.is_null() || ep.fid.msg == ep.of_peer, "the core closes a queue that is not its own");
-        if world().keeps_endpoints {
+        // A core provider detects the owner of a queue by this table.
+        assert!(
+            ep.srx.is_null() || ep.fid.msg == ep.peer_msg_ops,
+            "the core closes a queue that is not its own"
+        );
+        if world().refuses_close {
             return -libc::EBUSY;
         }
         for cq in [ep.rx_cq, ep.tx_cq] {
@@ -330,7 +332,7 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
     0
 }
 
-/// Has the provider find this core in place of a libfabric of that version.
-pub fn give(version: u32) {
-    Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).give();
+/// Replaces libfabric of this version with the simulated core provider.
+pub fn install(version: u32) {
+    Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).install();
 }

@@ -1,4 +1,4 @@
-//! Endpoints that are opened through our provider, as an application opens them.
+//! Endpoints opened through the provider.
 
 use std::mem::zeroed;
 use std::ptr;
@@ -7,28 +7,25 @@ use matchpoint_fabric::abi::*;
 
 use super::{Ep, world};
 
-/// One, and what it is bound to.
+/// An endpoint and its bindings.
 #[derive(Clone, Copy)]
 pub struct Opened {
     pub ep: *mut FidEp,
-    /// The first of its queues of completions.
     pub cq: *mut FidCq,
-    /// The last of them.
     pub last_cq: *mut FidCq,
     pub av: *mut FidAv,
 }
 
 impl Opened {
-    /// Its address, to the core.
+    /// The number of the endpoint, which is its address.
     pub fn number(&self) -> u64 {
-        // SAFETY: an endpoint of the core's.
+        // SAFETY: an endpoint of the simulated core provider.
         unsafe { (*self.ep.cast::<Ep>()).at as u64 }
     }
 
-    /// Puts another's address into the vector.
     pub fn insert(&self, of: &Opened) -> Addr {
         let (address, mut addr) = (of.number(), ADDR_UNSPEC);
-        // SAFETY: an open vector, and an address of the core's.
+        // SAFETY: an open address vector, and a valid address.
         let rc = unsafe {
             let insert = (*(*self.av).ops).insert.expect("it takes addresses");
             insert(self.av, (&raw const address).cast(), 1, &raw mut addr, 0, ptr::null_mut())
@@ -37,27 +34,26 @@ impl Opened {
         addr
     }
 
-    /// Takes an address out of it.
     pub fn remove(&self, mut addr: Addr) {
-        // SAFETY: an open vector.
+        // SAFETY: an open address vector.
         let rc = unsafe { (*(*self.av).ops).remove.expect("it gives back")(self.av, &raw mut addr, 1, 0) };
         assert_eq!(rc, 0);
     }
 }
 
-/// Sends and receives.
+/// One completion queue for sends and receives.
 pub const BOTH: &[u64] = &[flags::SEND | flags::RECV];
 
 pub fn checked(rc: i32) {
     assert_eq!(rc, 0, "an object can be opened");
 }
 
-/// A domain, and what the provider has said of endpoints in it.
+/// Opens a domain. Returns the provider's `fi_info` for endpoints in it.
 ///
 /// # Safety
-/// As libfabric calls a provider, and applications the objects of it.
+/// Calls are as libfabric and applications make them.
 pub unsafe fn open_domain() -> (*mut Info, *mut FidDomain) {
-    // SAFETY: zeros are hints that ask for nothing; the tables are there.
+    // SAFETY: zeros are hints that request nothing. The tables exist.
     unsafe {
         let provider = &*matchpoint_fabric::fi_prov_ini();
         let (mut tx, mut rx, mut ep_attr): (TxAttr, RxAttr, EpAttr) = zeroed();
@@ -81,13 +77,13 @@ pub unsafe fn open_domain() -> (*mut Info, *mut FidDomain) {
     }
 }
 
-/// An endpoint that is bound to nothing yet.
+/// Opens an endpoint without bindings.
 ///
 /// # Safety
-/// Both are from [`open_domain`].
+/// Both arguments are from [`open_domain`].
 pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut FidEp {
     let mut ep = ptr::null_mut();
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let open = (*(*domain).ops).endpoint.expect("there are endpoints");
         checked(open(domain, info, &raw mut ep, ptr::null_mut()));
@@ -95,22 +91,22 @@ pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut Fid
     ep
 }
 
-/// Closes any object.
+/// Closes an object.
 ///
 /// # Safety
-/// It is open, and nobody uses it any more.
+/// The object is open and has no users.
 pub unsafe fn close(fid: *mut Fid) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { checked((*(*fid).ops).close.expect("every object can be closed")(fid)) };
 }
 
-/// So many, each with a queue of completions in this format for each of what `directions` say, enabled.
+/// Opens and enables endpoints, each with one completion queue of this format per element of `directions`.
 ///
 /// # Safety
-/// As libfabric calls a provider, and applications the objects of it.
+/// Calls are as libfabric and applications make them.
 pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Opened> {
     let mut all = Vec::new();
-    // SAFETY: the caller's; zeros are attributes that ask for nothing; the tables are there.
+    // SAFETY: guaranteed by the caller. Zeros are attributes that request nothing. The tables exist.
     unsafe {
         let (info, domain) = open_domain();
         for _ in 0..endpoints {

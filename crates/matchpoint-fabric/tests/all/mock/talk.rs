@@ -10,31 +10,29 @@ use matchpoint_fabric::abi::*;
 use super::opened::{BOTH, Opened, open};
 use super::{begin, objects};
 
-/// Of libfabric.
 pub const VERSION: u32 = version(2, 5);
-/// Longer than a core sends at once.
+/// Bytes of a rendezvous message.
 pub const LONG: usize = 50_000;
 
-/// Endpoints of a core of this thread, each with its queue. `takes_peers`: the core accepts our receive queue.
-pub fn endpoints(count: usize, takes_peers: bool) -> Vec<Opened> {
+/// Opens endpoints of a new core provider, each with its queue. `accepts_peers`: the core provider accepts peer receive
+/// queues.
+pub fn endpoints(count: usize, accepts_peers: bool) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
-    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    // SAFETY: only Rust functions read the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    objects::give(VERSION);
-    begin(5, takes_peers, VERSION, 0);
-    // SAFETY: a core that has begun.
+    objects::install(VERSION);
+    begin(5, accepts_peers, VERSION, 0);
+    // SAFETY: the core provider is initialized.
     unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
-/// Both know each other.
-pub fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
+pub fn exchange_addresses(a: &Opened, b: &Opened) -> (Addr, Addr) {
     (a.insert(b), b.insert(a))
 }
 
-/// Sends a message; nothing is refused.
 pub fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     let bytes = bytes.to_vec().leak();
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    // SAFETY: an enabled endpoint. The bytes are leaked.
     let rc = unsafe {
         let send = (*(*from.ep).tagged).send.expect("it sends");
         send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, tag, context as *mut c_void)
@@ -42,21 +40,20 @@ pub fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// Posts a receive. Bits of the tag that `ignore` has do not count.
 pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u8], context: usize) {
     let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     let (msg_iov, desc, context) = (&raw const iov, ptr::null_mut(), context as *mut c_void);
     let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr: from, tag, ignore, context, data: 0 };
-    // SAFETY: an enabled endpoint; the tests keep the room until the message has arrived.
+    // SAFETY: an enabled endpoint. The tests keep the buffer until the message arrives.
     let rc = unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, 0) };
     assert_eq!(rc, 0);
 }
 
-/// Reads completions so many times: their contexts.
-pub fn look(at: &Opened, times: usize) -> Vec<usize> {
+/// Reads completions `times` times. Returns their contexts.
+pub fn read_contexts(at: &Opened, times: usize) -> Vec<usize> {
     let mut complete = Vec::new();
     for _ in 0..times {
-        // SAFETY: zeros are entries; an open queue, and room for as many.
+        // SAFETY: zeros are entries. An open queue, a large enough buffer.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");

@@ -1,24 +1,22 @@
-//! The rule, as two lists for each endpoint.
+//! The matching rule, as two lists per endpoint.
 
-/// A receive that waits: what it asks for, and its number.
 #[derive(Clone, Copy)]
 pub struct Posted {
     pub id: usize,
-    /// `None`: from anybody.
+    /// `None`: any source.
     pub from: Option<usize>,
     pub tag: u64,
     pub ignore: u64,
 }
 
-/// A message that waits: whose it is, and its number.
 #[derive(Clone, Copy)]
-pub struct Waiting {
+pub struct Unexpected {
     pub id: usize,
     pub from: usize,
     pub tag: u64,
 }
 
-fn fits(posted: &Posted, message: &Waiting) -> bool {
+fn is_match(posted: &Posted, message: &Unexpected) -> bool {
     posted.from.is_none_or(|from| from == message.from) && (posted.tag ^ message.tag) & !posted.ignore == 0
 }
 
@@ -26,20 +24,20 @@ fn fits(posted: &Posted, message: &Waiting) -> bool {
 #[derive(Default)]
 pub struct Lists {
     pub posted: Vec<Posted>,
-    pub waiting: Vec<Waiting>,
+    pub unexpected: Vec<Unexpected>,
 }
 
 impl Lists {
-    /// A message arrives. The receive that it takes.
-    pub fn arrive(&mut self, message: Waiting) -> Option<usize> {
-        let at = self.posted.iter().position(|posted| fits(posted, &message));
+    /// Adds an arriving message. Returns the receive that it takes.
+    pub fn arrive(&mut self, message: Unexpected) -> Option<usize> {
+        let at = self.posted.iter().position(|posted| is_match(posted, &message));
         if at.is_none() {
-            self.waiting.push(message);
+            self.unexpected.push(message);
         }
         at.map(|at| self.posted.remove(at).id)
     }
 
-    /// A receive is posted. The message that it takes.
+    /// Posts a receive. Returns the message that it takes.
     pub fn post(&mut self, posted: Posted) -> Option<usize> {
         let taken = self.take(&posted);
         if taken.is_none() {
@@ -48,18 +46,17 @@ impl Lists {
         taken
     }
 
-    /// The message that such a receive would take.
+    /// Returns the message that a receive with these criteria would take.
     pub fn probe(&self, posted: &Posted) -> Option<usize> {
-        self.waiting.iter().find(|message| fits(posted, message)).map(|message| message.id)
+        self.unexpected.iter().find(|message| is_match(posted, message)).map(|message| message.id)
     }
 
-    /// The same, taken.
+    /// As [`probe`](Self::probe), and removes the message.
     pub fn take(&mut self, posted: &Posted) -> Option<usize> {
-        let at = self.waiting.iter().position(|message| fits(posted, message))?;
-        Some(self.waiting.remove(at).id)
+        let at = self.unexpected.iter().position(|message| is_match(posted, message))?;
+        Some(self.unexpected.remove(at).id)
     }
 
-    /// A receive is withdrawn. True: it still waited.
     pub fn cancel(&mut self, id: usize) -> bool {
         let at = self.posted.iter().position(|posted| posted.id == id);
         at.is_some_and(|at| {

@@ -5,12 +5,12 @@ use matchpoint::{Footprint, Hints, Pair, Readdressed, Selector, Tag};
 use super::*;
 
 /// Delegates to `list`, but refuses to queue or match.
-pub struct Refusing {
+pub struct RefusingEngine {
     pub engine: Box<dyn Engine>,
     pub reason: Refused,
 }
 
-impl Engine for Refusing {
+impl Engine for RefusingEngine {
     fn post_selector(&mut self, _: RecvId, _: &Selector) -> Result<Option<MsgId>, Refused> {
         Err(self.reason)
     }

@@ -1,4 +1,4 @@
-//! The room that the application gives when it reads.
+//! The application's buffer for completions.
 
 use std::collections::VecDeque;
 use std::ptr;
@@ -6,8 +6,8 @@ use std::ptr;
 use crate::abi::{Addr, CqTaggedEntry};
 use crate::completion::Completion;
 
-/// Where the application wants entries, and how many have been put there.
-pub(super) struct Room {
+/// The buffer of a read call, and the number of entries in it.
+pub(super) struct ReadBuffer {
     pub(super) buf: *mut u8,
     pub(super) sources: *mut Addr,
     pub(super) count: usize,
@@ -15,15 +15,15 @@ pub(super) struct Room {
     pub(super) entry_bytes: usize,
 }
 
-impl Room {
-    /// Puts an entry there, if there is room.
+impl ReadBuffer {
+    /// Appends an entry. False: the buffer is full.
     #[inline]
-    pub(super) fn put(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
+    pub(super) fn append(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
         if self.taken == self.count {
             return false;
         }
-        // SAFETY: the application gave room for `count` entries of the queue's format, which is a beginning of the
-        // longest, and for as many sources if it wants them.
+        // SAFETY: the application's buffer has `count` entries of the queue's format, which is a prefix of the longest
+        // format. `sources` is null or has as many elements.
         unsafe {
             let to = self.buf.add(self.taken * self.entry_bytes);
             ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);
@@ -35,11 +35,11 @@ impl Room {
         true
     }
 
-    /// Puts ours there, up to the first error.
-    pub(super) fn put_all(&mut self, from: &mut VecDeque<Completion>) {
+    /// Appends completions of the provider, up to the first error.
+    pub(super) fn append_all(&mut self, from: &mut VecDeque<Completion>) {
         while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
             let Some(next) = from.pop_front() else { break };
-            self.put(&next.entry, next.source);
+            self.append(&next.entry, next.source);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Objects of a locked domain that we have no other business with: all their functions wait for the lock.
+//! Other objects of a locked domain: all their functions acquire the lock.
 
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use crate::abi::{
 };
 use crate::lock;
 use crate::object::{self, Object};
-use crate::patch::{Lock, Patch, below};
+use crate::patch::{Lock, Patch, original_table};
 
-/// Tables of one object, gone when it is closed.
+/// Patched tables of one object, until it is closed.
 enum Tables {
     None,
     Cntr { _ops: Patch<OpsCntr> },
@@ -19,7 +19,7 @@ enum Tables {
     Endpoint { _all: Box<Endpoint> },
 }
 
-/// Those of an endpoint.
+/// Patched tables of an endpoint.
 pub struct Endpoint {
     _msg: Option<Patch<OpsMsg>>,
     _tagged: Option<Patch<OpsTagged>>,
@@ -28,85 +28,85 @@ pub struct Endpoint {
     _ep: Patch<OpsEp>,
 }
 
-struct Held {
+struct LockedObject {
     fid_ops: Patch<Ops>,
     _tables: Tables,
 }
 
-impl Object for Held {
+impl Object for LockedObject {
     fn fid_ops(&self) -> &Patch<Ops> {
         &self.fid_ops
     }
 
-    // The others may stay as long as the object does: they call what was there.
-    fn put(&mut self, are_ours: bool) {
-        self.fid_ops.put(are_ours);
+    // The other patches stay installed: they call the original functions.
+    fn set_installed(&mut self, is_installed: bool) {
+        self.fid_ops.set_installed(is_installed);
     }
 }
 
-/// Puts the lock before an object. Without memory the object stays without: the application is told that it is not open.
-unsafe fn hold(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
+/// Makes an object acquire the lock. `None`: no memory; the caller then closes the object.
+unsafe fn lock_object(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
     let _tables = tables?;
-    let held = object::place(|held| {
-        // SAFETY: the slot is the object's.
-        let mut fid_ops = unsafe { Patch::new(&raw mut (*fid).ops, held, lock) }?;
-        make_wait(fid_ops.table());
-        fid_ops.table().close = Some(object::close::<Held>);
-        Some(Held { fid_ops, _tables })
+    let object = object::allocate(|address| {
+        // SAFETY: the slot belongs to the object.
+        let mut fid_ops = unsafe { Patch::new(&raw mut (*fid).ops, address, lock) }?;
+        lock_functions(fid_ops.table());
+        fid_ops.table().close = Some(object::close::<LockedObject>);
+        Some(LockedObject { fid_ops, _tables })
     })?;
-    // SAFETY: just made.
-    unsafe { (*held).put(true) };
+    // SAFETY: just allocated.
+    unsafe { (*object).set_installed(true) };
     Some(())
 }
 
-/// Has what can be done with every object wait for the lock, but for closing it.
-fn make_wait(table: &mut Ops) {
+/// Makes the common functions of an object acquire the lock, except `close`.
+fn lock_functions(table: &mut Ops) {
     table.bind = table.bind.and(Some(bind));
     table.control = table.control.and(Some(control));
 }
 
-/// A counter.
+/// Locks a counter.
 ///
 /// # Safety
-/// Just opened by the core, in a domain with this lock.
-pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+/// The core provider has just opened the object, in a domain with this lock.
+pub unsafe fn lock_counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots belong to the object.
     unsafe {
-        let ops = lock::all_of(&raw mut (*cntr).ops, lock).map(|mut ops: Patch<OpsCntr>| {
+        let ops = lock::lock_table(&raw mut (*cntr).ops, lock).map(|mut ops: Patch<OpsCntr>| {
             ops.table().wait = ops.table().wait.and(Some(wait_for_counter));
             ops
         });
-        hold(&raw mut (*cntr).fid, lock, ops.map(|_ops| Tables::Cntr { _ops }))
+        lock_object(&raw mut (*cntr).fid, lock, ops.map(|_ops| Tables::Cntr { _ops }))
     }
 }
 
-/// An address vector.
+/// Locks an address vector.
 ///
 /// # Safety
-/// As [`counter`].
-pub unsafe fn address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+/// As for [`lock_counter`].
+pub unsafe fn lock_address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots belong to the object.
     unsafe {
-        let ops = lock::all_of(&raw mut (*av).ops, lock);
-        hold(&raw mut (*av).fid, lock, ops.map(|_ops| Tables::AddressVector { _ops }))
+        let ops = lock::lock_table(&raw mut (*av).ops, lock);
+        lock_object(&raw mut (*av).fid, lock, ops.map(|_ops| Tables::AddressVector { _ops }))
     }
 }
 
-/// A registration.
+/// Locks a memory registration.
 ///
 /// # Safety
-/// As [`counter`].
-pub unsafe fn registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
-    unsafe { hold(&raw mut (*mr).fid, lock, Some(Tables::None)) }
+/// As for [`lock_counter`].
+pub unsafe fn lock_registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots belong to the object.
+    unsafe { lock_object(&raw mut (*mr).fid, lock, Some(Tables::None)) }
 }
 
-/// An endpoint whose messages the core matches itself.
+/// Locks an endpoint that matches messages in the core provider.
 ///
 /// # Safety
-/// As [`counter`].
-pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
+/// As for [`lock_counter`].
+pub unsafe fn lock_endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots belong to the object.
     unsafe {
         let mut ops = Patch::new(&raw mut (*ep).ops, std::ptr::null_mut(), lock)?;
         let table = ops.table();
@@ -115,18 +115,18 @@ pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
         table.setopt = table.setopt.and(Some(setopt));
         ops.install();
         let all = Endpoint {
-            _msg: lock::all_of(&raw mut (*ep).msg, lock),
-            _tagged: lock::all_of(&raw mut (*ep).tagged, lock),
-            _rma: lock::all_of(&raw mut (*ep).rma, lock),
-            _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
+            _msg: lock::lock_table(&raw mut (*ep).msg, lock),
+            _tagged: lock::lock_table(&raw mut (*ep).tagged, lock),
+            _rma: lock::lock_table(&raw mut (*ep).rma, lock),
+            _atomic: lock::lock_table(&raw mut (*ep).atomic, lock),
             _ep: ops,
         };
-        hold(&raw mut (*ep).fid, lock, Some(Tables::Endpoint { _all: Box::new(all) }))
+        lock_object(&raw mut (*ep).fid, lock, Some(Tables::Endpoint { _all: Box::new(all) }))
     }
 }
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: the application's call on an object with our table.
+    // SAFETY: called through the object's patched table.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.bind.expect("only what is there is made to wait")(fid, to, flags)
@@ -177,14 +177,14 @@ unsafe extern "C" fn setopt(
     }
 }
 
-/// Waiting with the lock held would keep from work whoever is to make the counter move.
+/// Polls, because a wait under the lock would block the threads that increment the counter.
 unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeout: c_int) -> c_int {
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
-        // SAFETY: the application's call on a counter with our table.
+        // SAFETY: called through the patched table of the counter.
         let (value, errors) = unsafe {
-            let _guard = lock::wait((*cntr).ops);
-            let core = below((*cntr).ops);
+            let _guard = lock::acquire((*cntr).ops);
+            let core = original_table((*cntr).ops);
             (core.read.expect("every counter can be read")(cntr), core.readerr.map_or(0, |read| read(cntr)))
         };
         if value >= threshold {
@@ -200,31 +200,31 @@ unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeou
     }
 }
 
-/// Registrations in a locked domain: each of these makes one that is held too.
-pub mod registering {
+/// Memory registrations in a locked domain: every function locks the registration that it creates.
+pub mod registrations {
     use libc::iovec;
 
-    use super::{FidDomain, c_int, c_void, lock, object, registration};
+    use super::{FidDomain, c_int, c_void, lock, lock_registration, object};
     use crate::abi::{Fid, FidMr, OpsMr};
     use crate::lock::Lockable;
     use crate::patch::Lock;
 
     impl Lockable for OpsMr {
-        fn wait_for_lock(&mut self) {
+        fn add_locking(&mut self) {
             self.reg = self.reg.and(Some(reg));
             self.regv = self.regv.and(Some(regv));
             self.regattr = self.regattr.and(Some(regattr));
         }
     }
 
-    unsafe fn held(rc: c_int, mr: *mut *mut FidMr, domain: *mut FidDomain) -> c_int {
+    unsafe fn finish_registration(rc: c_int, mr: *mut *mut FidMr, domain: *mut FidDomain) -> c_int {
         if rc != 0 {
             return rc;
         }
-        // SAFETY: the core has just made it; the domain's table of registrations is ours.
+        // SAFETY: the core provider has just created it, through the patched table of the domain.
         unsafe {
             let lock: Lock = crate::patch::shared_lock((*domain).mr);
-            object::opened(&raw mut (**mr).fid, registration(*mr, &lock))
+            object::finish_open(&raw mut (**mr).fid, lock_registration(*mr, &lock))
         }
     }
 
@@ -240,11 +240,11 @@ pub mod registering {
         context: *mut c_void,
     ) -> c_int {
         let domain = fid.cast::<FidDomain>();
-        // SAFETY: the application's call on a domain with our table.
+        // SAFETY: called through the patched table of the domain.
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let reg = core.reg.expect("only what is there is made to wait");
-            held(reg(fid, buf, len, access, offset, key, flags, mr, context), mr, domain)
+            finish_registration(reg(fid, buf, len, access, offset, key, flags, mr, context), mr, domain)
         }
     }
 
@@ -264,7 +264,7 @@ pub mod registering {
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let regv = core.regv.expect("only what is there is made to wait");
-            held(regv(fid, iov, count, access, offset, key, flags, mr, context), mr, domain)
+            finish_registration(regv(fid, iov, count, access, offset, key, flags, mr, context), mr, domain)
         }
     }
 
@@ -279,7 +279,7 @@ pub mod registering {
         unsafe {
             let (_guard, core) = lock::enter((*domain).mr);
             let regattr = core.regattr.expect("only what is there is made to wait");
-            held(regattr(fid, attr, flags, mr), mr, domain)
+            finish_registration(regattr(fid, attr, flags, mr), mr, domain)
         }
     }
 }

@@ -1,36 +1,35 @@
-//! The launcher's own words: those of a command that stand before the application.
+//! Launcher options: the words of a command before the application.
 //!
-//! What a user has set there must not be overridden, and host lists say how far the job reaches. Launchers have hundreds
-//! of options; those that take arguments and are in common use are known here. Of others it is guessed that what follows
-//! and is no program is their argument.
+//! Settings of the user must not be overridden, and host lists give the number of hosts. The common options with
+//! arguments are listed here. After an unknown option, a word that is not a program counts as its argument.
 
 use std::path::PathBuf;
 
 use matchpoint_record::launcher::in_path;
 use matchpoint_record::linked;
 
-/// What they say that matters here.
+/// The relevant options of a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct LauncherOptions {
     /// `-x NAME=VALUE`, `-genv NAME VALUE`, `-env NAME VALUE`.
     pub variables: Vec<(String, String)>,
     /// `--mca NAME VALUE`.
     pub mca: Vec<(String, String)>,
-    /// `-host A,B`, each by itself, without the number of slots.
+    /// `-host A,B`: one element per host, without the number of slots.
     pub hosts: Vec<String>,
     /// `-f FILE`, `--hostfile FILE`.
     pub host_files: Vec<PathBuf>,
     /// `-N 2` of srun.
     pub nodes: Option<u64>,
-    /// `-n 8`, added up over `:`.
+    /// `-n 8`, summed over `:`.
     pub ranks: Option<u64>,
-    /// The program of a command without a program that exists here: the first word with a slash, or else the first word that
-    /// is no option and no known argument.
+    /// The missing program of a command: its first word with a slash, otherwise its first word that is neither an
+    /// option nor a known argument.
     pub missing: Option<String>,
 }
 
-/// Options with one argument that is of no interest here.
-const ONE: &[&str] = &[
+/// Other options with one argument.
+const OPTIONS_WITH_ARGUMENT: &[&str] = &[
     "-ppn",
     "-perhost",
     "-wdir",
@@ -77,20 +76,20 @@ const ONE: &[&str] = &[
     "-qos",
 ];
 
-impl Words {
-    /// Of `mpiexec`, `mpirun`, `srun` and the like, the first word being the launcher.
-    pub fn of(command: &[String]) -> Words {
-        // A program that starts itself: its words are its own.
+impl LauncherOptions {
+    /// Parses a command of `mpiexec`, `mpirun`, `srun` or a similar launcher. The first word is the launcher.
+    pub fn of(command: &[String]) -> LauncherOptions {
+        // A program without a launcher has no launcher options.
         if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {
-            return Words { ranks: Some(1), ..Words::default() };
+            return LauncherOptions { ranks: Some(1), ..LauncherOptions::default() };
         }
-        let mut words = Words::default();
+        let mut options = LauncherOptions::default();
         let is_srun = command.first().is_some_and(|name| name.rsplit('/').next() == Some("srun"));
         let mut rest = command.iter().skip(1).map(String::as_str);
         let (mut has_program, mut unknown) = (false, Vec::new());
         while let Some(word) = rest.next() {
             if !word.starts_with('-') {
-                // The application; behind `:` the launcher has the word again.
+                // The application. After `:`, launcher options follow again.
                 if in_path(word).is_none() {
                     unknown.push(word);
                 } else {
@@ -99,13 +98,13 @@ impl Words {
                 }
                 continue;
             }
-            words.option(word, is_srun, &mut rest);
+            options.option(word, is_srun, &mut rest);
         }
         if !has_program {
             let path = unknown.iter().find(|word| word.contains('/'));
-            words.missing = path.or(unknown.first()).map(|&word| word.to_owned());
+            options.missing = path.or(unknown.first()).map(|&word| word.to_owned());
         }
-        words
+        options
     }
 
     fn option<'a>(&mut self, word: &'a str, is_srun: bool, rest: &mut impl Iterator<Item = &'a str>) {
@@ -113,7 +112,7 @@ impl Words {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
-        // Hydra and Open MPI take one dash or two for the same thing.
+        // Hydra and Open MPI accept one dash or two.
         let name = if name.starts_with("--") { &name[1..] } else { name };
         let mut next = || inline.or_else(|| rest.next()).unwrap_or_default();
         match name {
@@ -140,7 +139,7 @@ impl Words {
                 let key = next().to_owned();
                 self.mca.push((key, rest.next().unwrap_or_default().to_owned()));
             }
-            _ if ONE.contains(&name) => drop(next().to_owned()),
+            _ if OPTIONS_WITH_ARGUMENT.contains(&name) => drop(next().to_owned()),
             _ => {}
         }
     }
@@ -150,7 +149,7 @@ fn split(pair: &str) -> Option<(String, String)> {
     pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
-/// `a:4,b` is a and b; `n[1-4]` is more than one, whichever they are.
+/// Splits a host list. `a:4,b` gives a and b. `n[1-4]` gives more than one host, with inexact names.
 fn listed(list: &str) -> Vec<String> {
     if let Some((name, numbers)) = list.split_once('[') {
         let numbers = numbers.split(']').next().unwrap_or_default();
@@ -164,24 +163,24 @@ fn listed(list: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Words {
-        Words::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn words(line: &str) -> LauncherOptions {
+        LauncherOptions::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
-    fn what_is_the_applications_is_left_alone() {
+    fn application_options_are_ignored() {
         let found = words("mpiexec -n 4 sh -n 9 --hostfile x --mca pml ob1");
-        assert_eq!(found, Words { ranks: Some(4), ..Words::default() });
+        assert_eq!(found, LauncherOptions { ranks: Some(4), ..LauncherOptions::default() });
     }
 
     #[test]
-    fn several_programs() {
+    fn several_programs_add_ranks() {
         let found = words("mpiexec -n 4 sh -c 1 : -n 2 -host b sh");
         assert_eq!((found.ranks, found.hosts), (Some(6), vec!["b".to_owned()]));
     }
 
     #[test]
-    fn options_of_both_families() {
+    fn hydra_and_open_mpi_options_are_parsed() {
         let found =
             words("mpirun --mca pml cm -x FI_PROVIDER=tcp -x HOME --host a:2,b --bind-to core -np 3 sh");
         assert_eq!(found.mca, [("pml".to_owned(), "cm".to_owned())]);
@@ -191,7 +190,7 @@ mod tests {
         assert_eq!(found.variables.len(), 2);
         assert_eq!(found.variables[0], ("FI_PROVIDER".to_owned(), "tcp".to_owned()));
         assert_eq!(found.host_files, [PathBuf::from("hosts.txt")]);
-        // What starts the launcher's daemons is a program, and not the application.
+        // The launcher of daemons is a program, but not the application.
         for option in ["-launcher-exec", "-bootstrap-exec", "--launch-agent"] {
             assert_eq!(words(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
         }

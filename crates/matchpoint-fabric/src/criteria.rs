@@ -1,0 +1,73 @@
+//! Match criteria of receives and probes, and options of their endpoint.
+
+use std::ffi::c_void;
+
+use libc::iovec;
+
+use crate::abi::{ADDR_UNSPEC, Addr, flags};
+
+/// The match criteria of a receive or a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Criteria {
+    /// The source, or [`ADDR_UNSPEC`] for any source.
+    pub addr: Addr,
+    /// The tag.
+    pub tag: u64,
+    /// The ignore mask of the tag.
+    pub ignore: u64,
+}
+
+/// The arguments of a receive or a peek.
+pub struct ReceiveCall {
+    /// The buffers.
+    pub iov: *const iovec,
+    /// The number of buffers.
+    pub count: usize,
+    /// The memory descriptors of the buffers, or null.
+    pub desc: *const *mut c_void,
+    /// The match criteria.
+    pub criteria: Criteria,
+    /// The context of the operation.
+    pub context: *mut c_void,
+    /// The flags of the operation.
+    pub flags: u64,
+}
+
+/// Options of an endpoint, from its capabilities and bindings.
+#[derive(Clone, Copy, Debug)]
+pub struct EndpointOptions {
+    /// The source of a tagged receive counts (`FI_TAGGED_DIRECTED_RECV`, `FI_DIRECTED_RECV`).
+    pub is_directed: bool,
+    /// The source of an untagged receive counts (`FI_DIRECTED_RECV`).
+    pub is_untagged_directed: bool,
+    /// Only operations with `FI_COMPLETION` write a completion (`FI_SELECTIVE_COMPLETION`).
+    pub is_selective: bool,
+    /// Default flags of receives (`rx_attr.op_flags`).
+    pub receive_flags: u64,
+}
+
+impl EndpointOptions {
+    /// The options of an endpoint with these capabilities and this `rx_attr.op_flags`.
+    pub fn new(caps: u64, receive_flags: u64) -> Self {
+        let is_untagged_directed = caps & flags::DIRECTED_RECV != 0;
+        let is_directed = is_untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
+        EndpointOptions { is_directed, is_untagged_directed, is_selective: false, receive_flags }
+    }
+
+    /// Returns `FI_COMPLETION` if an operation with these flags writes a completion.
+    #[inline]
+    pub fn completion_flag(&self, flags: u64) -> u64 {
+        if self.is_selective { flags & flags::COMPLETION } else { flags::COMPLETION }
+    }
+
+    /// Returns the source for matching a tagged receive.
+    #[inline]
+    pub fn source(&self, addr: Addr) -> Addr {
+        if self.is_directed { addr } else { ADDR_UNSPEC }
+    }
+
+    /// Returns the source for matching an untagged receive.
+    pub fn untagged_source(&self, addr: Addr) -> Addr {
+        if self.is_untagged_directed { addr } else { ADDR_UNSPEC }
+    }
+}
