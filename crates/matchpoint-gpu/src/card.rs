@@ -1,4 +1,4 @@
-//! A graphics card, through NVIDIA's driver, which is looked for when it is first needed.
+//! A graphics card behind NVIDIA's driver. The driver is loaded at the first use.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,30 +20,33 @@ use crate::kernels::{Kernel, Program};
 use crate::machine::{Grid, Lasts, Machine, Memory};
 use crate::patience::has_come;
 
-/// Why a card could not do it.
+/// Reason for a failure of a card.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CardError {
-    /// There is no driver.
+    /// The driver is not installed.
     NoDriver,
-    /// There is a driver, but no card of that number: how many there are.
+    /// No card has this number. The second field is the number of cards.
     NoCard(usize, i32),
-    /// The driver failed: at what, and what it said.
+    /// The driver failed: the operation, and the driver's text.
     Driver(&'static str, String),
-    /// There was not enough memory: for what, and what the driver said.
+    /// Not enough memory: the operation, and the driver's text.
     Memory(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
-    /// The driver takes no kernels of the NVRTC that is there: versions of CUDA of NVRTC and of the driver (12, 9), and what it said.
+    /// The driver refuses kernels of the installed NVRTC. CUDA versions of NVRTC and of the driver, such as
+    /// (12, 9), and the driver's text.
     Unloadable((i32, i32), (i32, i32), String),
-    /// The driver waits for the end of every kernel that is started (`CUDA_LAUNCH_BLOCKING`), and of one that stays for ever.
+    /// The driver waits for the end of every launch (`CUDA_LAUNCH_BLOCKING`). A persistent kernel has no end.
     IsBlocking,
-    /// The driver ends kernels of this card that run for seconds, as where it drives a display; one that stays would be.
+    /// The driver ends kernels that run for seconds, for example on a card with a display. It would end a
+    /// persistent kernel.
     IsWatched,
-    /// A kernel that stays was there when another had to be loaded, which waits for all that run.
+    /// A kernel was not loaded because a persistent kernel runs. Loading waits for all running kernels.
     IsStaying(&'static str),
-    /// Of batches whose pairs are known it found so many: how many there are.
+    /// A self-test with known pairs found another number of pairs: found, expected.
     Wrong(usize, usize),
-    /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
+    /// The smallest block of a kernel needs more shared memory than the card has: kernel, needed bytes,
+    /// available bytes.
     SharedMemory(&'static str, u32, u32),
 }
 
@@ -97,8 +100,8 @@ impl Display for CardError {
 impl std::error::Error for CardError {}
 
 impl CardError {
-    /// Whether what is asked of the card next is in vain, or cannot be trusted: the driver has failed, or a kernel was given up that has
-    /// a multiprocessor; or no kernel is to be had at all.
+    /// Returns true if later operations of the card fail too or cannot be trusted: the driver failed, a
+    /// kernel that holds a multiprocessor was abandoned, or no kernel is available.
     pub fn is_of_the_card(&self) -> bool {
         match self {
             CardError::NoDriver
@@ -123,7 +126,7 @@ impl From<CompileError> for CardError {
     }
 }
 
-/// Says what was tried when the driver failed.
+/// Adds the operation to an error of the driver.
 pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
     result.map_err(|error| failed(what, error))
 }
@@ -135,22 +138,23 @@ fn failed(what: &'static str, error: DriverError) -> CardError {
     }
 }
 
-/// What the driver says of an error.
+/// Text of the driver for an error.
 fn said(error: DriverError) -> String {
     let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
     let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
     format!("{name} ({})", text(error.error_string()).unwrap_or_default())
 }
 
-/// The version of CUDA that the driver has, as 13000.
+/// CUDA version of the driver, such as 13000.
 fn driver_version() -> Result<i32, CardError> {
     let mut version = 0;
-    // SAFETY: the driver writes one number where it is told.
+    // SAFETY: the driver writes one number to the given address.
     tried("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
     Ok(version)
 }
 
-/// Why a module was not loaded: most of all, that driver and NVRTC do not go together.
+/// Reason for a module that was not loaded. The most frequent reason is an NVRTC that is newer than the
+/// driver.
 fn not_loaded(error: DriverError) -> CardError {
     let is_foreign = matches!(
         error.0,
@@ -166,29 +170,29 @@ fn not_loaded(error: DriverError) -> CardError {
     }
 }
 
-/// What a card is: part of every figure measured on it.
+/// Description of a card, part of every measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// Its name, as the driver has it.
+    /// Name from the driver.
     pub name: String,
-    /// As 9.0.
+    /// Such as 9.0.
     pub compute_capability: (i32, i32),
     /// Streaming multiprocessors.
     pub multiprocessors: u32,
-    /// The highest clock of these in kHz.
+    /// Highest clock of the multiprocessors, kHz.
     pub clock_khz: u32,
-    /// The highest clock of its memory in kHz.
+    /// Highest clock of the memory, kHz.
     pub memory_clock_khz: u32,
-    /// Bytes of cache of the second level.
+    /// Size of the second-level cache, bytes.
     pub l2_bytes: u32,
-    /// Bytes of memory.
+    /// Size of the memory, bytes.
     pub memory_bytes: usize,
-    /// The version of CUDA that the driver has, as 13000.
+    /// CUDA version of the driver, such as 13000.
     pub driver_version: i32,
 }
 
-/// A card. What is called on it, and dropping memory of it, leaves its context the current one of the thread: who uses another card
-/// there too makes that the current one again.
+/// A card. Each call, and each drop of its memory, makes its context the current context of the thread. A
+/// caller that uses another card in this thread sets that card's context again.
 #[derive(Debug)]
 pub struct Card {
     context: Arc<CudaContext>,
@@ -198,24 +202,24 @@ pub struct Card {
     functions: Arc<Functions>,
 }
 
-/// Kernels of a card.
+/// Loaded kernels of a card.
 #[derive(Debug, Default)]
 struct Functions {
     loaded: Mutex<HashMap<(Kernel, Layout), CudaFunction>>,
-    /// Held while one is compiled: who needs the same waits for it, and who needs one that is there does not.
+    /// Locked during a compilation. A thread that needs a loaded kernel does not take this lock.
     compiling: Mutex<()>,
 }
 
-/// How many kernels stay, by the number of the card. Held while a kernel is loaded, and while one that stays is started: loading waits
-/// for all that run.
+/// Number of persistent kernels by card number. Locked while a kernel is loaded and while a persistent kernel
+/// is started, because loading waits for all running kernels.
 static STAYING: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// What is locked here is whole whoever panicked.
+/// Locks a mutex, poisoned or not: the data is consistent after every panic.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A kernel that stays: as long as this is there, none is loaded.
+/// A running persistent kernel. While this value exists, no kernel is loaded.
 #[derive(Debug)]
 pub(crate) struct Stay {
     ordinal: usize,
@@ -243,17 +247,18 @@ impl Memory for CardMemory {
 }
 
 impl Card {
-    /// The card of a number, from 0.
+    /// Opens the card with this number, from 0.
     ///
     /// # Errors
-    /// There is no driver, or no such card, or it cannot be used.
+    /// If the driver or the card is missing or fails.
     pub fn open(ordinal: usize) -> Result<Card, CardError> {
-        // SAFETY: loads a library of that name, as the first call of the driver would; where there is none that would panic.
+        // SAFETY: loads the library, as the driver's first call does. That call would panic without the
+        // library.
         if !unsafe { sys::is_culib_present() } {
             return Err(CardError::NoDriver);
         }
         let count = match CudaContext::device_count() {
-            // A driver on a machine without a card, and the toolkit's library that stands for a driver where programs are linked.
+            // A driver without a card, and the toolkit's stub library for linking.
             Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
             Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => return Err(CardError::NoDriver),
             count => tried("counting cards", count)?,
@@ -262,7 +267,7 @@ impl Card {
             return Err(CardError::NoCard(ordinal, count));
         }
         let context = tried("opening the card", CudaContext::new(ordinal))?;
-        // SAFETY: everything here runs on one stream, in order, so that nothing need be waited for from another.
+        // SAFETY: all work runs on one stream, in order. No other stream waits for it.
         unsafe { context.disable_event_tracking() };
         let stream = tried("opening a stream", context.new_stream())?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
@@ -271,10 +276,10 @@ impl Card {
         Ok(Card { context, stream, multiprocessors, shared_bytes_most, functions: Arc::default() })
     }
 
-    /// What it is.
+    /// Describes the card.
     ///
     /// # Errors
-    /// The driver failed.
+    /// If the driver fails.
     pub fn description(&self) -> Result<Description, CardError> {
         let ask = |attribute| tried("asking the card", self.context.attribute(attribute));
         let memory = tried("asking the card", self.context.bind_to_thread())
@@ -291,17 +296,17 @@ impl Card {
         })
     }
 
-    /// Nanoseconds between the beginning of what `work` starts and its end, as the card's events tell.
+    /// Nanoseconds between start and end of the operations that `work` enqueues, by the card's events.
     ///
     /// # Errors
-    /// The driver failed, or the work.
+    /// If the driver or `work` fails.
     pub fn timed(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f64, CardError> {
         let begin = self.moment()?;
         work()?;
         self.between(&begin, &self.moment()?)
     }
 
-    /// When the card comes to what is started next.
+    /// Records an event in front of the next operation.
     pub(crate) fn moment(&self) -> Result<CudaEvent, CardError> {
         let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
         let event = tried("making an event", event)?;
@@ -309,18 +314,19 @@ impl Card {
         Ok(event)
     }
 
-    /// Nanoseconds from one moment to another, for which it waits.
+    /// Waits for both events and returns the nanoseconds between them.
     pub(crate) fn between(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
         Ok(f64::from(tried("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
     }
 
-    /// Waits for all that was started here, for so long at most.
+    /// Waits until all enqueued operations have ended, at most `patience`.
     pub(crate) fn ends_within(&self, patience: Duration, what: &'static str) -> Result<(), CardError> {
         let ended = has_come(patience, || self.has_ended())?;
         if ended { Ok(()) } else { Err(CardError::Driver(what, "it does not end".to_owned())) }
     }
 
-    /// The same card with a stream of its own: what is started on it waits for nothing that is started here, nor is waited for.
+    /// Returns the same card with a separate stream. Operations of the two streams do not wait for each
+    /// other.
     pub(crate) fn beside(&self) -> Result<Card, CardError> {
         Ok(Card {
             context: self.context.clone(),
@@ -331,20 +337,20 @@ impl Card {
         })
     }
 
-    /// Whether all that was started here has ended; it waits for nothing.
+    /// Returns true if all enqueued operations have ended. Does not wait.
     pub(crate) fn has_ended(&self) -> Result<bool, CardError> {
         self.bind()?;
-        // SAFETY: a stream that was made and lives.
+        // SAFETY: the stream exists as long as `self`.
         match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result() {
             Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
             result => tried("waiting for kernels", result).map(|()| true),
         }
     }
 
-    /// Copies to memory that a kernel reads meanwhile which was started elsewhere, word by word.
+    /// Copies words to memory that a kernel of another stream reads concurrently.
     ///
     /// # Panics
-    /// There are more bytes than the memory has from there on.
+    /// If the memory ends before `from + bytes.len()`.
     pub(crate) fn write_beside(
         &self,
         memory: &CardMemory,
@@ -353,7 +359,8 @@ impl Card {
     ) -> Result<(), CardError> {
         assert!(from + bytes.len() <= memory.slice.len(), "{from} and {} bytes", bytes.len());
         self.bind()?;
-        // SAFETY: within the memory, which lives until this has waited; the kernel reads words that may change.
+        // SAFETY: the range is within the memory, which exists until `wait` returns. The kernel reads words
+        // that may change.
         let copied = unsafe {
             let at = memory.address + from as u64;
             cudarc::driver::result::memcpy_htod_async(at, bytes, self.stream.cu_stream())
@@ -362,25 +369,25 @@ impl Card {
         self.wait()
     }
 
-    /// Loads a kernel before it is needed: loading waits for kernels that run.
+    /// Loads a kernel in advance, because loading waits for running kernels.
     pub(crate) fn load(&self, kernel: Kernel, layout: Layout) -> Result<(), CardError> {
         self.function(kernel, layout).map(|_| ())
     }
 
-    /// Waits for all that was started.
+    /// Waits for all enqueued operations.
     pub(crate) fn wait(&self) -> Result<(), CardError> {
         tried("waiting for kernels", self.stream.synchronize())
     }
 
-    /// Makes it the card of this thread.
+    /// Makes this card the current card of the thread.
     pub(crate) fn bind(&self) -> Result<(), CardError> {
         tried("opening the card", self.context.bind_to_thread())
     }
 
-    /// Starts a kernel that stays until it is told to end.
+    /// Starts a persistent kernel.
     ///
     /// # Safety
-    /// As of [`launch`](Machine::launch).
+    /// As for [`launch`](Machine::launch).
     pub(crate) unsafe fn launch_to_stay<A: Copy>(
         &self,
         kernel: Kernel,
@@ -403,7 +410,7 @@ impl Card {
         Ok(Stay { ordinal })
     }
 
-    /// Whether a kernel stays here, as they are counted.
+    /// Returns true if a persistent kernel runs on this card.
     fn has_staying(&self, staying: &BTreeMap<usize, usize>) -> bool {
         staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
     }
@@ -420,7 +427,7 @@ impl Card {
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
-        // Compiling takes long, and whoever waits for the end of the other asks often.
+        // Compilation takes long, and callers poll for the end of the persistent kernel.
         if self.is_occupied() {
             return Err(CardError::IsStaying(kernel.name()));
         }
@@ -435,7 +442,7 @@ impl Card {
         let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
         let load = |&kernel: &Kernel| {
             let function = tried("loading a kernel", module.load_function(kernel.name()))?;
-            // What a block may have unasked is 48 KiB.
+            // Without this attribute a block gets at most 48 KiB.
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             let most = self.shared_bytes_most as i32;
             tried("asking for shared memory", function.set_attribute(asked, most))?;
@@ -448,18 +455,18 @@ impl Card {
     }
 }
 
-/// Shared memory that a block may have if it is asked for.
+/// Maximum shared memory of a block with the attribute set.
 const SHARED_BYTES_MOST: CUdevice_attribute =
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
-/// Whether the driver ends kernels that run for long.
+/// Nonzero if the driver ends long-running kernels.
 const IS_WATCHED: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
 
 /// Arguments of a kernel, by value.
 #[repr(transparent)]
 struct ByValue<A>(A);
 
-// SAFETY: `Machine::launch` asks of its caller that they are what the kernel is given.
+// SAFETY: the caller of `Machine::launch` promises that these are the kernel's arguments.
 unsafe impl<A> DeviceRepr for ByValue<A> {}
 
 impl Machine for Card {
@@ -467,7 +474,7 @@ impl Machine for Card {
     type Memory = CardMemory;
 
     fn allocate(&self, bytes: usize) -> Result<CardMemory, CardError> {
-        // The driver knows no memory of no bytes.
+        // The driver refuses allocations of zero bytes.
         let slice = tried("asking for memory of the card", self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
         let address = slice.device_ptr(&self.stream).0;
         Ok(CardMemory { slice, address })

@@ -1,13 +1,14 @@
-//! How long a kernel that stays is waited for, and who is asked about it meanwhile.
+//! Time limits for a persistent kernel, and queries of its state during a wait.
 
 use std::time::{Duration, Instant};
 
-/// How long a batch may take, or the end, before the kernel counts as lost.
+/// Time limit of a batch or of the kernel's end. After it, the kernel counts as failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a batch may take before the driver is asked whether the kernel runs at all, and how long until it is asked again.
+/// Time of a batch before the first query of the driver, and between two queries.
 const DOUBT: Duration = Duration::from_millis(10);
 
-/// Waits for a batch, for so long at most, and asks meanwhile whether the kernel has ended, and the driver with that whether it failed.
+/// Waits for a batch until `patience` has passed. `has_ended` asks the driver about the kernel; it returns an
+/// error if the driver reports a failure.
 pub(crate) fn answered<E>(
     patience: Duration,
     is_done: impl Fn() -> bool,
@@ -25,7 +26,7 @@ pub(crate) fn answered<E>(
         }
         asked = now;
         let ended = has_ended();
-        // What came while the driver was asked has come.
+        // The batch may have completed during the query.
         if is_done() {
             break;
         }
@@ -39,7 +40,7 @@ pub(crate) fn answered<E>(
     Ok(())
 }
 
-/// Asks again and again, for so long at most, whether something has come.
+/// Polls until `ask` returns true or `patience` has passed.
 pub(crate) fn has_come<E>(patience: Duration, mut ask: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
     let begin = Instant::now();
     loop {
@@ -82,7 +83,7 @@ mod tests {
             said(answered(Duration::ZERO, || false, || Ok(false), lost)),
             "the kernel does not answer"
         );
-        // It comes while the driver is asked, whatever that says, and however late it is.
+        // The batch completes during the query. The result of the query and the time limit do not count.
         for says in [Ok(true), Ok(false), failed()] {
             let comes = std::cell::Cell::new(false);
             let asks = || {

@@ -1,4 +1,4 @@
-//! What a card matches is what MPI matches.
+//! A card matches as MPI does.
 
 use crate::laws;
 use crate::left_out;
@@ -116,7 +116,7 @@ fn compaction_keeps_order() {
     }
 }
 
-/// Under compute-sanitizer, racecheck above all, the other tests would take hours.
+/// Under compute-sanitizer, in particular racecheck, the other tests take hours.
 #[test]
 #[ignore = "a little of each kernel, for compute-sanitizer"]
 fn a_little_of_each_kernel() {
@@ -132,7 +132,7 @@ fn a_little_of_each_kernel() {
         first_that_differs(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
             whole(card, case, rng, Algorithm::Ordered, &[64, 256])
         }),
-        // The ledger of long segments, by itself and with messages that wildcard receives hold.
+        // The ledger of long segments, alone and with messages that wildcard receives hold.
         first_that_differs(&card, &LONG[..2], 1, |card, case, rng| {
             whole(card, case, rng, Algorithm::Ordered, &[64])
         }),
@@ -147,7 +147,7 @@ fn a_little_of_each_kernel() {
     assert_eq!([false, true].map(|are_short| first_not_compacted(&card, &[exact], are_short)), [None; 2]);
 }
 
-/// Batch by batch, what is left meets what comes: together that is MPI's matching of all.
+/// Unmatched entries of a batch match in later batches. All batches together match as MPI does.
 #[test]
 fn persistent_kernel_keeps_entries_between_batches() {
     let Some(card) = card() else { return };

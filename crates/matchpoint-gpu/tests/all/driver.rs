@@ -1,4 +1,4 @@
-//! What is asked of NVIDIA's driver, and what comes of it when that fails: on a driver that is none, `emulation/driver.c`.
+//! Calls of NVIDIA's driver and reactions to its failures, tested with a fake driver, `emulation/driver.c`.
 #![cfg(target_os = "linux")]
 
 use std::ffi::{CString, c_char, c_int};
@@ -20,15 +20,15 @@ use matchpoint_gpu::{Algorithm, Batch, Card, KernelEngine, match_batch};
 
 use crate::left_out::leave_out;
 
-/// Whether this process has that driver.
+/// Set in a process with the fake driver.
 const IS_PLAYED: &str = "MATCHPOINT_TEST_DRIVER";
 
-/// Any engine has `post` and `arrive_message`.
+/// Every engine has `post` and `arrive_message`.
 fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
     engine
 }
 
-/// Runs a test of this name in a process of its own, where NVIDIA's driver is the played one.
+/// Runs the test of this name in a separate process with the fake driver.
 fn played(name: &str, test: fn(&Driver)) {
     if std::env::var_os(IS_PLAYED).is_some() {
         return test(&Driver(Library::this()));
@@ -53,12 +53,12 @@ fn played(name: &str, test: fn(&Driver)) {
     assert!(said[0].contains("1 passed"), "nothing was tested: {}", said[0]);
 }
 
-/// The played driver, in the process that has it.
+/// The fake driver of this process.
 struct Driver(Library);
 
 #[allow(unsafe_code)]
 impl Driver {
-    /// From now on calls of a function, or starts of a kernel, fail with an error of CUDA's; 0: they do not.
+    /// Sets the CUDA error of later calls of a function, or of later launches of a kernel. 0 means success.
     fn fails(&self, name: &str, failure: c_int) {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -68,7 +68,7 @@ impl Driver {
         }
     }
 
-    /// How often a function was called.
+    /// Number of calls of a function.
     fn calls(&self, name: &str) -> c_int {
         let name = CString::new(name).unwrap();
         // SAFETY: the function's signature.
@@ -77,37 +77,38 @@ impl Driver {
         }
     }
 
-    /// Whether kernels that stay match nothing from now on.
+    /// Sets whether persistent kernels ignore batches.
     fn sleeps(&self, sleeps: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
     }
 
-    /// Kernels that stay die of an error of CUDA's.
+    /// Ends persistent kernels with a CUDA error.
     fn dies(&self, fault: c_int) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
     }
 
-    /// The compiler does not answer as long as this is true.
+    /// Sets whether the compiler blocks.
     fn compiles_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
     }
 
-    /// A kernel that feeds another does not end, and feeds nothing; otherwise it ends at once, and feeds nothing either.
+    /// Sets whether a submitting kernel runs forever. Otherwise it ends at once. It submits no batch in
+    /// either case.
     fn feeds_never(&self, never: bool) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
     }
 
-    /// The card says that kernels which run for long are ended.
+    /// Makes the card report that the driver ends long-running kernels.
     fn watches(&self) {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
     }
 
-    /// Kernels that stay and have not ended.
+    /// Number of running persistent kernels.
     fn staying(&self) -> c_int {
         // SAFETY: the function's signature.
         unsafe { self.0.get::<extern "C" fn() -> c_int>(b"played_staying").unwrap()() }
@@ -119,13 +120,13 @@ fn batch() -> Batch {
     Batch::of(&[Envelope::new(ContextId(0), Rank(1), Tag(2))], &[])
 }
 
-/// Eight batches of eight messages, and as many receives.
+/// Eight batches of eight messages and eight receives.
 fn eight_batches() -> Batch {
     let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
     Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)))
 }
 
-/// More than anything here takes.
+/// Longer than any operation of these tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const OUT_OF_MEMORY: c_int = 2;
@@ -134,7 +135,7 @@ const NO_DEVICE: c_int = 100;
 const NO_BINARY_FOR_GPU: c_int = 209;
 const ILLEGAL_ADDRESS: c_int = 700;
 
-/// The oldest driver that takes what NVRTC of CUDA 12 compiles; PTX of a newer CUDA than its own it refuses.
+/// The oldest driver that loads code from NVRTC 12. It refuses PTX of a newer CUDA than its own.
 #[test]
 fn driver_of_cuda_12_0_suffices() {
     played("driver_of_cuda_12_0_suffices", |_| {
@@ -158,7 +159,7 @@ fn older_driver_than_nvrtc_is_reported() {
     });
 }
 
-/// An event behind it would wait in a queue that other streams share.
+/// An event after the kernel would wait in a hardware queue that other streams share.
 #[test]
 fn no_work_is_queued_behind_persistent_kernel() {
     played("no_work_is_queued_behind_persistent_kernel", |driver| {
@@ -183,7 +184,7 @@ fn unstarted_persistent_kernel_leaves_nothing() {
     });
 }
 
-/// What the kernel has is given back in turn, which would never come.
+/// The kernel's memory is freed in stream order, which would wait forever.
 #[test]
 fn idle_persistent_kernel_is_ended() {
     played("idle_persistent_kernel_is_ended", |driver| {
@@ -199,7 +200,8 @@ fn idle_persistent_kernel_is_ended() {
     });
 }
 
-/// Who feeds, and who is fed: neither is waited for for ever, and what the caller starts afterwards waits for neither.
+/// The submitting kernel or the persistent kernel may run forever. The caller's later operations wait for
+/// neither.
 #[test]
 fn card_is_waited_for_in_both_directions() {
     played("card_is_waited_for_in_both_directions", |driver| {
@@ -213,13 +215,13 @@ fn card_is_waited_for_in_both_directions() {
             assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
             match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         }
-        // It counts as one that stays.
+        // The abandoned kernel counts as a persistent kernel.
         let error = match_batch(&card, Algorithm::Hash, &batch(), 1).unwrap_err();
         assert_eq!(error, CardError::IsStaying("match_hash"));
     });
 }
 
-/// It would be ended after seconds, with all that the process has on the card.
+/// The driver would end the kernel after seconds, with the whole context of the process.
 #[test]
 fn driver_time_limit_prevents_persistent_kernel() {
     played("driver_time_limit_prevents_persistent_kernel", |driver| {
@@ -232,7 +234,7 @@ fn driver_time_limit_prevents_persistent_kernel() {
         assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
         let said = error.to_string();
         assert!(said.contains("run for seconds") && said.contains("take a card without a display"), "{said}");
-        // What ends is matched there.
+        // Kernels that end are allowed.
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
     });
 }
@@ -251,7 +253,7 @@ fn failed_card_is_reported_to_waiting_batch() {
     });
 }
 
-/// Who was waited for in vain and answers after all is not given up when it is to end.
+/// A kernel that answers after the time limit of a batch is not abandoned at its end.
 #[test]
 fn late_kernel_is_waited_for_at_end() {
     played("late_kernel_is_waited_for_at_end", |driver| {
@@ -269,7 +271,7 @@ fn late_kernel_is_waited_for_at_end() {
         let asked = driver.calls("cuStreamQuery");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // It was asked for, and will be again.
+                // The test has queried the driver and does so again.
                 while driver.calls("cuStreamQuery") < asked + 2 && !has_ended.load(Ordering::Relaxed) {
                     std::thread::yield_now();
                 }
@@ -282,27 +284,28 @@ fn late_kernel_is_waited_for_at_end() {
     });
 }
 
-/// Loading waits for all kernels that run.
+/// Loading waits for all running kernels.
 #[test]
 fn nothing_is_loaded_while_a_kernel_stays() {
     played("nothing_is_loaded_while_a_kernel_stays", |driver| {
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         let loaded = driver.calls("cuModuleLoadData");
-        // Of one process, however often it was opened.
+        // Per process, for any number of handles of the card.
         let other = Card::open(0).unwrap();
         let error = Resident::start(&other, Layout::Wide, 1).unwrap_err();
         assert_eq!(error, CardError::IsStaying("match_resident"));
         assert!(match_batch(&card, Algorithm::Matrix, &batch(), 1).is_err());
         assert_eq!(driver.calls("cuModuleLoadData"), loaded);
-        // What is there is found, whoever stays.
+        // A loaded kernel needs no load.
         Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
         resident.stop().unwrap();
         Resident::start(&other, Layout::Wide, 1).unwrap().stop().unwrap();
     });
 }
 
-/// What has to be loaded for it waits for the end of the kernel that stays; the engine does not, and goes on with the card then.
+/// Loading the engine's kernel would wait for the persistent kernel. The engine uses its fallback engine, and
+/// later the card.
 #[test]
 fn engine_matches_again_after_persistent_kernel() {
     played("engine_matches_again_after_persistent_kernel", |driver| {
@@ -327,14 +330,14 @@ fn engine_matches_again_after_persistent_kernel() {
             "nothing is compiled that cannot be loaded"
         );
         resident.stop().unwrap();
-        // Nothing is matched on this card.
+        // The fake card matches nothing.
         assert_eq!(engine.arrive_message(Message::new(MsgId(2), envelope(2))), Ok(None));
         assert_eq!((engine.substitute(), engine.posted_len(), engine.unexpected_len()), (None, 1, 1));
         assert_eq!(driver.calls("nvrtcCompileProgram"), compiled + 1);
     });
 }
 
-/// A thread that loads a kernel waits for long: launches of others do not.
+/// During the compilation in one thread, other threads launch kernels.
 #[test]
 fn compiled_kernels_start_during_compilation() {
     played("compiled_kernels_start_during_compilation", |driver| {
@@ -353,11 +356,11 @@ fn compiled_kernels_start_during_compilation() {
     });
 }
 
-/// Every start would wait for the end of the kernel.
+/// Every launch would wait for the end of the kernel.
 #[test]
 fn serial_launches_prevent_persistent_kernel() {
     played("serial_launches_prevent_persistent_kernel", |driver| {
-        // SAFETY: no other thread of this process reads its environment now.
+        // SAFETY: no other thread of this process reads the environment now.
         #[allow(unsafe_code)]
         unsafe {
             std::env::set_var("CUDA_LAUNCH_BLOCKING", "1");
@@ -368,7 +371,7 @@ fn serial_launches_prevent_persistent_kernel() {
     });
 }
 
-/// As on a machine from which jobs are only submitted, and where only the toolkit is.
+/// As on a login node with only the toolkit.
 #[test]
 fn a_driver_without_cards_is_no_failure() {
     played("a_driver_without_cards_is_no_failure", |driver| {
@@ -392,7 +395,7 @@ fn a_card_without_memory_is_asked_again() {
         assert_eq!(any(&mut engine).arrive_message(Message::new(MsgId(1), envelope)), Err(Refused::Memory));
         assert_eq!((engine.failure(), engine.unexpected_len()), (None, 0));
         driver.fails("cuMemAllocAsync", 0);
-        // Nothing is matched here.
+        // The fake card matches nothing.
         assert_eq!(any(&mut engine).arrive_message(Message::new(MsgId(1), envelope)), Ok(None));
         driver.fails("match_matrix", ILLEGAL_ADDRESS);
         assert_eq!(any(&mut engine).arrive_message(Message::new(MsgId(2), envelope)), Err(Refused::Full));
@@ -400,7 +403,7 @@ fn a_card_without_memory_is_asked_again() {
     });
 }
 
-/// Its kernels are there, and would never be asked for again.
+/// The kernels of the card are loaded, so no later call would check the card.
 #[test]
 fn failed_card_gives_no_engine() {
     played("failed_card_gives_no_engine", |driver| {

@@ -1,4 +1,4 @@
-//! What the kernels match is what MPI matches: on the host that plays a card, against the engine that is the rule.
+//! Kernels match as MPI does: on the emulation, compared with `list`.
 
 mod limits;
 mod work;
@@ -19,7 +19,7 @@ use matchpoint_gpu::resident::{fed_at_once, fed_by_itself};
 use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
-    // One warp that scans, and several; more messages than fit into a turn.
+    // One scanning warp, and several; more messages than in one turn.
     whole(emulation, case, rng, Algorithm::Matrix, &[64, 96, 192])
 };
 const ORDERED: Match<Emulation> =
@@ -35,7 +35,7 @@ fn compare(mixes: &[Mix], times: u64, match_case: Match<Emulation>) {
 
 const HASHED_THREADS: &[u32] = &[32, 64, 256];
 
-/// All different, and equal ones.
+/// Distinct entries and duplicates.
 fn hashed() -> Vec<Mix> {
     let mut mixes = mixes(&WITH_WILDCARDS[..1]);
     mixes.extend([REPEATED, Mix { messages: 700, receives: 650, sources: 900, tags: 200, ..EXACT }]);
@@ -86,7 +86,7 @@ fn parts_larger_than_block_match_as_mpi() {
     assert_eq!(first_that_differs(&emulation, CROWDED, 1, DIVIDED), None);
 }
 
-/// A case in batches of what comes at a time, on a kernel that stays.
+/// Matches a case on a persistent kernel, in batches of new entries.
 fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
     let layout = Layout::ALL[rng.usize(..2)];
     let batches: Vec<Batch> = (0..8)
@@ -104,7 +104,7 @@ fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
     matched
 }
 
-/// It keeps what batches leave, and ends when it is told so.
+/// The kernel keeps unmatched entries and ends at the stop flag.
 #[test]
 fn persistent_kernel_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 1, resident);
@@ -112,7 +112,7 @@ fn persistent_kernel_matches_as_mpi() {
     compare(LONG, 1, resident);
 }
 
-/// Whoever feeds it: a kernel of the same machine, too.
+/// Another kernel of the same machine submits the batches.
 #[test]
 fn persistent_kernel_is_fed_by_another() {
     let Some(emulation) = Emulation::built() else { return };
@@ -187,7 +187,7 @@ fn mistakes_in_hashing_are_found() {
     }
 }
 
-/// What is wrong, in which file, what stands there, what is put in its place, and who should notice.
+/// Description of a mistake, file, original text, replacement, and the comparison that finds it.
 type Mistake = (&'static str, &'static str, &'static str, &'static str, Match<Emulation>);
 
 const MISTAKES: [Mistake; 29] = [
@@ -330,10 +330,10 @@ const MISTAKES: [Mistake; 29] = [
     ),
 ];
 
-/// The kernel that divides a batch among blocks.
+/// The kernel that divides a batch into parts.
 const DIVIDE: &str = "divide.cu";
 
-/// Files in which mistakes are found by large batches.
+/// Returns true if only large batches find mistakes in this file.
 fn takes_large_batches(file: &str) -> bool {
     ["segments.cu", "long.cu", DIVIDE].contains(&file)
 }
@@ -348,13 +348,14 @@ fn mistakes_are_found_by_large_batches() {
     find_mistakes(takes_large_batches);
 }
 
-/// Kernels with a mistake are found out by the comparisons above. Each in a process of its own, which it may bring down.
+/// The comparisons above find each mistake. Each mistake runs in a separate process, because it may crash the
+/// process.
 fn find_mistakes(are_in: fn(&str) -> bool) {
     if Emulation::built().is_none() {
         return;
     }
     for (index, mistake) in MISTAKES.iter().enumerate().filter(|(_, mistake)| are_in(mistake.1)) {
-        // Otherwise the process would fail for want of the place, and nobody notice that.
+        // Without this check, a missing original text would look like a found mistake.
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(mistake.1);
         let source = std::fs::read_to_string(source).unwrap();
         assert!(source.contains(mistake.2), "{} has no {}", mistake.1, mistake.2);
@@ -366,22 +367,23 @@ fn find_mistakes(are_in: fn(&str) -> bool) {
         let said = [&output.stdout[..], &output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(!output.status.success(), "nobody notices that {}: {said}", mistake.0);
-        // A source that does not compile fails as well, and so does a process that does not start. A kernel that runs may bring it down.
+        // A source that does not compile, or a process that does not start, also fails. Only a running kernel
+        // counts.
         let is_brought_down = said.contains(RUNS) && output.status.code().is_none();
         let is_found = is_brought_down || FINDINGS.iter().any(|finding| said.contains(finding));
         assert!(is_found, "it fails for another reason where {} ({}): {said}", mistake.0, output.status);
     }
 }
 
-/// What the process of a mistake says that is found out, and no other: by the comparison, by what it counts, by threads that wait.
+/// Output of a process with a found mistake: from the comparison, from the count, or from a deadlock.
 const FINDINGS: [&str; 3] = [OTHERWISE, "is matched twice", "Deadlock("];
 
-/// What it says before.
+/// Output before the comparison.
 const RUNS: &str = "the kernels with the mistake run";
 
 const OTHERWISE: &str = "this mix, with this seed, is matched otherwise";
 
-/// Which of the mistakes the process of it has.
+/// Index of the mistake of a process.
 const MISTAKE: &str = "MATCHPOINT_TEST_MISTAKE";
 
 #[test]
@@ -391,17 +393,17 @@ fn nobody_notices_a_mistake() {
         return left_out::leave_out("no mistake is chosen", "`find_mistakes` starts this test");
     };
     let (_, file, right, wrong, match_case) = MISTAKES[index.parse::<usize>().unwrap()];
-    // Small batches run for less time than optimisation takes.
+    // Small batches run for less time than optimization takes.
     let optimisation = if takes_large_batches(file) { "-O1" } else { "-O0" };
     let emulation = Emulation::changed(optimisation, file, right, wrong).unwrap();
-    // At once, and to the process that asked: what is printed is kept back until the test has ended.
+    // Written directly to the parent process: the test harness delays captured output.
     writeln!(std::io::stderr(), "{RUNS}").unwrap();
     let open = match file {
         DIVIDE => &WITH_WILDCARDS[..1],
         "partitioned.cu" => &[(0, 50, 20)],
         _ => WITH_WILDCARDS,
     };
-    // Those first that show such a mistake.
+    // Cases that show such mistakes most often.
     let mut made = vec![REPEATED];
     match file {
         DIVIDE => made.push(LARGE),
