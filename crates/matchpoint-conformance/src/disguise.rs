@@ -1,16 +1,16 @@
-//! Other numbers for the same stream: all 64 bits of them, where a generator and people count from 0.
+//! Relabelled streams: the same stream with other ids, contexts, sources and tags, in all 64 bits. Generated
+//! streams count from 0.
 //!
-//! Bits change places and some are inverted. Numbers that differed in a low bit then differ in one bit anywhere, the
-//! others are set or clear at random, and a mask ignores the same tags as before, its bits having moved with theirs. So
-//! what matches what stays as it was, and a stream that has been shrunk can be given plain numbers again one bit at a
-//! time ([`shrink`](crate::shrink)).
+//! Bits are permuted and some are inverted. Numbers that differed in a low bit then differ in one bit at any
+//! position. Masks are permuted in the same way, so the same entries match. Shrinking can restore plain
+//! numbers bit by bit ([`shrink`](crate::shrink)).
 
 use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 
 use crate::choices::Choices;
 use crate::renumber::{Numbers, map};
 
-/// A one-to-one mapping of `width` bits: bit `at` goes to `at * stride + shift`, then some are inverted.
+/// A bijection on `width` bits: bit `at` moves to `at * stride + shift`, then some bits are inverted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Bits {
     width: u32,
@@ -20,11 +20,11 @@ struct Bits {
 }
 
 impl Bits {
-    /// `turn` decides where the lowest bit goes: as many turns as there are bits put it everywhere.
+    /// `turn` selects the new position of the lowest bit. `width` consecutive turns cover all positions.
     fn new(width: u32, turn: u64, choices: &mut Choices<'_>) -> Self {
         let stride = 2 * choices.below(u64::from(width) / 2) as u32 + 1;
         let shift = (turn % u64::from(width)) as u32;
-        // One in four keeps small numbers sparse: bits move, and none is inverted. One in four is all ones at the top.
+        // One in four keeps numbers sparse: bits move without inversion. One in four inverts all upper bits.
         let inverted = match choices.below(4) {
             0 => 0,
             1 => u64::MAX << choices.below(48),
@@ -33,7 +33,7 @@ impl Bits {
         Bits { width, stride, shift, inverted: inverted & (u64::MAX >> (64 - width)) }
     }
 
-    /// Bits in their new places.
+    /// Permutes the bits.
     fn moved(&self, number: u64) -> u64 {
         let to = |at: u32| (at * self.stride + self.shift) % self.width;
         (0..self.width).map(|at| (number >> at & 1) << to(at)).fold(0, |sum, bit| sum | bit)
@@ -44,7 +44,7 @@ impl Bits {
     }
 }
 
-/// Other numbers, one mapping for each kind.
+/// A bijection for each kind of number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Disguise {
     contexts: Bits,
@@ -55,7 +55,8 @@ pub struct Disguise {
 }
 
 impl Disguise {
-    /// The disguise of that number. Any 64 that follow each other put the lowest bit of each kind in every place.
+    /// Creates relabelling `number`. Any 64 consecutive numbers move the lowest bit of each kind to every
+    /// position.
     pub fn new(number: u64) -> Self {
         let mut choices = Choices::Seed(number ^ 0xD15_6015E);
         let mut bits = |width, turn| Bits::new(width, turn, &mut choices);
@@ -68,7 +69,7 @@ impl Disguise {
         }
     }
 
-    /// Gives all events their other numbers.
+    /// Relabels all events.
     pub fn put_on(&self, events: &mut [Event]) {
         events.iter_mut().for_each(|event| *event = map(event, &mut self.clone()));
     }
@@ -79,7 +80,8 @@ impl Numbers for Disguise {
         ContextId(self.contexts.number(context.0.into()) as u32)
     }
 
-    /// One-to-one but for the source that is not known, which stays: who would become it becomes what it would have.
+    /// A bijection that keeps `Rank::UNKNOWN`: the source that would map to it maps to the image of
+    /// `Rank::UNKNOWN`.
     fn source(&mut self, source: Rank) -> Rank {
         let number = |source: Rank| Rank(self.sources.number(source.0.into()) as u32);
         match number(source) {
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(union, [u64::MAX, u64::MAX, u32::MAX.into()]);
     }
 
-    /// What matches stays, so the disguised stream makes as many matches as the plain one.
+    /// The relabelled stream has the same matches as the original.
     #[test]
     fn what_matches_stays() {
         for (number, (name, shape)) in (0..).zip(SHAPES) {

@@ -1,4 +1,4 @@
-//! The laws of MPI message matching, as code that runs on any engine.
+//! The laws of MPI message matching, executable on any engine.
 //!
 //! ```
 //! use matchpoint::engines;
@@ -9,11 +9,11 @@
 //! # Ok::<(), Box<matchpoint_conformance::Violation>>(())
 //! ```
 //!
-//! A [`Judge`] keeps both queues itself, says of each outcome whether the [contract](matchpoint::engine) permits it,
-//! and follows the engine where the contract leaves it a choice. [`check`] makes it watch the engine through streams of
-//! events, [random](generate), [adversarial] and [deep], some of them by turns on two engines, and when a law breaks shrinks the stream to the shortest
-//! script that breaks the same law. Saved in this crate's `scripts/`, with a comment that says what it is about, such a
-//! script is played on every engine from then on.
+//! A [`Judge`] keeps both queues, checks each outcome against the [contract](matchpoint::engine), and follows
+//! the choices that the contract leaves to the engine. [`check`] runs streams of events on the engine:
+//! [random](generate), [adversarial] and [deep]. Some streams run interleaved on two engines. If a law
+//! breaks, [`check`] shrinks the stream to the shortest script that breaks the same law. A script in this
+//! crate's `scripts/`, with a comment about its purpose, runs on every engine.
 
 pub mod adversarial;
 mod check;

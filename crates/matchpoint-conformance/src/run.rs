@@ -1,4 +1,4 @@
-//! One engine, one stream, one judge.
+//! Runs one stream on one engine under an oracle.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,32 +9,31 @@ use crate::judge::{Judge, drained_text};
 use crate::law::{Broken, Law};
 use crate::terms::Terms;
 
-/// What came of a stream of events.
+/// Result of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
-    /// The events played. A call that no caller may make (an id given twice), or that the engine lacks, is left out. A
-    /// withdrawal of a queued entry has the selector or envelope of that entry.
+    /// Events that ran. Calls that no caller may make, such as a duplicate id, and calls that the engine
+    /// lacks are left out. A withdrawal of a queued entry has its selector or envelope.
     pub played: Vec<Event>,
-    /// Messages matched with receives.
+    /// Matches.
     pub matches: u64,
-    /// The law broken by the last event played, or by closing everything after it.
+    /// Law broken by the last event, or by closing all contexts after it.
     pub broken: Option<Broken>,
-    /// Who matched in the engine's place by then, before everything was closed: see
-    /// [`Engine::substitute`].
+    /// The engine's replacement before all contexts were closed: see [`Engine::substitute`].
     pub substitute: Option<String>,
 }
 
-/// Queues up to this long are compared in full after each event, longer ones after each 64th, or after a call that is rare if it is
-/// the fourth.
+/// Queues up to `SHORT` entries are compared in full after each event. Longer queues are compared after 64
+/// events, and after `RARE` events if the call is rare.
 const SHORT: usize = 32;
 const RARE: usize = 4;
 
-/// Queues longer than this are compared so seldom that it comes to these entries for each event: all of 140,000 after
-/// each event would take hours.
+/// Queues beyond `LONG` entries are compared at a rate of `EACH` entries per event. Comparing 140,000 entries
+/// after each event would take hours.
 const LONG: usize = 4096;
 const EACH: usize = 4;
 
-/// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
+/// Runs `events` on a new engine under a [`Judge`], up to the first broken law.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
     let mut watch = Watch::new(engine, terms.into());
     let mut played = Vec::with_capacity(events.len());
@@ -54,35 +53,35 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
     Run { played, matches: watch.matches(), broken, substitute }
 }
 
-/// Who matches in an engine's place; of one that panics as it is asked nobody is known.
+/// Name of the engine's replacement. `None` also if the query panics.
 pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
     guarded(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
-/// A judge beside an engine, and how many events ago it compared both queues in full.
+/// An oracle for an engine, and the number of events since both queues were compared in full.
 pub(crate) struct Watch {
     judge: Judge,
     since: usize,
 }
 
 impl Watch {
-    /// Beside a new engine.
+    /// Creates a checker for a new engine.
     pub(crate) fn new(engine: &dyn Engine, terms: Terms) -> Self {
         let terms = Terms { demands: engine.demands(), ..terms };
         Watch { judge: Judge::new(engine.order(), terms), since: 0 }
     }
 
-    /// The call as a caller may make it, if any caller may.
+    /// The call as a caller may make it, or `None` if no caller may.
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
         self.judge.admit(event)
     }
 
-    /// Messages matched with receives so far.
+    /// Matches so far.
     pub(crate) fn matches(&self) -> u64 {
         self.judge.matches()
     }
 
-    /// Plays an event that is admitted.
+    /// Runs an admitted event.
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
         self.since += 1;
         if step(engine, &mut self.judge, event, self.since)? {
@@ -102,8 +101,8 @@ impl Watch {
     }
 }
 
-/// Makes a call that may panic. Whoever stands between us and an engine of another language panics with an error, boxed, where that
-/// engine's answer is none: the engine did not panic.
+/// Makes a call that may panic. An adapter for an engine of another language panics with a boxed error if the
+/// engine returns an invalid result. This is reported as an invalid result, not as a panic of the engine.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
@@ -115,7 +114,8 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     })
 }
 
-/// Plays one event, the `since`th after both queues were compared in full. Whether they were again.
+/// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
+/// in full.
 fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize) -> Result<bool, Broken> {
     let outcome = guarded(|| event.play(engine))?;
     judge.judge(event, &outcome)?;
@@ -139,7 +139,7 @@ fn is_refusal(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
 }
 
-/// Compares once more, then closes every context into one [`Drained`] that holds something already.
+/// Compares once more, then closes every context into one [`Drained`] that is not empty.
 fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
     guarded(|| judge.compare(engine))??;
     if !judge.terms().calls.close {

@@ -1,9 +1,8 @@
-//! Two engines that are there at once: what is done on one must change nothing on the other.
+//! Interleaved streams on two engines: a call on one engine must not change the other.
 //!
-//! An engine that keeps what it has in one place for the whole process (as MPI libraries keep their queues) keeps every
-//! law while it is the only one. Here the events of one stream go to two by turns, so that each has a stream of its own, and
-//! the queues, hints and ids of each are judged apart. Then one of them ends with all that is queued in it, and the other
-//! goes on.
+//! An engine with process-wide state, such as the queues of an MPI library, keeps every law while it is the
+//! only engine. Here the events of one stream alternate between two engines, and each engine is checked
+//! separately. Then the first engine is dropped with queued entries, and the second continues.
 
 use matchpoint::{Engine, Event};
 
@@ -13,8 +12,8 @@ use crate::run::{Run, Watch, guarded, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
-/// Plays `events` by turns on two new engines. An event that the one whose turn it is may not be given is left out, and
-/// takes no turn: what was played is played again in the same way.
+/// Alternates `events` between two new engines. An event that the next engine does not admit is left out and
+/// takes no turn. Running the result again therefore gives the same calls.
 fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut engines = [factory(), factory()];
     let mut watches = engines.each_ref().map(|engine| Watch::new(&**engine, terms));
@@ -38,7 +37,7 @@ fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     Run { played, matches: watches.iter().map(Watch::matches).sum(), broken, substitute }
 }
 
-/// Compares both, ends the first as it is, and sees what that did to the second.
+/// Compares both engines, drops the first, and checks the second.
 fn end(engines: [Box<dyn Engine>; 2], watches: &[Watch; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
         watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
@@ -48,12 +47,12 @@ fn end(engines: [Box<dyn Engine>; 2], watches: &[Watch; 2]) -> Result<(), (usize
     watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
 }
 
-/// What each of the two was given.
+/// The events of each engine.
 fn halves(played: &[Event]) -> [Vec<Event>; 2] {
     [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
 }
 
-/// Shrinks, two events at a time as well: leaving out one gives all that follow to the other engine.
+/// Shrinks, also by two events at a time: leaving out one event moves all later events to the other engine.
 fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
     let mut events = shrink(events, fails);
     let without = |events: &[Event], at: usize| [&events[..at], &events[at + 2..]].concat();
@@ -63,11 +62,10 @@ fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<
     events
 }
 
-/// Plays one stream by turns on two new engines. `stream` is what it is called.
+/// Runs one stream interleaved on two new engines. `stream` is its name.
 ///
 /// # Errors
-/// The violation, shrunk: of a law that one engine breaks by itself if it does so with its half of the stream, else of
-/// [`Law::Apart`].
+/// The violation, shrunk. If the events of one engine alone break a law, that law; otherwise [`Law::Apart`].
 pub(crate) fn check_by_turns(
     factory: Factory<'_>,
     events: &[Event],

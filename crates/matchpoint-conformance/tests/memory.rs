@@ -1,6 +1,6 @@
-//! Memory that cannot be had is refused, never an abort, and leaves the engine as it was: from the first byte on, and
-//! after some at random, in the midst of a call. A program of its own, without the usual harness: the limit holds for all
-//! threads, and one of the harness's would meet it.
+//! Missing memory causes a refusal, never an abort, and leaves the engine unchanged, from the first byte on
+//! or at a random point within a call. A separate program without the usual test harness: the limit holds for
+//! all threads, including the harness's.
 
 mod alone;
 
@@ -18,7 +18,7 @@ use matchpoint_conformance::{Choices, Judge, generate};
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Plays an event while no more than so many bytes can be allocated. What the *caller* provides is there already.
+/// Runs an event with at most `bytes` bytes to allocate. The caller's memory is reserved before.
 fn starved(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     let entries = engine.posted_len() + engine.unexpected_len();
     let mut drained = Drained {
@@ -67,7 +67,7 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     for queue in [Queue::Posted, Queue::Unexpected] {
         engine.visit(queue, &mut |entry| {
             entries.push(match entry {
-                // An engine may drop them at any time.
+                // An engine may drop these fields.
                 Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
                 receive => receive,
             });
@@ -77,7 +77,7 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     entries
 }
 
-/// The engine of that name; a concurrent one is called by one thread.
+/// The engine with this name. One thread calls a concurrent engine.
 fn made(name: &str) -> Box<dyn Engine> {
     match name.split_once(":engine=") {
         Some(_) => concurrent::create(name).map(|engine| Box::new(Alone(engine)) as Box<dyn Engine>),
@@ -86,7 +86,8 @@ fn made(name: &str) -> Box<dyn Engine> {
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Plays a stream, each event first without memory and then, if that was refused, with it. Returns the refusals.
+/// Runs a stream, each event first without memory, and again with memory after a refusal. Returns the
+/// refusals.
 fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     let mut judge = Judge::new(engine.order(), false);
     let mut refusals = 0;
@@ -97,7 +98,7 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) = (event, &mut outcome)
             && *result == Err(Refused::Memory)
         {
-            // What arrived before the one refused did arrive.
+            // Messages before the refused message have arrived.
             refusals += 1;
             *result = engine.arrive_batch(&messages[out.len()..], out);
         }
@@ -113,13 +114,14 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     refusals
 }
 
-/// Bytes that a call may have, in such steps until it comes through.
+/// Increases the bytes of a call, in steps until the call succeeds.
 fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
-    // Engines allocate from a few bytes to some KiB at once: a step should end between two allocations of a call.
+    // Engines allocate from a few bytes to some KiB at once. A limit should fall between two allocations of a
+    // call.
     before + (1 << choices.below(13)) + choices.below(100) as usize
 }
 
-/// A batch with a little memory, then what is left of it with a little more. Adds the refusals.
+/// Runs a batch with little memory, then its rest with a little more. Adds the refusals.
 fn batch_denied_at_random(
     engine: &mut dyn Engine,
     name: &str,
@@ -146,7 +148,8 @@ fn batch_denied_at_random(
     }
 }
 
-/// Plays a stream beside `list`, each event with a little memory, then a little more. Returns the refusals.
+/// Runs a stream and compares with `list`, each event with little memory, then a little more. Returns the
+/// refusals.
 fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
     let mut engines = [name, "list"].map(made);
     let mut judge = Judge::new(engines[0].order(), false);
@@ -169,7 +172,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
             assert!(bytes < 1 << 20, "{name}: {event} is refused with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
         };
-        // Where less is promised than the list does, another answer may be as right: the judge knows.
+        // If the engine promises less order than `list`, other results may be valid too. The oracle decides.
         judge.judge(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
         if ours != right {
             assert!(engines[0].order() != engines[1].order(), "{name}: {event}: {ours:?}, not {right:?}");
@@ -179,7 +182,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
     refusals
 }
 
-/// Calls that put away what long queues left behind, while nothing can be allocated.
+/// Maintenance after long queues while no memory can be allocated.
 fn drained(engine: &mut dyn Engine, name: &str) {
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 7) as u32), Tag(at));
     for at in 0..2000 {
@@ -201,8 +204,8 @@ fn drained(engine: &mut dyn Engine, name: &str) {
     }
 }
 
-/// A receive that finds the table full while there is too little memory to go on in software: it is refused, and all is in the
-/// tables as before, until there is enough.
+/// A receive finds the table full while memory for the software fallback is missing. The receive is refused,
+/// and the tables are unchanged, until memory suffices.
 fn moved_without_memory(name: &str) {
     let mut choices = Choices::Seed(5);
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 3) as u32), Tag(at));
@@ -220,7 +223,7 @@ fn moved_without_memory(name: &str) {
             assert_eq!(queued(&*engine), before, "{name} with {bytes} bytes");
             assert_eq!(engine.substitute(), None, "{name} with {bytes} bytes");
             assert!(engine.statistics().contains(&("fell_back", 0.0)), "{name}: it did not fall back");
-            // What was moved before the refusal is nowhere twice.
+            // A refused migration leaves no entry in both engines.
             assert_eq!(engine.queued_in(ContextId(0)), (4, waiting as usize), "{name} with {bytes} bytes");
             bytes = budget(&mut choices, bytes);
         }
@@ -244,7 +247,8 @@ fn moved_without_memory(name: &str) {
     assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
 }
 
-/// A message gets its source while an index of messages by their sources has no room for it: it is found all the same.
+/// A message is readdressed while an index by source has no memory for it. Receives find the message all the
+/// same.
 fn found_by_its_source_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     for at in 0..3000 {
@@ -255,7 +259,7 @@ fn found_by_its_source_without_memory() {
     let from = Selector::new(ContextId(0), Wild::Is(Rank(2)), Wild::Any);
     assert_eq!(engine.probe(&from), None);
     let mut named = 0;
-    // Each is then the earliest of its source.
+    // The message is then the oldest of its source.
     for at in (100..3000).rev() {
         let nameless = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
         let event = Event::Readdress(Message::new(MsgId(at), nameless), Rank(2));
@@ -271,11 +275,11 @@ fn found_by_its_source_without_memory() {
     assert!(named > 2000, "{named} had room");
 }
 
-/// What a receive asks for that wants the message of that number, and the earliest that it accepts.
+/// The selector of a receive for message `id`, and the oldest message that it matches.
 type Asks = fn(u64) -> (Selector, MsgId);
 
-/// Where thousands of messages wait, who leaves something open finds those far behind without memory, or with little, as with
-/// enough: an index may stay behind, an answer may not.
+/// With thousands of queued messages, wildcard receives find distant messages with no, little or enough
+/// memory. An index may be incomplete, a result may not.
 fn found_far_without_memory(name: &str) {
     const WAITING: u64 = 5000;
     const WORLD: ContextId = ContextId(0);
@@ -289,7 +293,7 @@ fn found_far_without_memory(name: &str) {
     ];
     for (asks, bytes) in kinds.into_iter().flat_map(|asks| [0, 900, 5000].map(|bytes| (asks, bytes))) {
         let mut engine = made(name);
-        // Of that kind, and never matched: nothing has to be made for it any more but what finds messages.
+        // Of the same class, without a match: later calls only need memory for the search.
         let selector = asks(1 << 20).0;
         let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
         assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
@@ -306,7 +310,8 @@ fn found_far_without_memory(name: &str) {
     }
 }
 
-/// Few messages stay among many that are received, and memory is denied often: no message is lost, and the order stays.
+/// A few messages stay among many received ones while memory is denied often. No message is lost, and the
+/// order stays.
 fn sparse_log_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = |at: u64, source| Envelope::new(ContextId(0), Rank(source), Tag(at % 3));
@@ -329,7 +334,7 @@ fn sparse_log_without_memory() {
     }
     assert!(refusals > 100, "{refusals} refusals: the test shows little");
     let bytes = engine.footprint().now_bytes();
-    // A block of 64 messages keeps 1,088 bytes while one of them waits.
+    // A block of 64 messages keeps 1,088 bytes while one of them is queued.
     assert!(bytes < 1_200_000, "{bytes} bytes");
     let any = Selector::new(ContextId(0), Wild::Any, Wild::Any);
     for message in leaked {
@@ -337,7 +342,7 @@ fn sparse_log_without_memory() {
     }
 }
 
-/// Plays calls that allocate no byte.
+/// Makes calls that must not allocate.
 fn without_memory<T>(call: impl FnOnce() -> T) -> T {
     MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
     let result = call();
@@ -345,7 +350,7 @@ fn without_memory<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Takes receives of context 0 and messages of context 1 that have these tags.
+/// Takes receives of context 0 and messages of context 1 with these tags.
 fn take_entries(engine: &mut dyn Engine, tags: std::ops::Range<u64>) {
     for at in tags {
         assert_eq!(engine.arrive(MsgId(at), Pair(at % 3), Tag(at)), Ok(Some(RecvId(at))));
@@ -371,9 +376,10 @@ fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Re
     }
 }
 
-/// With reserved memory, so many entries of any mix are queued without another byte.
+/// With reserved memory, the reserved number of entries of any mix is queued without an allocation.
 fn reserved_entries_need_no_memory(name: &str) {
-    // Entries in each queue: at first, when memory is reserved, after it. How many are then queued.
+    // Entries in each queue: before the reservation, at the reservation, after it; then the number of queued
+    // entries.
     let cases = [
         [0, 0, 0, 1],
         [0, 0, 0, 64],
@@ -396,7 +402,7 @@ fn reserved_entries_need_no_memory(name: &str) {
             take_entries(&mut *engine, reserved..first);
             assert_eq!(engine.reserve(count as usize), Ok(()), "{name}");
             let mut drained = Drained::default();
-            // Memory is given back in the meantime, with memory for smaller tables or without.
+            // Memory is freed in the meantime, with and without memory for smaller tables.
             let mut leave = || {
                 take_entries(&mut *engine, left..reserved);
                 engine.close(ContextId(5), &mut drained);
@@ -424,7 +430,8 @@ fn reserved_entries_need_no_memory(name: &str) {
     assert_eq!(without_memory(|| engine.reserve(0)), Ok(()), "{name}");
 }
 
-/// The last block of the log is full, and no memory is left for another. Receives take all its messages, and it is used again.
+/// The last block of the log is full, and memory for another is missing. Receives take all its messages, and
+/// the block is reused.
 fn full_block_emptied_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));

@@ -13,7 +13,7 @@ struct Envelope {
 };
 
 /* 16 bytes: the wildcard mask of a receive. */
-struct Open {
+struct WildMask {
     unsigned long long ignore; /* tag bits that do not count */
     unsigned any_source;
     unsigned padding;
@@ -25,7 +25,7 @@ struct Envelope {
 };
 
 /* 8 bytes: bits of the word that do not count. */
-struct Open {
+struct WildMask {
     unsigned long long ignore;
 };
 #endif
@@ -33,7 +33,7 @@ struct Open {
 /* A receive with its wildcard mask. */
 struct Posted {
     Envelope envelope;
-    Open open;
+    WildMask wild_mask;
 };
 
 /* Ranges of messages and receives that match with each other. Ends are exclusive. */
@@ -46,7 +46,7 @@ struct alignas(16) Segment {
 struct Batch {
     const Envelope *messages;
     const Envelope *receives;
-    const Open *opens;             /* of receives; null without wildcards */
+    const WildMask *wild_masks;             /* of receives; null without wildcards */
     const Segment *segments;
     const unsigned *message_order; /* null, or the index in the original batch of each message of a divided batch */
     const unsigned *receive_order;
@@ -75,16 +75,16 @@ static __device__ inline bool is_same(const Envelope &one, const Envelope &other
 #endif
 }
 
-static __device__ inline bool is_wild(const Open &open)
+static __device__ inline bool is_wild(const WildMask &wild_mask)
 {
 #ifdef WIDE
-    return open.ignore != 0 || open.any_source != 0;
+    return wild_mask.ignore != 0 || wild_mask.any_source != 0;
 #else
-    return open.ignore != 0;
+    return wild_mask.ignore != 0;
 #endif
 }
 
-static __device__ inline bool is_open_same(const Open &one, const Open &other)
+static __device__ inline bool is_same_mask(const WildMask &one, const WildMask &other)
 {
 #ifdef WIDE
     return one.ignore == other.ignore && one.any_source == other.any_source;
@@ -94,25 +94,25 @@ static __device__ inline bool is_open_same(const Open &one, const Open &other)
 }
 
 /* The fields of an envelope that a mask compares. */
-static __device__ inline Envelope masked(const Envelope &envelope, const Open &open)
+static __device__ inline Envelope masked(const Envelope &envelope, const WildMask &wild_mask)
 {
     Envelope left = envelope;
 #ifdef WIDE
-    left.source = open.any_source != 0 ? 0 : envelope.source;
-    left.tag = envelope.tag & ~open.ignore;
+    left.source = wild_mask.any_source != 0 ? 0 : envelope.source;
+    left.tag = envelope.tag & ~wild_mask.ignore;
 #else
-    left.word = envelope.word & ~open.ignore;
+    left.word = envelope.word & ~wild_mask.ignore;
 #endif
     return left;
 }
 
-static __device__ inline bool accepts(const Envelope &receive, const Open &open, const Envelope &message)
+static __device__ inline bool accepts(const Envelope &receive, const WildMask &wild_mask, const Envelope &message)
 {
 #ifdef WIDE
-    return receive.context == message.context && (open.any_source != 0 || receive.source == message.source) &&
-           ((receive.tag ^ message.tag) & ~open.ignore) == 0;
+    return receive.context == message.context && (wild_mask.any_source != 0 || receive.source == message.source) &&
+           ((receive.tag ^ message.tag) & ~wild_mask.ignore) == 0;
 #else
-    return ((receive.word ^ message.word) & ~open.ignore) == 0;
+    return ((receive.word ^ message.word) & ~wild_mask.ignore) == 0;
 #endif
 }
 

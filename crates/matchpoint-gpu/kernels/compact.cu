@@ -6,7 +6,7 @@ struct Compaction {
     unsigned *is_taken;  /* per message, filled by the kernel */
     Envelope *messages;  /* unmatched entries of each segment, at the start of the segment */
     Envelope *receives;
-    Open *opens;         /* null without wildcards */
+    WildMask *wild_masks;         /* null without wildcards */
     Segment *segments;   /* their positions */
 };
 
@@ -30,8 +30,8 @@ extern "C" __global__ void BLOCK_OF(1024) compact(const Compaction compaction)
                 compaction.is_taken[message] = 1;
             if (is_left) {
                 compaction.receives[place] = batch.receives[at];
-                if (compaction.opens)
-                    compaction.opens[place] = batch.opens[at];
+                if (compaction.wild_masks)
+                    compaction.wild_masks[place] = batch.wild_masks[at];
             }
         }
         __syncthreads();
@@ -69,8 +69,8 @@ extern "C" __global__ void BLOCK_OF(1024) compact_by_warps(const Compaction comp
                 compaction.is_taken[message] = 1;
             if (left >> lane & 1) {
                 compaction.receives[place] = batch.receives[at];
-                if (compaction.opens)
-                    compaction.opens[place] = batch.opens[at];
+                if (compaction.wild_masks)
+                    compaction.wild_masks[place] = batch.wild_masks[at];
             }
             receives += __popc(left);
         }

@@ -26,7 +26,7 @@ static __device__ inline unsigned digit_of(unsigned part, unsigned shift)
 struct Side {
     const Envelope *from;
     const unsigned *from_order;
-    const Open *opens; /* in original order; null without wildcards */
+    const WildMask *wild_masks; /* in original order; null without wildcards */
     Envelope *to;
     unsigned *to_order;
     unsigned *counts; /* [DIGITS][tiles] entries of a digit in each tile; after the sums: in the tiles before */
@@ -45,7 +45,7 @@ struct Division {
 
 static __device__ inline unsigned part_at(const Division &division, const Side &side, unsigned at, const Envelope &envelope)
 {
-    if (side.opens && is_wild(side.opens[side.from_order ? side.from_order[at] : at]))
+    if (side.wild_masks && is_wild(side.wild_masks[side.from_order ? side.from_order[at] : at]))
         return division.parts;
     return part_of(envelope, division.seed, division.parts);
 }

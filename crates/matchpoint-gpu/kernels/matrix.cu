@@ -34,7 +34,7 @@ static __device__ inline void scan(Window *window, const Envelope *own, const un
             const Posted posted = window->posted[half + at];
 #pragma unroll
             for (unsigned word = 0; word < WORDS; word++) {
-                const unsigned ballot = __ballot_sync(ALL, accepts(posted.envelope, posted.open, own[word]));
+                const unsigned ballot = __ballot_sync(ALL, accepts(posted.envelope, posted.wild_mask, own[word]));
                 if (lane == at)
                     column[word] = ballot;
             }
@@ -105,7 +105,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_matrix(const Batch batch)
                 const bool is_left = fetches && (is_first || batch.matched[fetched] == NONE);
                 Posted posted = {};
                 if (is_left)
-                    posted = Posted{batch.receives[fetched], batch.opens ? batch.opens[fetched] : Open{}};
+                    posted = Posted{batch.receives[fetched], batch.wild_masks ? batch.wild_masks[fetched] : WildMask{}};
                 if (warp < scanners && is_scanned)
                     scan(windows + (turn - 1) % 3, own, present, warp, lane);
                 if (warp == reducer && is_reduced) {

@@ -30,7 +30,7 @@
  * its place. */
 struct Tables {
     Envelope *keys;                            /* of receives */
-    Open *opens;                               /* of receives */
+    WildMask *wild_masks;                               /* of receives */
     unsigned *places;                          /* hashed: NONE, or the first receive */
     unsigned *got;                             /* per receive: the message */
     unsigned *receive_counts, *message_counts; /* [warps / 4][slots]: a byte per slot and warp */
@@ -47,8 +47,8 @@ static __device__ inline Tables tables_of(unsigned long long *memory, unsigned t
 {
     Tables tables;
     tables.keys = (Envelope *)memory;
-    tables.opens = (Open *)(tables.keys + threads);
-    tables.places = (unsigned *)(tables.opens + threads);
+    tables.wild_masks = (WildMask *)(tables.keys + threads);
+    tables.places = (unsigned *)(tables.wild_masks + threads);
     tables.got = tables.places + PLACES_PER_THREAD * threads;
     tables.receive_counts = tables.got + threads;
     tables.message_counts = tables.receive_counts + COUNT_WORDS * threads;
@@ -167,7 +167,7 @@ static __device__ inline unsigned ask_wildcards(const Tables &tables, bool is_th
         for (unsigned bits = tables.wild[word]; bits != 0; bits &= bits - 1, turn++) {
             const unsigned receive = word * WARP + __ffs(bits) - 1;
             const bool bids = is_there && wild == NONE && partner > receive &&
-                              accepts(tables.keys[receive], tables.opens[receive], message);
+                              accepts(tables.keys[receive], tables.wild_masks[receive], message);
             const unsigned bidders = __ballot_sync(ALL, bids);
             /* Two buffers: before a buffer is written again, all threads have passed the barrier after its
              * reads. */
@@ -246,16 +246,16 @@ static __device__ inline unsigned match_part(const Tables &tables, const Batch &
     const unsigned posted = part.receive_base + threadIdx.x;
     const unsigned posted_as = posted < part.receive_end && batch.receive_order ? batch.receive_order[posted] : posted;
     const bool waits = posted < part.receive_end && (part.is_first || batch.matched[posted_as] == NONE);
-    const Open open = waits && batch.opens ? batch.opens[posted] : Open{};
-    const bool leaves_open = waits && is_wild(open);
+    const WildMask wild_mask = waits && batch.wild_masks ? batch.wild_masks[posted] : WildMask{};
+    const bool has_wildcard = waits && is_wild(wild_mask);
 #pragma unroll
     for (unsigned turn = 0; turn < PLACES_PER_THREAD; turn++)
         tables.places[turn * threads + threadIdx.x] = NONE;
     tables.keys[threadIdx.x] = receive;
     tables.got[threadIdx.x] = NONE;
-    if (batch.opens)
-        tables.opens[threadIdx.x] = open;
-    const unsigned wild_here = batch.opens ? __ballot_sync(ALL, leaves_open) : 0;
+    if (batch.wild_masks)
+        tables.wild_masks[threadIdx.x] = wild_mask;
+    const unsigned wild_here = batch.wild_masks ? __ballot_sync(ALL, has_wildcard) : 0;
     if (lane == 0)
         tables.wild[warp] = wild_here;
     if (threadIdx.x == 0)
@@ -267,9 +267,9 @@ static __device__ inline unsigned match_part(const Tables &tables, const Batch &
         return NONE;
 
     unsigned receive_slot = NONE;
-    if (waits && !leaves_open)
+    if (waits && !has_wildcard)
         receive_slot = slot_to_stand(tables, mask, receive, (unsigned)mixed(receive, batch.seed));
-    const bool is_simple = !__syncthreads_or(leaves_open || (receive_slot != NONE && receive_slot != threadIdx.x));
+    const bool is_simple = !__syncthreads_or(has_wildcard || (receive_slot != NONE && receive_slot != threadIdx.x));
     unsigned slot = NONE;
     if (seeks)
         slot = slot_to_find(tables, mask, message, (unsigned)mixed(message, batch.seed));

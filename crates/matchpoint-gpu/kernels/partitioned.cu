@@ -11,7 +11,7 @@ static __device__ inline unsigned take(const Posted *posted, const Envelope &own
 #pragma unroll
     for (unsigned at = 0; at < WARP; at++) {
         const Posted one = posted[at];
-        const unsigned votes = __ballot_sync(ALL, accepts(one.envelope, one.open, own));
+        const unsigned votes = __ballot_sync(ALL, accepts(one.envelope, one.wild_mask, own));
         const unsigned bids = (open >> at & 1) ? votes & *left : 0;
         const unsigned first = bids & (0 - bids);
         *left ^= first;
@@ -41,7 +41,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_partitioned(const Batch batch)
                 const bool is_open = receive < segment.receive_end && (is_first || batch.matched[receive] == NONE);
                 const unsigned open = __ballot_sync(ALL, is_open);
                 if (is_open)
-                    posted[lane] = Posted{batch.receives[receive], batch.opens ? batch.opens[receive] : Open{}};
+                    posted[lane] = Posted{batch.receives[receive], batch.wild_masks ? batch.wild_masks[receive] : WildMask{}};
                 __syncwarp();
                 const unsigned taken = take(posted, own, open, &left, lane);
                 if (is_open && (is_first || taken != 0))

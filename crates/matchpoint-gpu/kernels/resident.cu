@@ -25,7 +25,7 @@
  * that unmatched entries fit. */
 struct Queue {
     Envelope *messages, *receives;
-    Open *opens;
+    WildMask *wild_masks;
     unsigned *message_names, *receive_names;
 };
 
@@ -33,7 +33,7 @@ struct Resident {
     /* The ring, in memory of the host or of the card, by slot. */
     const Envelope *messages;  /* [slots][SLOT_ENTRIES] */
     const Envelope *receives;
-    const Open *opens;
+    const WildMask *wild_masks;
     const unsigned long long *counts; /* [slots]: messages in the lower half, receives in the upper half */
     unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: numbers of receive and message, in posted order */
     unsigned *pair_counts;     /* [slots] */
@@ -80,7 +80,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
         }
         for (unsigned at = threadIdx.x; at < new_receives; at += threads) {
             queue.receives[receive_count + at] = resident.receives[slot * SLOT_ENTRIES + at];
-            queue.opens[receive_count + at] = resident.opens[slot * SLOT_ENTRIES + at];
+            queue.wild_masks[receive_count + at] = resident.wild_masks[slot * SLOT_ENTRIES + at];
             queue.receive_names[receive_count + at] = receive_name + at;
         }
         /* Unmatched entries do not match each other. */
@@ -93,7 +93,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             resident.is_taken[at] = 0;
         __syncthreads();
 
-        const Batch batch{queue.messages,   queue.receives, queue.opens, nullptr,       nullptr, nullptr,
+        const Batch batch{queue.messages,   queue.receives, queue.wild_masks, nullptr,       nullptr, nullptr,
                           resident.matched, nullptr,        nullptr,     resident.seed, 0,       0};
         for (unsigned message_base = 0;; message_base += threads) {
             bool seeks = message_base + threadIdx.x < message_count;
@@ -133,7 +133,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
                 written[1] = queue.message_names[message];
             } else if (at < receive_count) {
                 rest.receives[left] = queue.receives[at];
-                rest.opens[left] = queue.opens[at];
+                rest.wild_masks[left] = queue.wild_masks[at];
                 rest.receive_names[left] = queue.receive_names[at];
             }
         }
@@ -166,10 +166,10 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
 struct Feed {
     const Envelope *messages; /* [batches][entries] */
     const Envelope *receives;
-    const Open *opens;
+    const WildMask *wild_masks;
     Envelope *ring_messages;
     Envelope *ring_receives;
-    Open *ring_opens;
+    WildMask *ring_masks;
     unsigned long long *ring_counts;
     unsigned long long *fed;
     const unsigned *done;
@@ -189,7 +189,7 @@ extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
         for (unsigned at = threadIdx.x; at < feed.entries; at += blockDim.x) {
             feed.ring_messages[slot * SLOT_ENTRIES + at] = feed.messages[batch * feed.entries + at];
             feed.ring_receives[slot * SLOT_ENTRIES + at] = feed.receives[batch * feed.entries + at];
-            feed.ring_opens[slot * SLOT_ENTRIES + at] = feed.opens[batch * feed.entries + at];
+            feed.ring_masks[slot * SLOT_ENTRIES + at] = feed.wild_masks[batch * feed.entries + at];
         }
         if (threadIdx.x == 0)
             feed.ring_counts[slot] = (unsigned long long)feed.entries << 32 | feed.entries;

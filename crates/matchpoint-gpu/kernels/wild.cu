@@ -28,7 +28,7 @@ struct Progress {
 struct Wildcards {
     const Envelope *messages; /* of the original batch, as the receives */
     const Envelope *receives;
-    const Open *opens;
+    const WildMask *wild_masks;
     unsigned *held;
     unsigned *matched;
     unsigned *pending;        /* wildcard receives in posted order, the settled ones first */
@@ -64,7 +64,7 @@ extern "C" __global__ void BLOCK_OF(1024) begin_wildcards(const Wildcards wildca
 /* A receive of a window, in shared memory. */
 struct Wanted {
     Envelope envelope;
-    Open open;
+    WildMask wild_mask;
     unsigned name;   /* receive index + 1, as in `held` */
     unsigned oldest; /* message found by this block */
     unsigned next;   /* of the same list, or NONE */
@@ -84,10 +84,10 @@ struct Wants {
 };
 
 /* The list of receives with this mask for this envelope. */
-static __device__ inline unsigned list_of(const Wants &wants, const Envelope &envelope, const Open &open,
+static __device__ inline unsigned list_of(const Wants &wants, const Envelope &envelope, const WildMask &wild_mask,
                                           unsigned long long seed)
 {
-    return (unsigned)mixed(masked(envelope, open), seed) & (wants.list_count - 1);
+    return (unsigned)mixed(masked(envelope, wild_mask), seed) & (wants.list_count - 1);
 }
 
 static __device__ inline void put_into_list(const Wants &wants, unsigned at, unsigned long long seed)
@@ -98,10 +98,10 @@ static __device__ inline void put_into_list(const Wants &wants, unsigned at, uns
         unsigned first = *(volatile unsigned *)(wants.masks + mask);
         if (first == NONE)
             first = atomicCAS(wants.masks + mask, NONE, at);
-        if (first == NONE || is_open_same(wants.wanted[first].open, own.open))
+        if (first == NONE || is_same_mask(wants.wanted[first].wild_mask, own.wild_mask))
             break;
     }
-    const unsigned list = mask < MASKS ? list_of(wants, own.envelope, own.open, seed) : wants.list_count;
+    const unsigned list = mask < MASKS ? list_of(wants, own.envelope, own.wild_mask, seed) : wants.list_count;
     own.next = atomicExch(wants.lists + list, at);
 }
 
@@ -112,7 +112,7 @@ static __device__ inline void offer(const Wants &wants, unsigned list, const Env
 {
     for (unsigned at = wants.lists[list]; at != NONE; at = wants.wanted[at].next) {
         Wanted &own = wants.wanted[at];
-        if (holder > own.name && message < *(volatile unsigned *)&own.oldest && accepts(own.envelope, own.open, envelope))
+        if (holder > own.name && message < *(volatile unsigned *)&own.oldest && accepts(own.envelope, own.wild_mask, envelope))
             atomicMin(&own.oldest, message);
     }
 }
@@ -134,7 +134,7 @@ extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
         wants.lists[at] = NONE; /* and masks, which follow */
     for (unsigned at = threadIdx.x; at < window; at += blockDim.x) {
         const unsigned receive = wildcards.pending[wildcards.progress->settled + at];
-        wanted[at] = Wanted{wildcards.receives[receive], wildcards.opens[receive], receive + 1, NONE, NONE, 0};
+        wanted[at] = Wanted{wildcards.receives[receive], wildcards.wild_masks[receive], receive + 1, NONE, NONE, 0};
     }
     __syncthreads();
     for (unsigned at = threadIdx.x; at < window; at += blockDim.x)
@@ -145,7 +145,7 @@ extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
         const Envelope envelope = wildcards.messages[message];
         const unsigned holder = wildcards.held[message];
         for (unsigned mask = 0; mask < MASKS && wants.masks[mask] != NONE; mask++)
-            offer(wants, list_of(wants, envelope, wanted[wants.masks[mask]].open, wildcards.seed), envelope, message, holder);
+            offer(wants, list_of(wants, envelope, wanted[wants.masks[mask]].wild_mask, wildcards.seed), envelope, message, holder);
         offer(wants, wants.list_count, envelope, message, holder);
     }
     __syncthreads();
@@ -159,8 +159,8 @@ extern "C" __global__ void BLOCK_OF(512) seek_oldest(const Wildcards wildcards)
 extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildcards)
 {
     SHARED(Envelope, envelopes);
-    Open *const opens = (Open *)(envelopes + blockDim.x);
-    unsigned *const places = (unsigned *)(opens + blockDim.x);
+    WildMask *const wild_masks = (WildMask *)(envelopes + blockDim.x);
+    unsigned *const places = (unsigned *)(wild_masks + blockDim.x);
     unsigned *const waiting = places + PLACES_PER_RECEIVE * blockDim.x, *const sums = waiting + blockDim.x / WARP;
     const unsigned warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const Progress progress = *wildcards.progress;
@@ -176,7 +176,7 @@ extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildc
     const Envelope envelope = finds ? wildcards.messages[message] : Envelope{};
     if (is_there) {
         envelopes[threadIdx.x] = wildcards.receives[receive];
-        opens[threadIdx.x] = wildcards.opens[receive];
+        wild_masks[threadIdx.x] = wildcards.wild_masks[receive];
     }
     for (unsigned at = threadIdx.x; at < PLACES_PER_RECEIVE * blockDim.x; at += blockDim.x)
         places[at] = NONE;
@@ -200,7 +200,7 @@ extern "C" __global__ void BLOCK_OF(1024) settle_wildcards(const Wildcards wildc
         for (unsigned word = 0; word <= warp && finds && !waits; word++)
             for (unsigned bits = waiting[word]; bits != 0 && !waits; bits &= bits - 1) {
                 const unsigned earlier = word * WARP + __ffs(bits) - 1;
-                is_new = earlier < threadIdx.x && accepts(envelopes[earlier], opens[earlier], envelope);
+                is_new = earlier < threadIdx.x && accepts(envelopes[earlier], wild_masks[earlier], envelope);
                 waits = is_new;
             }
         __syncthreads();

@@ -34,7 +34,7 @@ impl Layout {
     }
 
     /// 8-byte words of a receive's wildcard mask.
-    pub fn open_words(self) -> usize {
+    pub fn mask_words(self) -> usize {
         match self {
             Layout::Packed => 1,
             Layout::Wide => 2,
@@ -59,7 +59,7 @@ impl Layout {
         }
     }
 
-    fn push_open(self, any_source: bool, ignore: u64, words: &mut Vec<u64>) {
+    fn push_mask(self, any_source: bool, ignore: u64, words: &mut Vec<u64>) {
         let low = |bits: u32| (1u64 << bits) - 1;
         match self {
             Layout::Packed => {
@@ -72,8 +72,8 @@ impl Layout {
 
     /// Number of receives with a wildcard, as kernels see them. A bit outside the layout is zero in every
     /// message and in no mask.
-    fn wildcards(self, opens: &[u64]) -> usize {
-        opens.chunks(self.open_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
+    fn wildcards(self, masks: &[u64]) -> usize {
+        masks.chunks(self.mask_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
     }
 }
 
@@ -86,7 +86,7 @@ pub struct Batch {
     layout: Layout,
     messages: Vec<u64>,
     receives: Vec<u64>,
-    opens: Vec<u64>,
+    masks: Vec<u64>,
     wildcards: usize,
 }
 
@@ -108,7 +108,7 @@ impl Batch {
 
     /// Creates an empty batch.
     pub fn empty(layout: Layout) -> Batch {
-        Batch { layout, messages: Vec::new(), receives: Vec::new(), opens: Vec::new(), wildcards: 0 }
+        Batch { layout, messages: Vec::new(), receives: Vec::new(), masks: Vec::new(), wildcards: 0 }
     }
 
     /// Adds a message. Returns false and adds nothing if the message does not fit the layout.
@@ -131,9 +131,9 @@ impl Batch {
         if !self.layout.push_envelope(selector.context().0, source, tag, &mut self.receives) {
             return false;
         }
-        let at = self.opens.len();
-        self.layout.push_open(any_source, ignore, &mut self.opens);
-        self.wildcards += self.layout.wildcards(&self.opens[at..]);
+        let at = self.masks.len();
+        self.layout.push_mask(any_source, ignore, &mut self.masks);
+        self.wildcards += self.layout.wildcards(&self.masks[at..]);
         true
     }
 
@@ -149,7 +149,7 @@ impl Batch {
 
     /// Number of receives.
     pub fn receive_count(&self) -> usize {
-        self.opens.len() / self.layout.open_words()
+        self.masks.len() / self.layout.mask_words()
     }
 
     /// Number of receives with a wildcard.
@@ -169,7 +169,7 @@ impl Batch {
 
     /// Envelopes of messages, envelopes of receives, and wildcard masks, as kernels read them.
     pub fn words(&self) -> (&[u64], &[u64], &[u64]) {
-        (&self.messages, &self.receives, &self.opens)
+        (&self.messages, &self.receives, &self.masks)
     }
 
     /// Copies the selected entries. Entry `i` of the copy is entry `messages[i]` or `receives[i]` of the
@@ -182,13 +182,13 @@ impl Batch {
             order.iter().flat_map(|&index| words[index as usize * width..][..width].iter().copied()).collect()
         };
         let width = self.layout.envelope_words();
-        let opens: Vec<u64> = gather(&self.opens, self.layout.open_words(), receives);
+        let masks: Vec<u64> = gather(&self.masks, self.layout.mask_words(), receives);
         Batch {
             layout: self.layout,
             messages: gather(&self.messages, width, messages),
             receives: gather(&self.receives, width, receives),
-            wildcards: self.layout.wildcards(&opens),
-            opens,
+            wildcards: self.layout.wildcards(&masks),
+            masks,
         }
     }
 
@@ -200,7 +200,7 @@ impl Batch {
         assert_eq!(self.layout, other.layout);
         self.messages.extend(&other.messages);
         self.receives.extend(&other.receives);
-        self.opens.extend(&other.opens);
+        self.masks.extend(&other.masks);
         self.wildcards += other.wildcards;
     }
 
@@ -218,7 +218,7 @@ impl Batch {
             Layout::Wide => open[1] != 0,
         };
         let width = self.layout.envelope_words();
-        let receives = self.receives.chunks(width).zip(self.opens.chunks(self.layout.open_words()));
+        let receives = self.receives.chunks(width).zip(self.masks.chunks(self.layout.mask_words()));
         let receives = receives.map(|(word, open)| (!any_source(open)).then(|| of(word)));
         (self.messages.chunks(width).map(of).collect(), receives.collect())
     }
@@ -240,12 +240,12 @@ pub struct Segment {
 
 impl Segment {
     /// Length of the longer side.
-    pub(crate) fn entries(&self) -> usize {
+    pub(crate) fn longer_side(&self) -> usize {
         (self.message_end - self.message).max(self.receive_end - self.receive) as usize
     }
 
     /// Length of the shorter side.
-    pub(crate) fn meeting(&self) -> usize {
+    pub(crate) fn shorter_side(&self) -> usize {
         (self.message_end - self.message).min(self.receive_end - self.receive) as usize
     }
 }
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mask_ignores_need_not_fit() {
+    fn ignored_tag_bits_need_not_fit() {
         let mask = TagMask { value: Tag(1 << 40 | 5), ignore: !0xff };
         let masked = Selector::new(ContextId(0), Wild::Is(Rank(1)), Wild::Masked(mask));
         let batch = Batch::of(&[], &[masked]);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_read_back_in_both_layouts() {
+    fn sources_are_equal_in_both_layouts() {
         let envelopes = [envelope(3, 7, 9), envelope(0, 1, 2)];
         let receives = [
             Selector::new(ContextId(3), Wild::Is(Rank(7)), Wild::Any),

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use crate::machine::{Lasts, Machine, Memory};
+use crate::machine::{FailureDuration, Machine, Memory};
 
 /// Memory that grows with matched batches and is freed on drop. An allocation by the driver takes as long as
-/// matching a batch. After a [matched](Self::settle) batch the memory keeps its size. After a refused batch
-/// it [shrinks](Self::unsettle) to the size before. Unwritten bytes are zero; kernels do not rely on the
+/// matching a batch. After a [matched](Self::keep_size) batch the memory keeps its size. After a refused batch
+/// it [shrinks](Self::restore_size) to the size before. Unwritten bytes are zero; kernels do not rely on the
 /// content left by an earlier batch.
 pub(crate) struct Buffer<M: Machine> {
     memory: Option<M::Memory>,
     bytes: usize,
     /// Size after the last matched batch, bytes.
-    settled: usize,
+    kept: usize,
 }
 
 impl<M: Machine> fmt::Debug for Buffer<M> {
@@ -23,7 +23,7 @@ impl<M: Machine> fmt::Debug for Buffer<M> {
 
 impl<M: Machine> Default for Buffer<M> {
     fn default() -> Self {
-        Buffer { memory: None, bytes: 0, settled: 0 }
+        Buffer { memory: None, bytes: 0, kept: 0 }
     }
 }
 
@@ -42,7 +42,7 @@ impl<M: Machine> Buffer<M> {
         (self.memory, self.bytes) = (None, 0);
         let (memory, bytes) = match machine.allocate(doubled) {
             // The exact size may fit.
-            Err(error) if doubled > bytes && M::lasts(&error) == Lasts::UntilMemory => {
+            Err(error) if doubled > bytes && M::failure_duration(&error) == FailureDuration::UntilMemory => {
                 (machine.allocate(bytes)?, bytes)
             }
             memory => (memory?, doubled),
@@ -52,26 +52,26 @@ impl<M: Machine> Buffer<M> {
     }
 
     /// Keeps the current size after a matched batch.
-    pub fn settle(&mut self) {
-        self.settled = self.bytes;
+    pub fn keep_size(&mut self) {
+        self.kept = self.bytes;
     }
 
-    /// Restores the size of the last `settle` after a refused batch. The buffer is empty if this allocation
+    /// Restores the size of the last `keep_size` after a refused batch. The buffer is empty if this allocation
     /// fails.
-    pub fn unsettle(&mut self, machine: &M) {
-        if self.bytes == self.settled {
+    pub fn restore_size(&mut self, machine: &M) {
+        if self.bytes == self.kept {
             return;
         }
         (self.memory, self.bytes) = (None, 0);
-        if self.settled > 0 {
-            self.memory = machine.allocate(self.settled).ok();
-            self.bytes = if self.memory.is_some() { self.settled } else { 0 };
+        if self.kept > 0 {
+            self.memory = machine.allocate(self.kept).ok();
+            self.bytes = if self.memory.is_some() { self.kept } else { 0 };
         }
     }
 
-    /// Maximum bytes allocated since the last `settle`. A buffer grows at most once per batch.
-    pub fn most_bytes(&self) -> u64 {
-        self.bytes.max(self.settled) as u64
+    /// Maximum bytes allocated since the last `keep_size`. A buffer grows at most once per batch.
+    pub fn max_bytes(&self) -> u64 {
+        self.bytes.max(self.kept) as u64
     }
 
     /// Copies `bytes` to the start. The content after them is undefined.

@@ -17,8 +17,8 @@ use cudarc::nvrtc::Ptx;
 use crate::batch::Layout;
 use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
-use crate::machine::{Grid, Lasts, Machine, Memory};
-use crate::patience::has_come;
+use crate::machine::{Grid, FailureDuration, Machine, Memory};
+use crate::timeout::poll_until;
 
 /// Reason for a failure of a card.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,14 +37,14 @@ pub enum CardError {
     /// (12, 9), and the driver's text.
     Unloadable((i32, i32), (i32, i32), String),
     /// The driver waits for the end of every launch (`CUDA_LAUNCH_BLOCKING`). A persistent kernel has no end.
-    IsBlocking,
+    BlockingLaunches,
     /// The driver ends kernels that run for seconds, for example on a card with a display. It would end a
     /// persistent kernel.
-    IsWatched,
+    KernelTimeLimit,
     /// A kernel was not loaded because a persistent kernel runs. Loading waits for all running kernels.
-    IsStaying(&'static str),
+    PersistentKernelRuns(&'static str),
     /// A self-test with known pairs found another number of pairs: found, expected.
-    Wrong(usize, usize),
+PairCount(usize, usize),
     /// The smallest block of a kernel needs more shared memory than the card has: kernel, needed bytes,
     /// available bytes.
     SharedMemory(&'static str, u32, u32),
@@ -70,20 +70,20 @@ impl Display for CardError {
                  kernels of its own major version or an earlier one; install a newer driver, or NVRTC of CUDA {}",
                 nvrtc.0, nvrtc.1, driver.0, driver.1, driver.0
             ),
-            CardError::IsBlocking => f.write_str(
+            CardError::BlockingLaunches => f.write_str(
                 "CUDA_LAUNCH_BLOCKING has the driver wait for the end of every kernel that is started, and a kernel that stays \
                  would never be fed: unset it",
             ),
-            CardError::IsWatched => f.write_str(
+            CardError::KernelTimeLimit => f.write_str(
                 "the driver ends kernels of this card that run for seconds, as where it drives a display, and one that stays would be \
                  ended with the process's use of the card: take a card without a display, by its number, or do without that kernel",
             ),
-            CardError::IsStaying(kernel) => write!(
+            CardError::PersistentKernelRuns(kernel) => write!(
                 f,
                 "{kernel} cannot be loaded while a kernel stays on the card, for loading waits until that ends: match a batch that \
                  needs it before, or end the kernel that stays"
             ),
-            CardError::Wrong(pairs, expected) => {
+            CardError::PairCount(pairs, expected) => {
                 write!(f, "the card matches wrongly: it finds {pairs} pairs where there are {expected}")
             }
             CardError::SharedMemory(kernel, needed, most) => write!(
@@ -102,7 +102,7 @@ impl std::error::Error for CardError {}
 impl CardError {
     /// Returns true if later operations of the card fail too or cannot be trusted: the driver failed, a
     /// kernel that holds a multiprocessor was abandoned, or no kernel is available.
-    pub fn is_of_the_card(&self) -> bool {
+    pub fn is_card_failure(&self) -> bool {
         match self {
             CardError::NoDriver
             | CardError::NoCard(..)
@@ -111,10 +111,10 @@ impl CardError {
             | CardError::Compile(CompileError::Missing) => true,
             CardError::Memory(..)
             | CardError::Compile(CompileError::Refused(_))
-            | CardError::IsBlocking
-            | CardError::IsWatched
-            | CardError::IsStaying(_)
-            | CardError::Wrong(..)
+            | CardError::BlockingLaunches
+            | CardError::KernelTimeLimit
+            | CardError::PersistentKernelRuns(_)
+            | CardError::PairCount(..)
             | CardError::SharedMemory(..) => false,
         }
     }
@@ -127,19 +127,19 @@ impl From<CompileError> for CardError {
 }
 
 /// Adds the operation to an error of the driver.
-pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
+pub(crate) fn check<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
     result.map_err(|error| failed(what, error))
 }
 
 fn failed(what: &'static str, error: DriverError) -> CardError {
     match error.0 {
-        CUresult::CUDA_ERROR_OUT_OF_MEMORY => CardError::Memory(what, said(error)),
-        _ => CardError::Driver(what, said(error)),
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => CardError::Memory(what, driver_text(error)),
+        _ => CardError::Driver(what, driver_text(error)),
     }
 }
 
 /// Text of the driver for an error.
-fn said(error: DriverError) -> String {
+fn driver_text(error: DriverError) -> String {
     let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
     let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
     format!("{name} ({})", text(error.error_string()).unwrap_or_default())
@@ -149,13 +149,13 @@ fn said(error: DriverError) -> String {
 fn driver_version() -> Result<i32, CardError> {
     let mut version = 0;
     // SAFETY: the driver writes one number to the given address.
-    tried("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+    check("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
     Ok(version)
 }
 
 /// Reason for a module that was not loaded. The most frequent reason is an NVRTC that is newer than the
 /// driver.
-fn not_loaded(error: DriverError) -> CardError {
+fn load_error(error: DriverError) -> CardError {
     let is_foreign = matches!(
         error.0,
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
@@ -164,7 +164,7 @@ fn not_loaded(error: DriverError) -> CardError {
     );
     match (is_foreign, compile::version(), driver_version()) {
         (true, Some(nvrtc), Ok(driver)) => {
-            CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), said(error))
+            CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), driver_text(error))
         }
         _ => failed("loading a kernel", error),
     }
@@ -198,7 +198,7 @@ pub struct Card {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     multiprocessors: u32,
-    shared_bytes_most: u32,
+    shared_bytes_max: u32,
     functions: Arc<Functions>,
 }
 
@@ -212,22 +212,22 @@ struct Functions {
 
 /// Number of persistent kernels by card number. Locked while a kernel is loaded and while a persistent kernel
 /// is started, because loading waits for all running kernels.
-static STAYING: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+static PERSISTENT_KERNELS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 /// Locks a mutex, poisoned or not: the data is consistent after every panic.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A running persistent kernel. While this value exists, no kernel is loaded.
 #[derive(Debug)]
-pub(crate) struct Stay {
+pub(crate) struct PersistentKernel {
     ordinal: usize,
 }
 
-impl Drop for Stay {
+impl Drop for PersistentKernel {
     fn drop(&mut self) {
-        let mut staying = locked(&STAYING);
+        let mut staying = lock(&PERSISTENT_KERNELS);
         let count = staying.get_mut(&self.ordinal).expect("it was counted");
         *count -= 1;
     }
@@ -261,19 +261,19 @@ impl Card {
             // A driver without a card, and the toolkit's stub library for linking.
             Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
             Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => return Err(CardError::NoDriver),
-            count => tried("counting cards", count)?,
+            count => check("counting cards", count)?,
         };
         if ordinal >= count as usize {
             return Err(CardError::NoCard(ordinal, count));
         }
-        let context = tried("opening the card", CudaContext::new(ordinal))?;
+        let context = check("opening the card", CudaContext::new(ordinal))?;
         // SAFETY: all work runs on one stream, in order. No other stream waits for it.
         unsafe { context.disable_event_tracking() };
-        let stream = tried("opening a stream", context.new_stream())?;
+        let stream = check("opening a stream", context.new_stream())?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let multiprocessors = tried("asking the card", context.attribute(attribute))? as u32;
-        let shared_bytes_most = tried("asking the card", context.attribute(SHARED_BYTES_MOST))? as u32;
-        Ok(Card { context, stream, multiprocessors, shared_bytes_most, functions: Arc::default() })
+        let multiprocessors = check("asking the card", context.attribute(attribute))? as u32;
+        let shared_bytes_max = check("asking the card", context.attribute(SHARED_BYTES_MAX))? as u32;
+        Ok(Card { context, stream, multiprocessors, shared_bytes_max, functions: Arc::default() })
     }
 
     /// Describes the card.
@@ -281,12 +281,12 @@ impl Card {
     /// # Errors
     /// If the driver fails.
     pub fn description(&self) -> Result<Description, CardError> {
-        let ask = |attribute| tried("asking the card", self.context.attribute(attribute));
-        let memory = tried("asking the card", self.context.bind_to_thread())
-            .and_then(|()| tried("asking the card", cudarc::driver::result::mem_get_info()))?;
+        let ask = |attribute| check("asking the card", self.context.attribute(attribute));
+        let memory = check("asking the card", self.context.bind_to_thread())
+            .and_then(|()| check("asking the card", cudarc::driver::result::mem_get_info()))?;
         Ok(Description {
-            name: tried("asking the card", self.context.name())?,
-            compute_capability: tried("asking the card", self.context.compute_capability())?,
+            name: check("asking the card", self.context.name())?,
+            compute_capability: check("asking the card", self.context.compute_capability())?,
             multiprocessors: self.multiprocessors,
             clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? as u32,
             memory_clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as u32,
@@ -301,38 +301,38 @@ impl Card {
     /// # Errors
     /// If the driver or `work` fails.
     pub fn timed(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f64, CardError> {
-        let begin = self.moment()?;
+        let begin = self.record_event()?;
         work()?;
-        self.between(&begin, &self.moment()?)
+        self.elapsed_ns(&begin, &self.record_event()?)
     }
 
     /// Records an event in front of the next operation.
-    pub(crate) fn moment(&self) -> Result<CudaEvent, CardError> {
+    pub(crate) fn record_event(&self) -> Result<CudaEvent, CardError> {
         let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
-        let event = tried("making an event", event)?;
-        tried("recording an event", event.record(&self.stream))?;
+        let event = check("making an event", event)?;
+        check("recording an event", event.record(&self.stream))?;
         Ok(event)
     }
 
     /// Waits for both events and returns the nanoseconds between them.
-    pub(crate) fn between(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
-        Ok(f64::from(tried("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
+    pub(crate) fn elapsed_ns(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
+        Ok(f64::from(check("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
     }
 
-    /// Waits until all enqueued operations have ended, at most `patience`.
-    pub(crate) fn ends_within(&self, patience: Duration, what: &'static str) -> Result<(), CardError> {
-        let ended = has_come(patience, || self.has_ended())?;
+    /// Waits until all enqueued operations have ended, at most `timeout`.
+    pub(crate) fn wait_at_most(&self, timeout: Duration, what: &'static str) -> Result<(), CardError> {
+        let ended = poll_until(timeout, || self.has_ended())?;
         if ended { Ok(()) } else { Err(CardError::Driver(what, "it does not end".to_owned())) }
     }
 
     /// Returns the same card with a separate stream. Operations of the two streams do not wait for each
     /// other.
-    pub(crate) fn beside(&self) -> Result<Card, CardError> {
+    pub(crate) fn with_new_stream(&self) -> Result<Card, CardError> {
         Ok(Card {
             context: self.context.clone(),
-            stream: tried("opening a stream", self.context.new_stream())?,
+            stream: check("opening a stream", self.context.new_stream())?,
             multiprocessors: self.multiprocessors,
-            shared_bytes_most: self.shared_bytes_most,
+            shared_bytes_max: self.shared_bytes_max,
             functions: self.functions.clone(),
         })
     }
@@ -343,7 +343,7 @@ impl Card {
         // SAFETY: the stream exists as long as `self`.
         match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result() {
             Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
-            result => tried("waiting for kernels", result).map(|()| true),
+            result => check("waiting for kernels", result).map(|()| true),
         }
     }
 
@@ -351,7 +351,7 @@ impl Card {
     ///
     /// # Panics
     /// If the memory ends before `from + bytes.len()`.
-    pub(crate) fn write_beside(
+    pub(crate) fn write_concurrently(
         &self,
         memory: &CardMemory,
         from: usize,
@@ -365,7 +365,7 @@ impl Card {
             let at = memory.address + from as u64;
             cudarc::driver::result::memcpy_htod_async(at, bytes, self.stream.cu_stream())
         };
-        tried("copying to the card", copied)?;
+        check("copying to the card", copied)?;
         self.wait()
     }
 
@@ -376,91 +376,91 @@ impl Card {
 
     /// Waits for all enqueued operations.
     pub(crate) fn wait(&self) -> Result<(), CardError> {
-        tried("waiting for kernels", self.stream.synchronize())
+        check("waiting for kernels", self.stream.synchronize())
     }
 
     /// Makes this card the current card of the thread.
     pub(crate) fn bind(&self) -> Result<(), CardError> {
-        tried("opening the card", self.context.bind_to_thread())
+        check("opening the card", self.context.bind_to_thread())
     }
 
     /// Starts a persistent kernel.
     ///
     /// # Safety
     /// As for [`launch`](Machine::launch).
-    pub(crate) unsafe fn launch_to_stay<A: Copy>(
+    pub(crate) unsafe fn launch_persistent<A: Copy>(
         &self,
         kernel: Kernel,
         layout: Layout,
         grid: Grid,
         arguments: &A,
-    ) -> Result<Stay, CardError> {
+    ) -> Result<PersistentKernel, CardError> {
         if std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0") {
-            return Err(CardError::IsBlocking);
+            return Err(CardError::BlockingLaunches);
         }
-        if tried("asking the card", self.context.attribute(IS_WATCHED))? != 0 {
-            return Err(CardError::IsWatched);
+        if check("asking the card", self.context.attribute(HAS_TIME_LIMIT))? != 0 {
+            return Err(CardError::KernelTimeLimit);
         }
         self.load(kernel, layout)?;
         let ordinal = self.context.ordinal();
-        let mut staying = locked(&STAYING);
+        let mut staying = lock(&PERSISTENT_KERNELS);
         // SAFETY: the caller's promise.
         unsafe { self.launch(kernel, layout, grid, arguments)? };
         *staying.entry(ordinal).or_default() += 1;
-        Ok(Stay { ordinal })
+        Ok(PersistentKernel { ordinal })
     }
 
     /// Returns true if a persistent kernel runs on this card.
-    fn has_staying(&self, staying: &BTreeMap<usize, usize>) -> bool {
+    fn has_persistent_kernel(&self, staying: &BTreeMap<usize, usize>) -> bool {
         staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
     }
 
     fn loaded(&self, kernel: Kernel, layout: Layout) -> Option<CudaFunction> {
-        locked(&self.functions.loaded).get(&(kernel, layout)).cloned()
+        lock(&self.functions.loaded).get(&(kernel, layout)).cloned()
     }
 
     fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
-        let _compiling = locked(&self.functions.compiling);
+        let _compiling = lock(&self.functions.compiling);
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
         // Compilation takes long, and callers poll for the end of the persistent kernel.
         if self.is_occupied() {
-            return Err(CardError::IsStaying(kernel.name()));
+            return Err(CardError::PersistentKernelRuns(kernel.name()));
         }
         let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
         let program = program.expect("every kernel is of a program");
-        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
+        let (major, minor) = check("asking the card", self.context.compute_capability())?;
         let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
-        let staying = locked(&STAYING);
-        if self.has_staying(&staying) {
-            return Err(CardError::IsStaying(kernel.name()));
+        let staying = lock(&PERSISTENT_KERNELS);
+        if self.has_persistent_kernel(&staying) {
+            return Err(CardError::PersistentKernelRuns(kernel.name()));
         }
-        let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
+        let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(load_error)?;
         let load = |&kernel: &Kernel| {
-            let function = tried("loading a kernel", module.load_function(kernel.name()))?;
+            let function = check("loading a kernel", module.load_function(kernel.name()))?;
             // Without this attribute a block gets at most 48 KiB.
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            let most = self.shared_bytes_most as i32;
-            tried("asking for shared memory", function.set_attribute(asked, most))?;
+            let most = self.shared_bytes_max as i32;
+            check("asking for shared memory", function.set_attribute(asked, most))?;
             Ok(((kernel, layout), function))
         };
         let functions = program.kernels().iter().map(load).collect::<Result<HashMap<_, _>, CardError>>()?;
         let function = functions[&(kernel, layout)].clone();
-        locked(&self.functions.loaded).extend(functions);
+        lock(&self.functions.loaded).extend(functions);
         Ok(function)
     }
 }
 
 /// Maximum shared memory of a block with the attribute set.
-const SHARED_BYTES_MOST: CUdevice_attribute =
+const SHARED_BYTES_MAX: CUdevice_attribute =
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
 /// Nonzero if the driver ends long-running kernels.
-const IS_WATCHED: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
+const HAS_TIME_LIMIT: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
 
 /// Arguments of a kernel, by value.
 #[repr(transparent)]
@@ -475,7 +475,7 @@ impl Machine for Card {
 
     fn allocate(&self, bytes: usize) -> Result<CardMemory, CardError> {
         // The driver refuses allocations of zero bytes.
-        let slice = tried("asking for memory of the card", self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
+        let slice = check("asking for memory of the card", self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
         let address = slice.device_ptr(&self.stream).0;
         Ok(CardMemory { slice, address })
     }
@@ -485,15 +485,15 @@ impl Machine for Card {
             return Ok(());
         }
         let mut part = memory.slice.slice_mut(..bytes.len());
-        tried("copying to the card", self.stream.memcpy_htod(bytes, &mut part))
+        check("copying to the card", self.stream.memcpy_htod(bytes, &mut part))
     }
 
     fn read(&self, memory: &CardMemory, bytes: &mut [u8]) -> Result<(), CardError> {
         if !bytes.is_empty() {
             let part = memory.slice.slice(..bytes.len());
-            tried("copying from the card", self.stream.memcpy_dtoh(&part, bytes))?;
+            check("copying from the card", self.stream.memcpy_dtoh(&part, bytes))?;
         }
-        tried("waiting for kernels", self.stream.synchronize())
+        check("waiting for kernels", self.stream.synchronize())
     }
 
     unsafe fn launch<A: Copy>(
@@ -505,8 +505,8 @@ impl Machine for Card {
     ) -> Result<(), CardError> {
         let function = self.function(kernel, layout)?;
         let shared_mem_bytes = kernel.shared_bytes(grid.threads, layout);
-        if shared_mem_bytes > self.shared_bytes_most {
-            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, self.shared_bytes_most));
+        if shared_mem_bytes > self.shared_bytes_max {
+            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, self.shared_bytes_max));
         }
         let config =
             LaunchConfig { grid_dim: (grid.blocks, 1, 1), block_dim: (grid.threads, 1, 1), shared_mem_bytes };
@@ -514,24 +514,24 @@ impl Machine for Card {
         let mut launch = self.stream.launch_builder(&function);
         launch.arg(&by_value);
         // SAFETY: the caller's promise.
-        tried("starting a kernel", unsafe { launch.launch(config) })?;
+        check("starting a kernel", unsafe { launch.launch(config) })?;
         Ok(())
     }
 
-    fn lasts(error: &CardError) -> Lasts {
+    fn failure_duration(error: &CardError) -> FailureDuration {
         match error {
-            CardError::Memory(..) => Lasts::UntilMemory,
-            CardError::IsStaying(_) => Lasts::WhileOccupied,
-            _ => Lasts::ForGood,
+            CardError::Memory(..) => FailureDuration::UntilMemory,
+            CardError::PersistentKernelRuns(_) => FailureDuration::WhileOccupied,
+            _ => FailureDuration::Permanent,
         }
     }
 
     fn is_occupied(&self) -> bool {
-        self.has_staying(&locked(&STAYING))
+        self.has_persistent_kernel(&lock(&PERSISTENT_KERNELS))
     }
 
-    fn shared_bytes_most(&self) -> u32 {
-        self.shared_bytes_most
+    fn shared_bytes_max(&self) -> u32 {
+        self.shared_bytes_max
     }
 
     fn multiprocessors(&self) -> u32 {

@@ -15,13 +15,13 @@ struct Shape {
     is_taken: u64,
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     segments: u64,
 }
 
 /// Unmatched entries of a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Left {
+pub struct Unmatched {
     /// Envelopes of messages, in words of the layout.
     pub messages: Vec<u64>,
     /// Envelopes of receives.
@@ -36,7 +36,7 @@ pub struct Compaction<M: Machine> {
     is_taken: M::Memory,
     messages: M::Memory,
     receives: M::Memory,
-    opens: M::Memory,
+    masks: M::Memory,
     segments: M::Memory,
     /// Messages, receives and segments of the batches.
     counts: [usize; 3],
@@ -57,7 +57,7 @@ impl<M: Machine> Compaction<M> {
             is_taken: machine.allocate(batch.message_count * size_of::<u32>())?,
             messages: machine.allocate(batch.message_count * envelope)?,
             receives: machine.allocate(batch.receive_count * envelope)?,
-            opens: machine.allocate(batch.receive_count * 8 * batch.layout.open_words())?,
+            masks: machine.allocate(batch.receive_count * 8 * batch.layout.mask_words())?,
             segments: machine.allocate(batch.segment_count * size_of::<Segment>())?,
             counts: counts(batch),
         })
@@ -80,13 +80,13 @@ impl<M: Machine> Compaction<M> {
     ) -> Result<(), M::Error> {
         assert_eq!(self.counts, counts(batch), "made for another batch");
         let kernel = if are_short { Kernel::CompactByWarps } else { Kernel::Compact };
-        let has_opens = batch.has_opens();
+        let has_wildcards = batch.has_wildcards();
         let shape = Shape {
             batch: batch.arguments(0),
             is_taken: self.is_taken.address(),
             messages: self.messages.address(),
             receives: self.receives.address(),
-            opens: if has_opens { self.opens.address() } else { 0 },
+            masks: if has_wildcards { self.masks.address() } else { 0 },
             segments: self.segments.address(),
         };
         // SAFETY: the struct has the type in the source. All memory has the size of the batch and is borrowed
@@ -104,7 +104,7 @@ impl<M: Machine> Compaction<M> {
     ///
     /// # Panics
     /// If the batch has another size than in [`new`](Self::new).
-    pub fn left(&self, machine: &M, batch: &Loaded<M>) -> Result<Left, M::Error> {
+    pub fn read_unmatched(&self, machine: &M, batch: &Loaded<M>) -> Result<Unmatched, M::Error> {
         assert_eq!(self.counts, counts(batch), "made for another batch");
         let width = batch.layout.envelope_words();
         let mut messages = vec![0u64; batch.message_count * width];
@@ -113,6 +113,6 @@ impl<M: Machine> Compaction<M> {
         machine.read(&self.messages, bytemuck::cast_slice_mut(&mut messages))?;
         machine.read(&self.receives, bytemuck::cast_slice_mut(&mut receives))?;
         machine.read(&self.segments, bytemuck::cast_slice_mut(&mut segments))?;
-        Ok(Left { messages, receives, segments })
+        Ok(Unmatched { messages, receives, segments })
     }
 }

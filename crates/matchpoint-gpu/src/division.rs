@@ -24,7 +24,7 @@ const PARTS_MAX: usize = (DIGITS * DIGITS) as usize - 1;
 struct Side {
     from: u64,
     from_order: u64,
-    opens: u64,
+    masks: u64,
     to: u64,
     to_order: u64,
     counts: u64,
@@ -96,13 +96,13 @@ impl<M: Machine> SideMemory<M> {
 
     /// The first pass reads the batch and the second pass reads the output of the first. Later kernels read
     /// the output of the second.
-    fn side(&self, pass: usize, batch: &Buffer<M>, opens: u64) -> Side {
+    fn side(&self, pass: usize, batch: &Buffer<M>, masks: u64) -> Side {
         let before = pass.checked_sub(1);
         let after = pass % 2;
         Side {
             from: before.map_or(batch.address(), |before| self.envelopes[before].address()),
             from_order: before.map_or(0, |before| self.orders[before].address()),
-            opens,
+            masks,
             to: self.envelopes[after].address(),
             to_order: self.orders[after].address(),
             counts: self.counts.address(),
@@ -149,7 +149,7 @@ impl<M: Machine> Division<M> {
     /// Returns true if the machine has the shared memory to divide batches of a layout: 64 KiB per block, or
     /// 48 KiB in the wide layout.
     pub fn fits(machine: &M, layout: Layout) -> bool {
-        Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_most()
+        Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_max()
     }
 
     /// Creates a division for batches of the size of `batch`.
@@ -169,12 +169,12 @@ impl<M: Machine> Division<M> {
     pub fn fit(&mut self, machine: &M, batch: &Loaded<M>) -> Result<(), M::Error> {
         self.parts = 0;
         let entries = batch.message_count.max(batch.receive_count);
-        let most = machine.shared_bytes_most();
+        let most = machine.shared_bytes_max();
         self.part_threads = Kernel::MatchOrdered.threads_within(most, PART_THREADS, batch.layout);
         let part_entries = PART_ENTRIES * self.part_threads / PART_THREADS;
         let parts = entries.div_ceil(part_entries as usize).clamp(1, PARTS_MAX);
-        let meeting = batch.message_count.min(batch.receive_count);
-        self.has_ledger = meeting > LONG_PARTS * self.part_threads as usize;
+        let shorter_side = batch.message_count.min(batch.receive_count);
+        self.has_ledger = shorter_side > LONG_PARTS * self.part_threads as usize;
         if self.has_ledger {
             self.ledger.reserve(machine, ledger_bytes(batch.receive_count))?;
         }
@@ -222,7 +222,7 @@ impl<M: Machine> Division<M> {
         }
         let shape = |pass: usize| Shape {
             messages: self.messages.side(pass, &batch.messages, 0),
-            receives: self.receives.side(pass, &batch.receives, batch.opens_at()),
+            receives: self.receives.side(pass, &batch.receives, batch.masks_address()),
             seed,
             segments: self.segments.address(),
             parts: self.parts,
@@ -240,7 +240,7 @@ impl<M: Machine> Division<M> {
         let arguments = Arguments {
             messages: self.messages.envelopes[1].address(),
             receives: self.receives.envelopes[1].address(),
-            opens: 0,
+            masks: 0,
             segments: self.segments.address(),
             message_order: self.messages.orders[1].address(),
             receive_order: self.receives.orders[1].address(),
@@ -253,7 +253,7 @@ impl<M: Machine> Division<M> {
         };
         let blocks = self.parts.min(4 * machine.multiprocessors());
         let grid = Grid { blocks, threads: self.part_threads };
-        if batch.has_opens() {
+        if batch.has_wildcards() {
             // The wildcard receives are the last part.
             let before = (batch.receive_count - batch.wildcard_count) * size_of::<u32>();
             let wildcards_at = self.receives.orders[1].address() + before as u64;

@@ -39,7 +39,7 @@ pub static SPECS: &[Spec] = &[
 ];
 
 /// Value of `fallback` that means "no engine".
-const NOBODY: &str = "none";
+const NO_ENGINE: &str = "none";
 
 /// Common part of all specifications. The engines count no attempts, because kernels do not report
 /// comparisons. A fallback engine counts its attempts.
@@ -50,7 +50,7 @@ const GPU: Spec = Spec {
         Parameter { key: "card", default: "0", meaning: "the number of the card" },
         Parameter {
             key: "fallback",
-            default: NOBODY,
+            default: NO_ENGINE,
             meaning: "an engine of the processor that takes over where there is no card, or it fails, as `hybrid`; or none",
         },
     ],
@@ -62,7 +62,7 @@ const GPU: Spec = Spec {
 fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ordinal: usize = arguments.get("card")?;
     let other: String = arguments.get("fallback")?;
-    let other = (other != NOBODY).then_some(&*other);
+    let other = (other != NO_ENGINE).then_some(&*other);
     match (ready(ordinal, algorithm, other.is_some()), other) {
         (Ok(card), _) => Ok(Box::new(Fallback::new(KernelEngine::new(card, algorithm), other, is_counting)?)),
         (Err(error), Some(other)) => {
@@ -91,7 +91,7 @@ fn ready(ordinal: usize, algorithm: Algorithm, can_wait: bool) -> Result<Arc<Car
         }
     };
     match card.load(algorithm.kernel(), Layout::Packed) {
-        Err(CardError::IsStaying(_)) if can_wait => {}
+        Err(CardError::PersistentKernelRuns(_)) if can_wait => {}
         loaded => loaded?,
     }
     // After an earlier failure, every operation of the card fails, even if the kernel is loaded.

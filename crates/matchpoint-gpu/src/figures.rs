@@ -7,14 +7,14 @@ use matchpoint::engines::NameError;
 
 use crate::card::{Card, CardError};
 use crate::matching::Algorithm;
-use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
+use crate::measure::{Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
 /// Launches, or passes. The result is the median.
 const LAUNCHES: usize = 7;
 
 /// CPU engine for comparison with a persistent kernel.
-const BESIDE: &str = "hybrid";
+const CPU_ENGINE: &str = "hybrid";
 
 /// A group of measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -116,7 +116,7 @@ pub const PUBLISHED: &[Published] = &[
 
 /// Subject of a measurement.
 #[derive(Clone, PartialEq, Debug)]
-pub enum What {
+pub enum Subject {
     /// Streams of batches, matched by blocks.
     Stream(Run),
     /// One batch on the whole card.
@@ -142,22 +142,22 @@ pub struct Job {
     /// Label within the group.
     pub label: String,
     /// Subject.
-    pub what: What,
+    pub what: Subject,
 }
 
 /// Result of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measured {
-    /// For all subjects but [`What::Fed`].
+    /// For all subjects but [`Subject::Fed`].
     Rate(Rate),
-    /// For [`What::Fed`].
+    /// For [`Subject::Fed`].
     Fed(Fed),
 }
 
 impl Job {
     /// Returns true if the card has a multiprocessor for each block.
     pub fn fits(&self, multiprocessors: u32) -> bool {
-        if let What::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
+        if let Subject::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
     }
 
     /// Measures the subject.
@@ -166,10 +166,10 @@ impl Job {
     /// If the card fails.
     pub fn measure(&self, card: &Card) -> Result<Measured, CardError> {
         Ok(match &self.what {
-            What::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
-            What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
-            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE, LAUNCHES)?),
-            What::Recorded { algorithm, batches, .. } => {
+            Subject::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
+            Subject::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
+            Subject::Fed(entries) => Measured::Fed(fed(card, *entries, CPU_ENGINE, LAUNCHES)?),
+            Subject::Recorded { algorithm, batches, .. } => {
                 Measured::Rate(rate_of_recorded(card, *algorithm, batches, LAUNCHES)?)
             }
         })
@@ -195,7 +195,7 @@ pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, N
         for algorithm in Algorithm::ALL.into_iter().filter(|&algorithm| batches.suits(algorithm)) {
             let label =
                 format!("{name}, {} (up to {entries} at once, {mean:.1} on average)", algorithm.name());
-            let what = What::Recorded { algorithm, entries, batches: batches.clone() };
+            let what = Subject::Recorded { algorithm, entries, batches: batches.clone() };
             jobs.push(Job { figure: Figure::Recorded, label, what });
         }
     }
@@ -205,13 +205,13 @@ pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, N
 /// All measurements with the paper's distributions.
 pub fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
-    let mut add = |figure: Figure, label: String, what: What| jobs.push(Job { figure, label, what });
-    let stream = |algorithm, mix| What::Stream(Run::of(algorithm, mix));
+    let mut add = |figure: Figure, label: String, what: Subject| jobs.push(Job { figure, label, what });
+    let stream = |algorithm, mix| Subject::Stream(Run::of(algorithm, mix));
 
     for entries in [64, 128, 256, 512, 992, 1024, 2048, 4096] {
         add(Figure::Matrix, format!("{entries} entries"), stream(Algorithm::Matrix, Mix::of(entries)));
     }
-    for (order, posted) in [("in order", Posted::InOrder), ("reversed", Posted::Reversed)] {
+    for (order, posted) in [("in order", PostedOrder::InOrder), ("reversed", PostedOrder::Reversed)] {
         for entries in [2048, 4096] {
             let mix = Mix { posted, ..Mix::of(entries) };
             add(Figure::Matrix, format!("{entries} entries {order}"), stream(Algorithm::Matrix, mix));
@@ -232,7 +232,7 @@ pub fn jobs() -> Vec<Job> {
     }
     for blocks in [2, 4, 8, 16, 32] {
         let run = Run { blocks, ..Run::of(Algorithm::Hash, Mix::of(1024)) };
-        add(Figure::Hash, format!("1024 entries, {blocks} multiprocessors"), What::Stream(run));
+        add(Figure::Hash, format!("1024 entries, {blocks} multiprocessors"), Subject::Stream(run));
     }
     for entries in [64, 128, 256, 512, 1024, 2048, 4096] {
         add(Figure::Ordered, format!("{entries} entries"), stream(Algorithm::Ordered, Mix::of(entries)));
@@ -261,23 +261,23 @@ pub fn jobs() -> Vec<Job> {
                 let with = if compacts { ", compacted" } else { "" };
                 let label = format!("{}, {matched_percent} % matched{with}", algorithm.name());
                 let run = Run { compacts, ..Run::of(algorithm, mix) };
-                add(Figure::Unexpected, label, What::Stream(run));
+                add(Figure::Unexpected, label, Subject::Stream(run));
             }
         }
     }
     for power in [10, 12, 14, 16, 18, 20, 22, 24] {
-        add(Figure::WholeCard, format!("2^{power} entries"), What::WholeCard(Mix::of(1 << power)));
+        add(Figure::WholeCard, format!("2^{power} entries"), Subject::WholeCard(Mix::of(1 << power)));
     }
     for (envelopes, what) in [(1 << 20, "each envelope 16 times"), (100_000, "100,000 envelopes")] {
         let mix = Mix { envelopes, ..Mix::of(1 << 24) };
-        add(Figure::WholeCard, format!("2^24 entries, {what}"), What::WholeCard(mix));
+        add(Figure::WholeCard, format!("2^24 entries, {what}"), Subject::WholeCard(mix));
     }
     for percent in [0.01, 0.1, 1.0] {
         let mix = Mix { wildcard_percent: percent / 2.0, ..Mix::of(1 << 20) };
-        add(Figure::WholeCard, format!("2^20 entries, {percent} % wildcards"), What::WholeCard(mix));
+        add(Figure::WholeCard, format!("2^20 entries, {percent} % wildcards"), Subject::WholeCard(mix));
     }
     for entries in [1, 8, 32, 128, 256, 512, 1024] {
-        add(Figure::Fed, format!("batches of {entries}"), What::Fed(entries));
+        add(Figure::Fed, format!("batches of {entries}"), Subject::Fed(entries));
     }
     jobs
 }

@@ -223,7 +223,7 @@ impl Kernel {
     /// Bytes of shared memory of a block.
     pub fn shared_bytes(self, threads: u32, layout: Layout) -> u32 {
         let envelope = 8 * layout.envelope_words() as u32;
-        let open = 8 * layout.open_words() as u32;
+        let open = 8 * layout.mask_words() as u32;
         let posted = envelope + open;
         match self {
             // Three windows of 64 receives. Each receive has a column of 33 vote words and two words. Each

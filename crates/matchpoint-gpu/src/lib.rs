@@ -37,7 +37,7 @@ mod matcher;
 pub mod matching;
 pub mod measure;
 pub mod partition;
-mod patience;
+mod timeout;
 pub mod recorded;
 pub mod resident;
 mod wildcards;

@@ -14,13 +14,13 @@ pub struct Grid {
 
 /// Duration of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lasts {
+pub enum FailureDuration {
     /// Until memory is free. The caller may retry.
     UntilMemory,
     /// While another process uses the machine exclusively: see [`Machine::is_occupied`].
     WhileOccupied,
     /// Permanent.
-    ForGood,
+    Permanent,
 }
 
 /// Runs kernels on its memory.
@@ -83,8 +83,8 @@ pub trait Machine {
     ) -> Result<(), Self::Error>;
 
     /// Duration of the failure behind an error.
-    fn lasts(_error: &Self::Error) -> Lasts {
-        Lasts::ForGood
+    fn failure_duration(_error: &Self::Error) -> FailureDuration {
+        FailureDuration::Permanent
     }
 
     /// Returns true if another process uses the machine exclusively. Launches may then fail and succeed
@@ -94,7 +94,7 @@ pub trait Machine {
     }
 
     /// Maximum bytes of shared memory of a block. [`launch`](Self::launch) refuses a kernel that needs more.
-    fn shared_bytes_most(&self) -> u32;
+    fn shared_bytes_max(&self) -> u32;
 
     /// Multiprocessors of the machine: the number of blocks that occupies it.
     fn multiprocessors(&self) -> u32;

@@ -69,10 +69,10 @@ impl<M: Machine> Matcher<M> {
     ) -> Result<Vec<u32>, M::Error> {
         let matched = self.matched(machine, algorithm, batch, seed);
         // Buffers grow one after the other. After a refusal, the later ones have not grown.
-        self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
+        self.last_bytes = self.buffers().map(Buffer::max_bytes).sum();
         let is_refused = matched.is_err();
         self.buffers_mut()
-            .for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
+            .for_each(|buffer| if is_refused { buffer.restore_size(machine) } else { buffer.keep_size() });
         matched
     }
 
@@ -99,11 +99,11 @@ impl<M: Machine> Matcher<M> {
         if algorithm == Algorithm::Ordered {
             let has_card = Division::fits(machine, batch.layout());
             let block =
-                Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
-            match Way::of(messages, receives, batch.wildcards(), block, has_card) {
-                Way::Numbers => {}
-                Way::Votes => by = Algorithm::Matrix,
-                Way::WholeCard => {
+                Kernel::MatchOrdered.threads_within(machine.shared_bytes_max(), 1024, batch.layout());
+            match Method::of(messages, receives, batch.wildcards(), block, has_card) {
+                Method::Numbers => {}
+                Method::Votes => by = Algorithm::Matrix,
+                Method::WholeCard => {
                     division.fit(machine, loaded)?;
                     division.launch(machine, loaded, seed)?;
                     return loaded.matched(machine);
@@ -136,7 +136,7 @@ impl<M: Machine> Matcher<M> {
 
 /// A method to match in MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
+enum Method {
     /// One block numbers entries within their envelopes and searches for its wildcard receives one by one.
     Numbers,
     /// One block votes on every receive, with or without wildcards.
@@ -148,15 +148,15 @@ enum Way {
 /// Threads of a measured block. Also the messages that a voting block has at once.
 const BLOCK: f64 = 1024.0;
 
-impl Way {
+impl Method {
     /// Method with the lowest expected time. `block` is the maximum of threads of a numbering block. Without
     /// `has_card`, the whole card is unavailable.
-    fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Way {
-        let mut ways = vec![Way::Numbers, Way::Votes];
-        ways.extend(has_card.then_some(Way::WholeCard));
+    fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Method {
+        let mut ways = vec![Method::Numbers, Method::Votes];
+        ways.extend(has_card.then_some(Method::WholeCard));
         let block = Algorithm::Ordered.threads(1, messages.max(receives)).min(block);
         let [messages, receives, wildcards] = [messages, receives, wildcards].map(|count| count as f64);
-        let expected = |way: &Way| way.microseconds(messages, receives, wildcards, f64::from(block));
+        let expected = |way: &Method| way.microseconds(messages, receives, wildcards, f64::from(block));
         // The first of equal times.
         ways.into_iter()
             .min_by(|one, other| expected(one).total_cmp(&expected(other)))
@@ -173,24 +173,24 @@ impl Way {
             // 1 and 16 pairs. Wildcards add 5 µs once per call, and 0.4 µs per wildcard receive and part of
             // the messages: 1024 entries in 11.9, 49.8 and 203 µs with 1, 10 and 50 %. The scaling of both
             // with the block size is an assumption.
-            Way::Numbers => {
+            Method::Numbers => {
                 let share = block / BLOCK;
-                let meetings = parts(messages, block) * parts(receives, block);
+                let pairs = parts(messages, block) * parts(receives, block);
                 let asked = parts(messages, block) * wildcards;
                 let begins = if has_wildcards { 5.0 * share } else { 0.0 };
-                0.5 + meetings * (0.8 + 1.25 * share) + begins + asked * (0.1 + 0.31 * share)
+                0.5 + pairs * (0.8 + 1.25 * share) + begins + asked * (0.1 + 0.31 * share)
             }
             // 64, 256, 1024 and 4096 entries in 4.6, 11.3, 67 and 1058 µs. Each receive votes once per part
             // of the messages, by one warp per 128 messages.
-            Way::Votes => {
+            Method::Votes => {
                 let receive = 0.03 + 0.0345 * (messages / BLOCK).min(1.0);
                 0.5 + parts(messages, BLOCK) * (2.0 + receives * receive)
             }
             // 2^10, 2^14, 2^20 and 2^24 entries in 38, 52, 149 and 2394 µs.
-            Way::WholeCard if !has_wildcards => 50.0 + messages.max(receives) * 1.2e-4,
+            Method::WholeCard if !has_wildcards => 50.0 + messages.max(receives) * 1.2e-4,
             // Additional rounds, most of them for wildcard receives that depend on each other: 34, 211 and
             // 2697 rounds with 1, 3 and 10 % of 2^20.
-            Way::WholeCard => {
+            Method::WholeCard => {
                 let rounds = 3.0 + wildcards * wildcards / (3.5 * messages.min(receives));
                 120.0 + messages.max(receives) * 1e-4 + 30.0 * rounds
             }
@@ -202,48 +202,48 @@ impl Way {
 mod tests {
     use super::*;
 
-    fn of(messages: usize, receives: usize, wildcards: usize) -> Way {
-        Way::of(messages, receives, wildcards, 1024, true)
+    fn of(messages: usize, receives: usize, wildcards: usize) -> Method {
+        Method::of(messages, receives, wildcards, 1024, true)
     }
 
     /// Measured for both methods, or with a large difference.
     #[test]
-    fn faster_path_is_chosen() {
+    fn faster_method_is_chosen() {
         for (entries, wildcards, way) in [
-            (64, 0, Way::Numbers),
-            (1024, 0, Way::Numbers),
-            (1024, 10, Way::Numbers),
-            (1024, 102, Way::Numbers),
-            (1024, 512, Way::Votes),
-            (4096, 0, Way::Numbers),
-            (1 << 14, 0, Way::WholeCard),
-            (1 << 20, 10_414, Way::WholeCard),
-            (1 << 20, 102_497, Way::WholeCard),
+            (64, 0, Method::Numbers),
+            (1024, 0, Method::Numbers),
+            (1024, 10, Method::Numbers),
+            (1024, 102, Method::Numbers),
+            (1024, 512, Method::Votes),
+            (4096, 0, Method::Numbers),
+            (1 << 14, 0, Method::WholeCard),
+            (1 << 20, 10_414, Method::WholeCard),
+            (1 << 20, 102_497, Method::WholeCard),
             // The whole card took 14.5 ms. A third of 4096 entries takes 0.5 ms by votes.
-            (3000, 2248, Way::Votes),
+            (3000, 2248, Method::Votes),
         ] {
             assert_eq!(of(entries, entries, wildcards), way, "{wildcards} of {entries}");
         }
-        assert_eq!(Way::of(1 << 20, 1 << 20, 0, 1024, false), Way::Numbers);
-        assert_ne!(Way::of(1 << 20, 1 << 20, 10, 1024, false), Way::WholeCard);
+        assert_eq!(Method::of(1 << 20, 1 << 20, 0, 1024, false), Method::Numbers);
+        assert_ne!(Method::of(1 << 20, 1 << 20, 10, 1024, false), Method::WholeCard);
     }
 
     /// The chosen method is never much slower than another, such as one block for a million messages.
     #[test]
-    fn few_on_one_side_do_not_decide() {
+    fn short_side_does_not_select_method() {
         for (messages, receives, wildcards, way) in [
-            (1 << 20, 8000, 0, Way::WholeCard),
-            (4096, 1 << 20, 0, Way::WholeCard),
-            (1 << 20, 1000, 10, Way::WholeCard),
-            (1 << 20, 1, 0, Way::WholeCard),
-            (1 << 20, 1, 1, Way::WholeCard),
-            (4000, 1, 1, Way::Votes),
-            (255, 255, 255, Way::Votes),
-            (100, 100, 100, Way::Votes),
-            (1, 1, 1, Way::Numbers),
-            (1000, 1, 0, Way::Numbers),
-            (0, 5, 0, Way::Numbers),
-            (5, 0, 0, Way::Numbers),
+            (1 << 20, 8000, 0, Method::WholeCard),
+            (4096, 1 << 20, 0, Method::WholeCard),
+            (1 << 20, 1000, 10, Method::WholeCard),
+            (1 << 20, 1, 0, Method::WholeCard),
+            (1 << 20, 1, 1, Method::WholeCard),
+            (4000, 1, 1, Method::Votes),
+            (255, 255, 255, Method::Votes),
+            (100, 100, 100, Method::Votes),
+            (1, 1, 1, Method::Numbers),
+            (1000, 1, 0, Method::Numbers),
+            (0, 5, 0, Method::Numbers),
+            (5, 0, 0, Method::Numbers),
         ] {
             assert_eq!(of(messages, receives, wildcards), way, "{messages}, {receives}, {wildcards}");
         }
@@ -251,16 +251,16 @@ mod tests {
 
     /// A smaller block has more parts: with 256 threads, 4096 entries have 256 pairs of parts.
     #[test]
-    fn smaller_blocks_are_given_less() {
-        assert_eq!(Way::of(4096, 4096, 0, 256, true), Way::WholeCard);
-        assert_eq!(Way::of(1024, 1024, 102, 256, true), Way::Votes);
+    fn smaller_blocks_match_smaller_batches() {
+        assert_eq!(Method::of(4096, 4096, 0, 256, true), Method::WholeCard);
+        assert_eq!(Method::of(1024, 1024, 102, 256, true), Method::Votes);
     }
 
     /// Table of `docs/explanation/gpu.md`: the percentage of wildcards at which the method changes.
     #[test]
-    fn the_page_says_which_way_is_taken() {
-        use Way::{Numbers, Votes, WholeCard};
-        let table: [(usize, &[(f64, Way)]); 7] = [
+    fn methods_equal_table_in_manual() {
+        use Method::{Numbers, Votes, WholeCard};
+        let table: [(usize, &[(f64, Method)]); 7] = [
             (64, &[(0.0, Numbers), (37.6, Votes)]),
             (256, &[(0.0, Numbers), (20.8, Votes)]),
             (1024, &[(0.0, Numbers), (14.5, Votes)]),
@@ -270,7 +270,7 @@ mod tests {
             (1 << 20, &[(0.0, WholeCard)]),
         ];
         for (entries, expected) in table {
-            let mut found: Vec<(f64, Way)> = Vec::new();
+            let mut found: Vec<(f64, Method)> = Vec::new();
             for tenths in 0..=1000 {
                 let way = of(entries, entries, (entries * tenths).div_ceil(1000));
                 if found.last().is_none_or(|&(_, before)| before != way) {
@@ -283,34 +283,34 @@ mod tests {
 
     /// Estimated times are within 50 % of the measured times.
     #[test]
-    fn figures_are_near_what_was_measured() {
+    fn estimates_are_near_measured_times() {
         for (way, entries, wildcards, measured) in [
-            (Way::Numbers, 64.0, 0.0, 64.0 / 45.76),
-            (Way::Numbers, 256.0, 0.0, 256.0 / 150.22),
-            (Way::Numbers, 1024.0, 0.0, 1024.0 / 397.98),
-            (Way::Numbers, 2048.0, 0.0, 2048.0 / 231.06),
-            (Way::Numbers, 4096.0, 0.0, 4096.0 / 124.38),
-            (Way::Numbers, 1024.0, 10.0, 1024.0 / 86.92),
-            (Way::Numbers, 1024.0, 20.0, 1024.0 / 64.12),
-            (Way::Numbers, 1024.0, 102.0, 1024.0 / 21.03),
-            (Way::Numbers, 1024.0, 512.0, 1024.0 / 5.18),
-            (Way::Votes, 64.0, 0.0, 64.0 / 14.09),
-            (Way::Votes, 256.0, 2.0, 256.0 / 22.84),
-            (Way::Votes, 512.0, 0.0, 512.0 / 20.81),
-            (Way::Votes, 1024.0, 512.0, 1024.0 / 14.50),
-            (Way::Votes, 2048.0, 0.0, 2048.0 / 7.75),
-            (Way::Votes, 4096.0, 40.0, 4096.0 / 3.90),
-            (Way::WholeCard, 1024.0, 0.0, 1024.0 / 25.64),
-            (Way::WholeCard, 16_384.0, 0.0, 16_384.0 / 289.92),
-            (Way::WholeCard, 262_144.0, 0.0, 262_144.0 / 3639.27),
-            (Way::WholeCard, 1_048_576.0, 0.0, 1_048_576.0 / 6781.46),
-            (Way::WholeCard, 4_194_304.0, 0.0, 4_194_304.0 / 7516.89),
-            (Way::WholeCard, 16_777_216.0, 0.0, 16_777_216.0 / 7017.45),
-            (Way::WholeCard, 1_048_576.0, 1057.0, 1_048_576.0 / 2897.54),
-            (Way::WholeCard, 1_048_576.0, 10_414.0, 1_048_576.0 / 670.92),
-            (Way::WholeCard, 1_048_576.0, 31_253.0, 7320.2 + 100.0),
-            (Way::WholeCard, 1_048_576.0, 102_497.0, 77_692.1 + 100.0),
-            (Way::WholeCard, 20_000.0, 8747.0, 26_598.8 + 50.0),
+            (Method::Numbers, 64.0, 0.0, 64.0 / 45.76),
+            (Method::Numbers, 256.0, 0.0, 256.0 / 150.22),
+            (Method::Numbers, 1024.0, 0.0, 1024.0 / 397.98),
+            (Method::Numbers, 2048.0, 0.0, 2048.0 / 231.06),
+            (Method::Numbers, 4096.0, 0.0, 4096.0 / 124.38),
+            (Method::Numbers, 1024.0, 10.0, 1024.0 / 86.92),
+            (Method::Numbers, 1024.0, 20.0, 1024.0 / 64.12),
+            (Method::Numbers, 1024.0, 102.0, 1024.0 / 21.03),
+            (Method::Numbers, 1024.0, 512.0, 1024.0 / 5.18),
+            (Method::Votes, 64.0, 0.0, 64.0 / 14.09),
+            (Method::Votes, 256.0, 2.0, 256.0 / 22.84),
+            (Method::Votes, 512.0, 0.0, 512.0 / 20.81),
+            (Method::Votes, 1024.0, 512.0, 1024.0 / 14.50),
+            (Method::Votes, 2048.0, 0.0, 2048.0 / 7.75),
+            (Method::Votes, 4096.0, 40.0, 4096.0 / 3.90),
+            (Method::WholeCard, 1024.0, 0.0, 1024.0 / 25.64),
+            (Method::WholeCard, 16_384.0, 0.0, 16_384.0 / 289.92),
+            (Method::WholeCard, 262_144.0, 0.0, 262_144.0 / 3639.27),
+            (Method::WholeCard, 1_048_576.0, 0.0, 1_048_576.0 / 6781.46),
+            (Method::WholeCard, 4_194_304.0, 0.0, 4_194_304.0 / 7516.89),
+            (Method::WholeCard, 16_777_216.0, 0.0, 16_777_216.0 / 7017.45),
+            (Method::WholeCard, 1_048_576.0, 1057.0, 1_048_576.0 / 2897.54),
+            (Method::WholeCard, 1_048_576.0, 10_414.0, 1_048_576.0 / 670.92),
+            (Method::WholeCard, 1_048_576.0, 31_253.0, 7320.2 + 100.0),
+            (Method::WholeCard, 1_048_576.0, 102_497.0, 77_692.1 + 100.0),
+            (Method::WholeCard, 20_000.0, 8747.0, 26_598.8 + 50.0),
         ] {
             let block = f64::clamp(entries, 64.0, BLOCK);
             let ratio = way.microseconds(entries, entries, wildcards, block) / measured;

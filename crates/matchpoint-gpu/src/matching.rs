@@ -75,7 +75,7 @@ impl Algorithm {
 pub(crate) struct Arguments {
     pub messages: u64,
     pub receives: u64,
-    pub opens: u64,
+    pub masks: u64,
     pub segments: u64,
     pub message_order: u64,
     pub receive_order: u64,
@@ -93,7 +93,7 @@ pub struct Loaded<M: Machine> {
     pub(crate) layout: Layout,
     pub(crate) messages: Buffer<M>,
     pub(crate) receives: Buffer<M>,
-    opens: Buffer<M>,
+    masks: Buffer<M>,
     pub(crate) segments: Buffer<M>,
     pub(crate) matched: Buffer<M>,
     pub(crate) message_count: usize,
@@ -102,7 +102,7 @@ pub struct Loaded<M: Machine> {
     pub(crate) segment_count: usize,
     longest: usize,
     /// Maximum, over the segments, of the length of the shorter side.
-    meeting: usize,
+    shorter_side: usize,
     /// True if no receive is in two segments. A ledger requires this.
     are_disjoint: bool,
     ledger: Buffer<M>,
@@ -117,7 +117,7 @@ impl<M: Machine> Default for Loaded<M> {
             layout: Layout::Packed,
             messages: Buffer::default(),
             receives: Buffer::default(),
-            opens: Buffer::default(),
+            masks: Buffer::default(),
             segments: Buffer::default(),
             matched: Buffer::default(),
             message_count: 0,
@@ -125,7 +125,7 @@ impl<M: Machine> Default for Loaded<M> {
             wildcard_count: 0,
             segment_count: 0,
             longest: 0,
-            meeting: 0,
+            shorter_side: 0,
             are_disjoint: true,
             ledger: Buffer::default(),
             has_ledger: false,
@@ -169,11 +169,11 @@ impl<M: Machine> Loaded<M> {
         // After a failure below, the counts must not exceed the memory.
         (self.message_count, self.receive_count, self.wildcard_count) = (0, 0, 0);
         (self.segment_count, self.has_ledger) = (0, false);
-        let (messages, receives, opens) = batch.words();
+        let (messages, receives, masks) = batch.words();
         self.messages.fill(machine, bytemuck::cast_slice(messages))?;
         self.receives.fill(machine, bytemuck::cast_slice(receives))?;
         if batch.wildcards() > 0 {
-            self.opens.fill(machine, bytemuck::cast_slice(opens))?;
+            self.masks.fill(machine, bytemuck::cast_slice(masks))?;
         }
         self.segments.fill(machine, bytemuck::cast_slice(segments))?;
         self.matched.fill(machine, bytemuck::cast_slice(&vec![NONE; receive_count]))?;
@@ -181,32 +181,32 @@ impl<M: Machine> Loaded<M> {
         (self.message_count, self.receive_count) = (message_count, receive_count);
         self.wildcard_count = batch.wildcards();
         self.segment_count = segments.len();
-        self.longest = segments.iter().map(Segment::entries).max().unwrap_or(0);
-        self.meeting = segments.iter().map(Segment::meeting).max().unwrap_or(0);
-        self.are_disjoint = have_own_receives(segments);
+        self.longest = segments.iter().map(Segment::longer_side).max().unwrap_or(0);
+        self.shorter_side = segments.iter().map(Segment::shorter_side).max().unwrap_or(0);
+        self.are_disjoint = have_disjoint_receives(segments);
         Ok(())
     }
 
     /// Returns true if the batch has a wildcard receive.
-    pub(crate) fn has_opens(&self) -> bool {
+    pub(crate) fn has_wildcards(&self) -> bool {
         self.wildcard_count > 0
     }
 
     /// Address of the wildcard masks, as kernels see it. 0 without a wildcard.
-    pub(crate) fn opens_at(&self) -> u64 {
-        if self.has_opens() { self.opens.address() } else { 0 }
+    pub(crate) fn masks_address(&self) -> u64 {
+        if self.has_wildcards() { self.masks.address() } else { 0 }
     }
 
     /// All buffers.
     pub(crate) fn buffers(&self) -> [&Buffer<M>; 6] {
-        [&self.messages, &self.receives, &self.opens, &self.segments, &self.matched, &self.ledger]
+        [&self.messages, &self.receives, &self.masks, &self.segments, &self.matched, &self.ledger]
     }
 
     pub(crate) fn buffers_mut(&mut self) -> [&mut Buffer<M>; 6] {
         [
             &mut self.messages,
             &mut self.receives,
-            &mut self.opens,
+            &mut self.masks,
             &mut self.segments,
             &mut self.matched,
             &mut self.ledger,
@@ -229,12 +229,12 @@ impl<M: Machine> Loaded<M> {
         grid: Grid,
         seed: u64,
     ) -> Result<(), M::Error> {
-        assert!(algorithm != Algorithm::Hash || !self.has_opens(), "hashing knows no wildcards");
+        assert!(algorithm != Algorithm::Hash || !self.has_wildcards(), "hashing knows no wildcards");
         let kernel = algorithm.kernel();
-        let threads = kernel.threads_within(machine.shared_bytes_most(), grid.threads, self.layout);
+        let threads = kernel.threads_within(machine.shared_bytes_max(), grid.threads, self.layout);
         let grid = Grid { threads, ..grid };
-        let is_long = self.meeting > LONG_PARTS * grid.threads as usize;
-        if algorithm == Algorithm::Ordered && is_long && !self.has_opens() {
+        let is_long = self.shorter_side > LONG_PARTS * grid.threads as usize;
+        if algorithm == Algorithm::Ordered && is_long && !self.has_wildcards() {
             // Two blocks would write to one part of the ledger, and a block would read indices beyond its
             // end.
             assert!(self.are_disjoint, "segments have receives in common");
@@ -255,7 +255,7 @@ impl<M: Machine> Loaded<M> {
         Arguments {
             messages: self.messages.address(),
             receives: self.receives.address(),
-            opens: self.opens_at(),
+            masks: self.masks_address(),
             segments: self.segments.address(),
             message_order: 0,
             receive_order: 0,
@@ -285,7 +285,7 @@ fn can_be_counted(entries: usize) -> bool {
 }
 
 /// Returns true if no receive is in two segments. O(segments) if the segments are sorted, as usual.
-fn have_own_receives(segments: &[Segment]) -> bool {
+fn have_disjoint_receives(segments: &[Segment]) -> bool {
     let is_some = |segment: &&Segment| segment.receive < segment.receive_end;
     let mut ranges: Vec<(u32, u32)> =
         segments.iter().filter(is_some).map(|segment| (segment.receive, segment.receive_end)).collect();
@@ -300,14 +300,14 @@ mod tests {
     #[test]
     fn shared_receives_are_found_in_any_order() {
         let of = |receive, receive_end| Segment { message: 0, message_end: 9, receive, receive_end };
-        assert!(have_own_receives(&[]));
-        assert!(have_own_receives(&[of(5, 9), of(0, 5), of(3, 3)]));
-        assert!(!have_own_receives(&[of(0, 5), of(7, 9), of(4, 6)]));
-        assert!(!have_own_receives(&[of(0, 9), of(2, 3)]));
+        assert!(have_disjoint_receives(&[]));
+        assert!(have_disjoint_receives(&[of(5, 9), of(0, 5), of(3, 3)]));
+        assert!(!have_disjoint_receives(&[of(0, 5), of(7, 9), of(4, 6)]));
+        assert!(!have_disjoint_receives(&[of(0, 9), of(2, 3)]));
     }
 
     #[test]
-    fn what_cannot_be_counted_is_refused() {
+    fn batch_beyond_counter_is_refused() {
         assert!(can_be_counted((1 << 31) - 1));
         assert!(!can_be_counted(1 << 31));
     }

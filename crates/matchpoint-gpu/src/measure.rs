@@ -16,13 +16,13 @@ use crate::compaction::Compaction;
 use crate::division::Division;
 use crate::machine::Grid;
 use crate::matching::{Algorithm, Loaded};
-use crate::patience::PATIENCE;
+use crate::timeout::TIMEOUT;
 use crate::recorded::Recorded;
 use crate::resident::{self, CAPACITY, Resident};
 
 /// Order of the receives, compared with the arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Posted {
+pub enum PostedOrder {
     /// The same order.
     InOrder,
     /// Random order.
@@ -41,7 +41,7 @@ pub struct Mix {
     /// Distinct envelopes per queue. Fewer than the entries means duplicates.
     pub envelopes: usize,
     /// Order of the receives.
-    pub posted: Posted,
+    pub posted: PostedOrder,
     /// Percentage of messages with a receive. The other messages and the same number of receives have no
     /// match.
     pub matched_percent: u32,
@@ -56,7 +56,7 @@ impl Mix {
             entries,
             queues: 1,
             envelopes: entries,
-            posted: Posted::AtRandom,
+            posted: PostedOrder::AtRandom,
             matched_percent: 100,
             wildcard_percent: 0.0,
         }
@@ -112,9 +112,9 @@ impl Mix {
             posted[at].tag = Tag(1 << 22 | at as u64);
         }
         match self.posted {
-            Posted::InOrder => {}
-            Posted::AtRandom => rng.shuffle(&mut posted),
-            Posted::Reversed => posted.reverse(),
+            PostedOrder::InOrder => {}
+            PostedOrder::AtRandom => rng.shuffle(&mut posted),
+            PostedOrder::Reversed => posted.reverse(),
         }
         envelopes.extend(messages);
         selectors.extend(posted.iter().map(|envelope| {
@@ -195,7 +195,7 @@ const QUEUES: usize = 32;
 /// the algorithm.
 ///
 /// # Errors
-/// If the card fails or finds another number of pairs than expected ([`CardError::Wrong`]).
+/// If the card fails or finds another number of pairs than expected ([`CardError::PairCount`]).
 pub fn rate_of_recorded(
     card: &Card,
     algorithm: Algorithm,
@@ -288,7 +288,7 @@ const LATENCIES: usize = 1000;
 /// posted before the messages of its batch arrive, and all entries match.
 ///
 /// # Errors
-/// If the card fails or does not match all entries ([`CardError::Wrong`]).
+/// If the card fails or does not match all entries ([`CardError::PairCount`]).
 ///
 /// # Panics
 /// If a batch is too large, if the engine does not exist, or if it does not match all entries.
@@ -320,7 +320,7 @@ pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<F
     resident.stop()?;
     let mut by_card = Vec::new();
     for pass in 0..=passes {
-        let (nanoseconds, last) = resident::fed_by_card(card, &stream, entries, 1, PATIENCE)?;
+        let (nanoseconds, last) = resident::match_stream_on_card(card, &stream, entries, 1, TIMEOUT)?;
         found(last, entries)?;
         if pass > 0 {
             by_card.push(nanoseconds);
@@ -340,7 +340,7 @@ pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<F
 
 /// Returns an error unless all pairs were found.
 fn found(pairs: usize, expected: usize) -> Result<(), CardError> {
-    if pairs == expected { Ok(()) } else { Err(CardError::Wrong(pairs, expected)) }
+    if pairs == expected { Ok(()) } else { Err(CardError::PairCount(pairs, expected)) }
 }
 
 /// Nanoseconds of each batch submitted one by one, and nanoseconds of all batches with a full ring. No entry
@@ -364,7 +364,7 @@ fn pass_by_host(
         }
         resident.feed(batch);
     }
-    while resident.under_way() > 0 {
+    while resident.in_flight() > 0 {
         pairs += resident.take(|_, _| {})?;
     }
     let nanoseconds = begin.elapsed().as_nanos() as f64;
@@ -415,8 +415,8 @@ mod tests {
     }
 
     #[test]
-    fn as_many_match_as_a_mix_says() {
-        for posted in [Posted::InOrder, Posted::AtRandom, Posted::Reversed] {
+    fn mix_has_requested_matches() {
+        for posted in [PostedOrder::InOrder, PostedOrder::AtRandom, PostedOrder::Reversed] {
             assert_eq!(matched(Mix { posted, ..Mix::of(100) }, 2), [100, 100]);
             assert_eq!(
                 matched(Mix { posted, matched_percent: 30, envelopes: 7, ..Mix::of(100) }, 2),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_have_sources_of_their_own() {
+    fn queues_have_separate_sources() {
         let (envelopes, _, segments) = Mix { queues: 40, ..Mix::of(40 * 32) }.entries(1, 3);
         let sources = |segment: &Segment| -> HashSet<Rank> {
             let range = segment.message as usize..segment.message_end as usize;

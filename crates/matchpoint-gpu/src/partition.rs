@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_divided_into_empty_segments() {
+    fn empty_batch_gives_empty_segments() {
         let partition = Partition::by_source(&batch(&[], &[]), 3).unwrap();
         assert_eq!(partition.segments, [Segment::default(); 3]);
     }

@@ -9,10 +9,10 @@ use bytemuck::{Pod, Zeroable};
 use cudarc::driver::sys;
 
 use crate::batch::{Batch, Layout};
-use crate::card::{Card, CardError, Stay, tried};
+use crate::card::{Card, CardError, PersistentKernel, check};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
-use crate::patience::{PATIENCE, answered, has_come};
+use crate::timeout::{TIMEOUT, wait_for_batch, poll_until};
 
 /// Maximum messages, and maximum receives, of a batch for the kernel.
 pub const SLOT_ENTRIES: usize = 1024;
@@ -29,7 +29,7 @@ const STOP: u64 = 1 << 32;
 struct Queue {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     message_names: u64,
     receive_names: u64,
 }
@@ -40,7 +40,7 @@ struct Queue {
 struct Arguments {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     counts: u64,
     pairs: u64,
     pair_counts: u64,
@@ -60,10 +60,10 @@ struct Arguments {
 struct Feed {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     ring_messages: u64,
     ring_receives: u64,
-    ring_opens: u64,
+    ring_masks: u64,
     ring_counts: u64,
     fed: u64,
     done: u64,
@@ -77,7 +77,7 @@ struct Feed {
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     receives: usize,
-    opens: usize,
+    masks: usize,
     counts: usize,
     pairs: usize,
     pair_counts: usize,
@@ -90,14 +90,14 @@ impl Shape {
     fn of(layout: Layout) -> Shape {
         let envelopes = SLOTS * SLOT_ENTRIES * 8 * layout.envelope_words();
         let receives = envelopes;
-        let opens = receives + envelopes;
-        let counts = opens + SLOTS * SLOT_ENTRIES * 8 * layout.open_words();
+        let masks = receives + envelopes;
+        let counts = masks + SLOTS * SLOT_ENTRIES * 8 * layout.mask_words();
         let pairs = counts + SLOTS * 8;
         let pair_counts = pairs + SLOTS * 2 * SLOT_ENTRIES * 8;
         // Separate cache lines: one side writes a word that the other side polls.
         let fed = (pair_counts + SLOTS * 4).next_multiple_of(128);
         let done = fed + 128;
-        Shape { receives, opens, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
+        Shape { receives, masks, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
     }
 }
 
@@ -110,8 +110,8 @@ struct Queues<M: Machine> {
 impl<M: Machine> Queues<M> {
     fn new(machine: &M, layout: Layout) -> Result<Self, M::Error> {
         let envelopes = CAPACITY * 8 * layout.envelope_words();
-        let opens = CAPACITY * 8 * layout.open_words();
-        let queue = [envelopes, envelopes, opens, CAPACITY * 4, CAPACITY * 4];
+        let masks = CAPACITY * 8 * layout.mask_words();
+        let queue = [envelopes, envelopes, masks, CAPACITY * 4, CAPACITY * 4];
         let all = queue.into_iter().chain(queue).chain([CAPACITY * 4, CAPACITY * 4]);
         Ok(Queues { memories: all.map(|bytes| machine.allocate(bytes)).collect::<Result<_, _>>()? })
     }
@@ -121,14 +121,14 @@ impl<M: Machine> Queues<M> {
         let queue = |first: usize| Queue {
             messages: at(first),
             receives: at(first + 1),
-            opens: at(first + 2),
+            masks: at(first + 2),
             message_names: at(first + 3),
             receive_names: at(first + 4),
         };
         Arguments {
             messages: ring,
             receives: ring + shape.receives as u64,
-            opens: ring + shape.opens as u64,
+            masks: ring + shape.masks as u64,
             counts: ring + shape.counts as u64,
             pairs: ring + shape.pairs as u64,
             pair_counts: ring + shape.pair_counts as u64,
@@ -156,7 +156,7 @@ impl Mapped {
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
         // SAFETY: the driver writes one address. The card's context is current.
         let allocated = unsafe { sys::cuMemHostAlloc(&raw mut at, bytes, flags) }.result();
-        tried("asking for memory that the card sees", allocated)?;
+        check("asking for memory that the card sees", allocated)?;
         // SAFETY: the driver allocated `bytes` bytes.
         unsafe { std::ptr::write_bytes(at.cast::<u8>(), 0, bytes) };
         Ok(Mapped { at: NonNull::new(at.cast()).expect("the driver gives memory or an error") })
@@ -186,18 +186,18 @@ impl Drop for Mapped {
 
 /// Resources of a running kernel.
 #[derive(Debug)]
-struct Lent {
+struct KernelResources {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
     /// Set at the start of the kernel. An abandoned kernel keeps it.
-    stay: Option<Stay>,
+    stay: Option<PersistentKernel>,
 }
 
 /// A persistent kernel. It matches each batch from the host with the unmatched entries of the batches before,
 /// in MPI's order. The kernel has a separate stream, so other work of the card runs concurrently. Operations
 /// that wait for all kernels do not return: synchronizing the card, freeing memory without memory pools,
-/// loading a kernel. Engines of this crate [refuse](CardError::IsStaying) to load a kernel.
+/// loading a kernel. Engines of this crate [refuse](CardError::PersistentKernelRuns) to load a kernel.
 ///
 /// A drop ends the kernel as [`stop`](Self::stop) does.
 #[derive(Debug)]
@@ -205,23 +205,23 @@ pub struct Resident {
     layout: Layout,
     shape: Shape,
     /// `None` after the resources were freed or abandoned.
-    lent: Option<Lent>,
+    lent: Option<KernelResources>,
     /// True if the wait for a batch failed.
     is_lost: bool,
     /// Submitted and completed batches, modulo 2³², as the kernel counts.
     fed: u32,
     done: u32,
-    waiting: Waiting,
+    waiting: QueueLengths,
 }
 
 /// Upper limits of the kernel's queue lengths: entries without a received pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Waiting {
+struct QueueLengths {
     messages: usize,
     receives: usize,
 }
 
-impl Waiting {
+impl QueueLengths {
     fn has_room(self, batch: &Batch) -> bool {
         self.messages + batch.message_count() <= CAPACITY && self.receives + batch.receive_count() <= CAPACITY
     }
@@ -242,44 +242,44 @@ impl Resident {
     ///
     /// # Errors
     /// If the driver fails. If the driver would wait for the end of a persistent kernel: at the launch
-    /// ([`CardError::IsBlocking`]), or, with another persistent kernel, at the load
-    /// ([`CardError::IsStaying`]). If the driver would end the kernel ([`CardError::IsWatched`]).
+    /// ([`CardError::BlockingLaunches`]), or, with another persistent kernel, at the load
+    /// ([`CardError::PersistentKernelRuns`]). If the driver would end the kernel ([`CardError::KernelTimeLimit`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
         card.load(Kernel::MatchResident, layout)?;
-        let card = card.beside()?;
+        let card = card.with_new_stream()?;
         let ring = Mapped::new(shape.bytes)?;
         let queues = Queues::new(&card, layout)?;
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
-        let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
+        let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
         // Created before the launch: its drop stops the kernel if a later step fails.
         let mut resident = Resident {
             layout,
             shape,
-            lent: Some(Lent { card, ring, _queues: queues, stay: None }),
+            lent: Some(KernelResources { card, ring, _queues: queues, stay: None }),
             is_lost: false,
             fed: 0,
             done: 0,
-            waiting: Waiting::default(),
+            waiting: QueueLengths::default(),
         };
         let lent = resident.lent.as_mut().expect("it has not ended");
         let grid = Grid { blocks: 1, threads };
         // SAFETY: the arguments have the types in the source. All memory exists until `end` has seen the
         // kernel end.
         lent.stay =
-            Some(unsafe { lent.card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)? });
+            Some(unsafe { lent.card.launch_persistent(Kernel::MatchResident, layout, grid, &arguments)? });
         Ok(resident)
     }
 
     /// Returns true if the kernel accepts the batch now. If it returns false without batches in flight, the
     /// unmatched entries and the batch together exceed [`CAPACITY`].
     pub fn has_room(&self, batch: &Batch) -> bool {
-        self.under_way() < SLOTS && self.waiting.has_room(batch)
+        self.in_flight() < SLOTS && self.waiting.has_room(batch)
     }
 
     /// Batches that were submitted and not taken.
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.fed.wrapping_sub(self.done) as usize
     }
 
@@ -294,17 +294,17 @@ impl Resident {
         assert_eq!(batch.layout(), self.layout);
         let (counts, slot) = ([batch.message_count(), batch.receive_count()], self.fed as usize % SLOTS);
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
-        let (messages, receives, opens) = batch.words();
+        let (messages, receives, masks) = batch.words();
         let envelope_slot = slot * SLOT_ENTRIES * 8 * self.layout.envelope_words();
-        let open_slot = slot * SLOT_ENTRIES * 8 * self.layout.open_words();
+        let open_slot = slot * SLOT_ENTRIES * 8 * self.layout.mask_words();
         self.copy(messages, envelope_slot);
         self.copy(receives, self.shape.receives + envelope_slot);
-        self.copy(opens, self.shape.opens + open_slot);
+        self.copy(masks, self.shape.masks + open_slot);
         self.waiting.fed(batch);
-        self.ring_up(counts[0] as u32, counts[1] as u32);
+        self.publish(counts[0] as u32, counts[1] as u32);
     }
 
-    fn lent(&self) -> &Lent {
+    fn lent(&self) -> &KernelResources {
         self.lent.as_ref().expect("it has not ended")
     }
 
@@ -323,9 +323,9 @@ impl Resident {
         }
     }
 
-    fn ring_up(&mut self, messages: u32, receives: u32) {
+    fn publish(&mut self, messages: u32, receives: u32) {
         let counts = self.shape.counts + self.fed as usize % SLOTS * 8;
-        self.ring().long_word(counts).store(of_counts(messages, receives), Ordering::Relaxed);
+        self.ring().long_word(counts).store(pack_counts(messages, receives), Ordering::Relaxed);
         self.fed = self.fed.wrapping_add(1);
         // Pairs with `load_acquire(resident.fed)` in `match_resident`, which then reads the slot.
         self.ring().long_word(self.shape.fed).store(u64::from(self.fed), Ordering::Release);
@@ -339,12 +339,12 @@ impl Resident {
     /// # Panics
     /// If no batch is in flight.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
-        assert!(self.under_way() > 0, "nothing is under way");
+        assert!(self.in_flight() > 0, "nothing is under way");
         // Pairs with `store_release(resident.done, …)` in `match_resident`, which follows the writes of the
         // pairs.
         let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
         let lost = |why: &str| CardError::Driver("matching", why.to_owned());
-        let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended(), lost);
+        let answered = wait_for_batch(TIMEOUT, is_done, || self.lent().card.has_ended(), lost);
         self.is_lost = answered.is_err();
         answered?;
         let slot = self.done as usize % SLOTS;
@@ -374,12 +374,12 @@ impl Resident {
 
     fn end(&mut self) -> Result<(), CardError> {
         let Some(lent) = self.lent.take() else { return Ok(()) };
-        // Pairs with the same load as in `ring_up`. The lower half is the count of submitted batches.
+        // Pairs with the same load as in `publish`. The lower half is the count of submitted batches.
         lent.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
-        let patience = if self.is_lost { Duration::ZERO } else { PATIENCE };
+        let timeout = if self.is_lost { Duration::ZERO } else { TIMEOUT };
         // A query, not an event: an event would wait in a hardware queue that the application's streams may
         // share.
-        let ended = has_come(patience, || lent.card.has_ended());
+        let ended = poll_until(timeout, || lent.card.has_ended());
         if ended == Ok(true) {
             return Ok(());
         }
@@ -389,7 +389,7 @@ impl Resident {
 }
 
 /// Message and receive count of a slot in one word, as the kernel reads it.
-fn of_counts(messages: u32, receives: u32) -> u64 {
+fn pack_counts(messages: u32, receives: u32) -> u64 {
     u64::from(receives) << 32 | u64::from(messages)
 }
 
@@ -410,7 +410,7 @@ impl Drop for Resident {
 /// # Panics
 /// If there is no batch, more than eight, different layouts, or a side with more than [`SLOT_ENTRIES`]
 /// entries.
-pub fn fed_at_once<M: Machine>(
+pub fn match_preloaded_batches<M: Machine>(
     machine: &M,
     threads: u32,
     batches: &[Batch],
@@ -424,18 +424,18 @@ pub fn fed_at_once<M: Machine>(
     for (slot, batch) in batches.iter().enumerate() {
         let counts = [batch.message_count(), batch.receive_count()];
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
-        let (messages, receives, opens) = batch.words();
+        let (messages, receives, masks) = batch.words();
         let envelope_slot = slot * SLOT_ENTRIES * 8 * layout.envelope_words();
         put(envelope_slot, bytemuck::cast_slice(messages));
         put(shape.receives + envelope_slot, bytemuck::cast_slice(receives));
-        put(shape.opens + slot * SLOT_ENTRIES * 8 * layout.open_words(), bytemuck::cast_slice(opens));
-        put(shape.counts + slot * 8, bytemuck::bytes_of(&of_counts(counts[0] as u32, counts[1] as u32)));
+        put(shape.masks + slot * SLOT_ENTRIES * 8 * layout.mask_words(), bytemuck::cast_slice(masks));
+        put(shape.counts + slot * 8, bytemuck::bytes_of(&pack_counts(counts[0] as u32, counts[1] as u32)));
     }
     put(shape.fed, bytemuck::bytes_of(&(STOP | batches.len() as u64)));
     let ring = machine.copied(&bytes)?;
     let queues = Queues::new(machine, layout)?;
     let arguments = queues.arguments(ring.address(), shape, seed);
-    let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_most(), threads, layout);
+    let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_max(), threads, layout);
     // SAFETY: the arguments have the types in the source. All memory exists until `read` has seen the kernel
     // end.
     unsafe { machine.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)? };
@@ -452,7 +452,7 @@ pub fn fed_at_once<M: Machine>(
 /// A ring and batches in the machine's memory, for a persistent kernel with a second kernel that submits the
 /// batches.
 #[derive(Debug)]
-struct Lying<M: Machine> {
+struct CardRing<M: Machine> {
     layout: Layout,
     shape: Shape,
     ring: M::Memory,
@@ -462,28 +462,28 @@ struct Lying<M: Machine> {
     feed: Feed,
 }
 
-impl<M: Machine> Lying<M> {
+impl<M: Machine> CardRing<M> {
     /// # Panics
-    /// As for [`fed_by_card`].
+    /// As for [`match_stream_on_card`].
     fn new(machine: &M, stream: &Batch, entries: usize, seed: u64) -> Result<Self, M::Error> {
         assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
         assert!(stream.message_count() <= CAPACITY, "{} messages", stream.message_count());
         let (layout, batches) = (stream.layout(), stream.message_count() / entries);
         assert!(batches > 0, "nobody would say that it is to stop");
         let shape = Shape::of(layout);
-        let (messages, receives, opens) = stream.words();
+        let (messages, receives, masks) = stream.words();
         let copied = |words: &[u64]| machine.copied(bytemuck::cast_slice(words));
-        let lying = [copied(messages)?, copied(receives)?, copied(opens)?];
+        let lying = [copied(messages)?, copied(receives)?, copied(masks)?];
         let ring = machine.allocate(shape.bytes)?;
         let queues = Queues::new(machine, layout)?;
         let arguments = queues.arguments(ring.address(), shape, seed);
         let feed = Feed {
             messages: lying[0].address(),
             receives: lying[1].address(),
-            opens: lying[2].address(),
+            masks: lying[2].address(),
             ring_messages: arguments.messages,
             ring_receives: arguments.receives,
-            ring_opens: arguments.opens,
+            ring_masks: arguments.masks,
             ring_counts: arguments.counts,
             fed: arguments.fed,
             done: arguments.done,
@@ -492,7 +492,7 @@ impl<M: Machine> Lying<M> {
             slots: SLOTS as u32,
             padding: 0,
         };
-        Ok(Lying { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
+        Ok(CardRing { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
     }
 
     /// Number of pairs of the last batch, after both kernels have ended.
@@ -512,15 +512,15 @@ impl<M: Machine> Lying<M> {
 /// If the machine fails.
 ///
 /// # Panics
-/// If there are more than eight batches, or as for [`fed_by_card`].
-pub fn fed_by_itself<M: Machine>(
+/// If there are more than eight batches, or as for [`match_stream_on_card`].
+pub fn match_preloaded_stream<M: Machine>(
     machine: &M,
     threads: u32,
     stream: &Batch,
     entries: usize,
     seed: u64,
 ) -> Result<usize, M::Error> {
-    let lying = Lying::new(machine, stream, entries, seed)?;
+    let lying = CardRing::new(machine, stream, entries, seed)?;
     assert!(lying.feed.batches as usize <= SLOTS, "nobody makes room for more");
     let grid = Grid { blocks: 1, threads };
     // SAFETY: the arguments have the types in the sources. All memory exists until `last` has seen both
@@ -534,7 +534,7 @@ pub fn fed_by_itself<M: Machine>(
 
 /// Time of a persistent kernel for the batches of `stream`, in nanoseconds, and the number of pairs of the
 /// last batch. Another block of the card submits the batches one after the other. The function waits at most
-/// `patience` for each kernel, then abandons it as [`Resident::stop`] does.
+/// `timeout` for each kernel, then abandons it as [`Resident::stop`] does.
 ///
 /// # Errors
 /// If the driver fails, or if a kernel does not end.
@@ -542,41 +542,41 @@ pub fn fed_by_itself<M: Machine>(
 /// # Panics
 /// If a batch has more than [`SLOT_ENTRIES`] entries on a side or differing sides, if there is no batch, or
 /// if the stream exceeds [`CAPACITY`].
-pub fn fed_by_card(
+pub fn match_stream_on_card(
     card: &Card,
     stream: &Batch,
     entries: usize,
     seed: u64,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(f64, usize), CardError> {
     card.load(Kernel::FeedResident, stream.layout())?;
     // Separate streams: the caller's operations do not wait for an abandoned kernel.
-    let (staying, feeding) = (card.beside()?, card.beside()?);
-    let lying = Lying::new(&staying, stream, entries, seed)?;
+    let (staying, feeding) = (card.with_new_stream()?, card.with_new_stream()?);
+    let lying = CardRing::new(&staying, stream, entries, seed)?;
     // The copies end before the other stream starts.
     staying.wait()?;
     let layout = lying.layout;
-    let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
-    let begin = staying.moment()?;
+    let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
+    let begin = staying.record_event()?;
     let grid = Grid { blocks: 1, threads };
     // SAFETY: the arguments have the types in the sources. All memory exists until both kernels have ended,
     // or is leaked.
-    let stay = unsafe { staying.launch_to_stay(Kernel::MatchResident, layout, grid, &lying.arguments)? };
+    let stay = unsafe { staying.launch_persistent(Kernel::MatchResident, layout, grid, &lying.arguments)? };
     let feeds = Grid { blocks: 1, threads: 1024 };
     // SAFETY: the same.
     let fed = unsafe { feeding.launch(Kernel::FeedResident, layout, feeds, &lying.feed) };
     let told = match &fed {
         // Without the second kernel, only the host can stop the persistent kernel.
-        Err(_) => feeding.write_beside(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
+        Err(_) => feeding.write_concurrently(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
         Ok(()) => Ok(()),
     };
-    let ended = fed.and_then(|()| feeding.ends_within(patience, "feeding a kernel that stays"));
+    let ended = fed.and_then(|()| feeding.wait_at_most(timeout, "feeding a kernel that stays"));
     // A query, not an event, because an event waits without limit. A kernel without a stop flag is not waited
     // for.
     let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
-    let patience = if is_told { patience } else { Duration::ZERO };
-    let end = if ended.is_ok() { Some(staying.moment()) } else { None };
-    if let Err(error) = staying.ends_within(patience, "ending a kernel that stays") {
+    let timeout = if is_told { timeout } else { Duration::ZERO };
+    let end = if ended.is_ok() { Some(staying.record_event()) } else { None };
+    if let Err(error) = staying.wait_at_most(timeout, "ending a kernel that stays") {
         // The kernel may still write to its memory, and freeing memory waits for it.
         std::mem::forget((staying, feeding, lying, stay, begin, end));
         return Err(ended.err().unwrap_or(error));
@@ -584,7 +584,7 @@ pub fn fed_by_card(
     drop(stay);
     ended?;
     let end = end.expect("both have ended")?;
-    Ok((staying.between(&begin, &end)?, lying.last(&staying)?))
+    Ok((staying.elapsed_ns(&begin, &end)?, lying.last(&staying)?))
 }
 
 #[cfg(test)]
@@ -598,7 +598,7 @@ mod tests {
         let mut batch = Batch::empty(Layout::Packed);
         let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
         assert!((0..SLOT_ENTRIES).all(|_| batch.push_message(&envelope)));
-        let mut waiting = Waiting::default();
+        let mut waiting = QueueLengths::default();
         for _ in 0..CAPACITY / SLOT_ENTRIES {
             assert!(waiting.has_room(&batch));
             waiting.fed(&batch);

@@ -19,7 +19,7 @@ const ROUNDS_AT_ONCE: u32 = 64;
 struct Shape {
     messages: u64,
     receives: u64,
-    opens: u64,
+    masks: u64,
     held: u64,
     matched: u64,
     pending: u64,
@@ -90,7 +90,7 @@ impl<M: Machine> Wildcards<M> {
             return Ok(());
         }
         let window = self.count.next_power_of_two().clamp(WARP, window_max(batch.layout));
-        let most = machine.shared_bytes_most();
+        let most = machine.shared_bytes_max();
         self.window = Kernel::SettleWildcards.threads_within(most, window, batch.layout);
         let window = self.window as usize;
         self.held.reserve(machine, batch.message_count * size_of::<u32>())?;
@@ -122,7 +122,7 @@ impl<M: Machine> Wildcards<M> {
         let shape = Shape {
             messages: batch.messages.address(),
             receives: batch.receives.address(),
-            opens: batch.opens_at(),
+            masks: batch.masks_address(),
             held: self.held.address(),
             matched: batch.matched.address(),
             pending: parts.wildcards,

@@ -1,16 +1,16 @@
-//! A queue as the judge keeps it: all of it by age, and beside that two indexes, so that queues of a hundred thousand
-//! entries can be followed. What it answers is compared with a plain scan in the tests below.
+//! The oracle's queue: all entries by age, and two indexes for queues of a hundred thousand entries. The
+//! tests compare its results with a linear scan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag, Wild};
 
-/// What waits in a queue.
+/// An entry of a queue.
 pub(super) trait Waiting {
-    /// Its id.
+    /// Id of the entry.
     fn name(&self) -> u64;
 
-    /// Its envelope, if it has just one.
+    /// Envelope, unless the entry has a wildcard.
     fn envelope(&self) -> Option<Envelope>;
 }
 
@@ -45,9 +45,9 @@ fn key(envelope: &Envelope) -> Key {
 pub(super) struct Line<T> {
     by_age: BTreeMap<u64, T>,
     by_name: HashMap<u64, u64>,
-    /// Those with just one envelope, by it and by age.
+    /// Entries without a wildcard, by envelope and age.
     exact: BTreeSet<(Key, u64)>,
-    /// The ages of the others.
+    /// Ages of the entries with a wildcard.
     open: BTreeSet<u64>,
     next: u64,
 }
@@ -101,14 +101,14 @@ impl<T: Waiting + Copy> Line<T> {
         self.take(name).map(|(_, entry)| entry)
     }
 
-    /// Another entry in the place of the one of that name.
+    /// Replaces the entry with this id and keeps its age.
     pub(super) fn replace(&mut self, name: u64, entry: T) {
         if let Some((age, _)) = self.take(name) {
             self.put(age, entry);
         }
     }
 
-    /// Takes out those that `picks`, and gives their names, oldest first. O(entries).
+    /// Removes all entries for which `picks` is true. Returns their ids, oldest first. O(entries).
     pub(super) fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<u64> {
         let names: Vec<_> = self.iter().filter(|entry| picks(entry)).map(Waiting::name).collect();
         names.iter().for_each(|&name| _ = self.take(name));
@@ -122,8 +122,7 @@ impl<T: Waiting + Copy> Line<T> {
 }
 
 impl Line<Receive> {
-    /// The earliest receive that `envelope` matches: the first of those that ask for just this, unless one that leaves
-    /// something open is earlier.
+    /// The oldest receive that matches `envelope`: the oldest exact receive, or an older wildcard receive.
     pub(super) fn first_for(&self, envelope: &Envelope) -> Option<&Receive> {
         let exact = self.first_exact(envelope);
         let earlier = self.open.range(..exact.unwrap_or(u64::MAX));
@@ -133,7 +132,7 @@ impl Line<Receive> {
 }
 
 impl Line<Message> {
-    /// The earliest message that matches `selector`.
+    /// The oldest message that matches `selector`.
     pub(super) fn first_for(&self, selector: &Selector) -> Option<&Message> {
         match selector.exact() {
             Some(envelope) => self.first_exact(&envelope).map(|age| &self.by_age[&age]),
@@ -141,8 +140,7 @@ impl Line<Message> {
         }
     }
 
-    /// The earliest message of `source` that matches `selector`, but for what that asks of the source. O(messages of
-    /// the source).
+    /// The oldest message of `source` that matches `selector` with any source. O(messages of the source).
     pub(super) fn first_of(&self, source: Rank, selector: &Selector) -> Option<&Message> {
         let any = Selector::new(selector.context(), Wild::Any, selector.tag());
         let of = |tag, age| ((selector.context(), source, Tag(tag)), age);
@@ -159,7 +157,7 @@ mod tests {
     use crate::choices::Choices;
     use crate::generate::{SHAPES, stream};
 
-    /// Whether what is found is what looking at all entries in turn finds, while entries come and go at random.
+    /// Compares the indexes with a linear scan during random posts and arrivals.
     #[test]
     fn indexes_find_what_a_scan_finds() {
         for (seed, (name, shape)) in (1..).zip(SHAPES) {

@@ -1,5 +1,5 @@
-//! Engines that several threads call at once: the laws of one thread; and, of short histories of several threads, whether
-//! there is an order of the calls, each at one moment between its beginning and its end, in which `list` answers the same.
+//! Concurrent engines: the laws with one calling thread, and linearizability of short histories with several
+//! threads. `list` replays the calls in the linear order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,8 +31,8 @@ fn made(name: &str) -> Box<dyn Concurrent> {
     concurrent::create(name).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// One thread's view: an engine as any other. What it lists of several sources it puts into the order of its own calls,
-/// which a concurrent engine does not promise.
+/// One thread's view of a concurrent engine. Lists of several sources are sorted by the order of its calls,
+/// because a concurrent engine does not promise this order.
 struct OneThread {
     engine: Box<dyn Concurrent>,
     receives: HashMap<RecvId, u64>,
@@ -147,7 +147,7 @@ fn the_laws_hold_for_one_thread() {
     }
 }
 
-/// What is asked of an engine.
+/// A call to an engine.
 #[derive(Clone, Debug)]
 enum Asked {
     Event(Event),
@@ -160,7 +160,8 @@ enum Answer {
     Seen(Vec<Entry>),
 }
 
-/// A call of a history: when it began and ended, and what it returned. A batch is its messages, each behind the one before.
+/// A call of a history: times of its start and end, and its result. Each message of a batch is a call that
+/// follows the message before.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
@@ -170,7 +171,7 @@ struct Call {
     follows: bool,
 }
 
-/// Plays an event in `engine`; the calls it comes to.
+/// Makes the calls of an event and records them.
 fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     let began = now();
@@ -186,7 +187,7 @@ fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> 
     vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
 }
 
-/// A delivery is an answer: its message has arrived by then. Others may call meanwhile.
+/// A delivery is the end of its message's arrival. Other threads may call concurrently.
 fn play_batch(
     messages: &[Message],
     engine: &dyn Concurrent,
@@ -212,7 +213,7 @@ fn play_batch(
     answers.enumerate().map(call).collect()
 }
 
-/// What is promised of the order of a list: all of it, or of what is in one context from one source.
+/// Promised order of a list: of all entries, or per context and source.
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
@@ -236,7 +237,7 @@ impl Listed {
         Listed(Some(keys))
     }
 
-    /// Pairs of what a visit saw, of which the first was in the queue before the second.
+    /// Pairs of visited entries whose order in the queue is promised.
     fn in_order(&self, seen: &[Entry]) -> Vec<(u64, u64)> {
         let id = |entry: &Entry| match entry {
             Entry::Receive(receive) => receive.id.0,
@@ -280,8 +281,8 @@ fn answer(asked: &Asked, list: &mut dyn Engine) -> Answer {
     }
 }
 
-/// For each call, the others that ended before it began, that are before it in its batch, or whose entry is before its own
-/// in what somebody saw.
+/// For each call, the calls that must precede it: calls that ended before its start, earlier messages of its
+/// batch, and calls with an entry that a visit saw before its entry.
 fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     let mut by_id = HashMap::new();
     let mut in_order = Vec::new();
@@ -309,16 +310,16 @@ fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     earlier
 }
 
-/// A search for such an order of the calls (Wing and Gong 1993). `before` has been played already.
+/// Search for a linear order (Wing and Gong 1993). The calls in `before` are already replayed.
 struct Search<'a> {
     before: &'a [Call],
     calls: &'a [Call],
     listed: Listed,
-    /// For each call, which others (a bit each) are before it in every such order.
+    /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
-    /// Which calls were made, and what then waited under which hints, if that came to nothing.
+    /// States without a solution: the calls made, and the queues and hints after them.
     in_vain: HashSet<(u128, Vec<u64>)>,
-    /// Steps that it may take.
+    /// Remaining steps.
     budget: u64,
 }
 
@@ -331,7 +332,7 @@ impl<'a> Search<'a> {
         Search { before, calls, listed, earlier, in_vain: HashSet::new(), budget }
     }
 
-    /// Whether there is one; nothing if that was not found out.
+    /// Returns true if an order exists, and `None` if the search ran out of steps.
     fn run(mut self) -> Option<bool> {
         let is_found = self.search(&mut Vec::new());
         (is_found || self.budget > 0).then_some(is_found)
@@ -345,7 +346,7 @@ impl<'a> Search<'a> {
         let made = order.iter().fold(0, |made, &at| made | 1 << at);
         let may_be_next = |at: &usize| made & 1 << at == 0 && self.earlier[*at] & !made == 0;
         let mut next: Vec<usize> = (0..calls.len()).filter(may_be_next).collect();
-        // First what is likely: the rest of a batch, then what ended first.
+        // Likely candidates first: the rest of a batch, then the call that ended first.
         let goes_on = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
         next.sort_by_key(|&at| (!goes_on(at), calls[at].ended));
         for at in next {
@@ -368,8 +369,8 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// What these calls lead to, one after the other, if they are answered as they were: what waits, and which calls that change
-    /// hints came in which order.
+    /// State after these calls in order, if every result is equal: the queued entries, and the order of the
+    /// calls that changed hints.
     fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
         let mut list = engines::create("list").unwrap();
         self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
@@ -397,18 +398,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How threads call.
+/// Parameters of the threads' calls.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// Calls of each.
+    /// Calls of each thread.
     calls: u64,
-    /// No receive is from any source, and that was asserted.
+    /// No any-source receives, and a hint that asserts this.
     is_hinted: bool,
-    /// One in so many calls is rare: close, visit, a source that fails, hints.
+    /// One of this many calls is rare: close, visit, failed source, hints.
     rare: u64,
 }
 
-/// Events of one thread, of few keys, so that they meet those of others.
+/// Events of one thread. They use few keys, so that they match entries of other threads.
 fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
@@ -430,7 +431,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
                 }
                 18 => Event::Probe(selector),
                 19 => Event::MatchedProbe(selector),
-                // What any of the threads may have.
+                // An entry of any thread.
                 20 => Event::Cancel(Receive::new(RecvId(of_any(choices)), selector)),
                 21 => Event::Retract(Message::new(MsgId(of_any(choices)), envelope)),
                 _ => {
@@ -471,7 +472,7 @@ fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Asked {
     }
 }
 
-/// Plays events in threads at once; the history.
+/// Runs the events in concurrent threads and returns the history.
 fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Asked>>) -> Vec<Call> {
     let (clock, barrier) = (AtomicU64::new(0), Barrier::new(of_threads.len()));
     let (clock, barrier) = (&clock, &barrier);
@@ -489,7 +490,7 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Asked>>) -> Vec<Call
     })
 }
 
-/// Histories of that shape, from these seeds: how many were searched to the end.
+/// Checks histories of this shape from these seeds. Returns the number of completed searches.
 fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64) -> u64 {
     let spread = Hints { no_any_source: true, ..Hints::default() };
     let mut searched = 0;
@@ -503,7 +504,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
         before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
-            // While others call, a context stops being spread.
+            // During other calls, the context's queues are merged.
             of_threads[0].insert(2, Asked::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
@@ -511,7 +512,8 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
     searched
 }
 
-/// Has threads call at once, after the calls `before`, and searches for their order. False: not to the end.
+/// Runs the threads after the calls `before` and searches for a linear order. Returns false if the search is
+/// incomplete.
 fn is_searched(
     name: &str,
     seed: u64,
@@ -524,7 +526,7 @@ fn is_searched(
     let before: Vec<Call> =
         before.iter().flat_map(|asked| play(asked, &*engine, &AtomicU64::new(0))).collect();
     let mut calls = record(&engine, of_threads);
-    // What is left says which order it was.
+    // The remaining entries restrict the order.
     for queue in [Queue::Posted, Queue::Unexpected] {
         calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
     }
@@ -544,7 +546,8 @@ fn histories_of_several_threads_are_linearizable() {
     }
 }
 
-/// More calls of each thread, where the search may end undecided now and then; `MATCHPOINT_HISTORIES` says how many histories (`.ci/deep`).
+/// More calls per thread, so that some searches are incomplete. `MATCHPOINT_HISTORIES` is the number of
+/// histories (`.ci/deep`).
 #[test]
 fn long_histories_of_several_threads_are_linearizable() {
     let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));

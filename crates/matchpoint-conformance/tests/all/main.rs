@@ -1,4 +1,4 @@
-//! Engines under the laws: every test that needs no process of its own, in one program.
+//! Engines under the laws: all tests that need no separate process.
 
 mod concurrent;
 mod hybrid;

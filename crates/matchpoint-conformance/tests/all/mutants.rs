@@ -1,4 +1,4 @@
-//! Tests of the laws themselves: `list` with one fault each, which they must catch, and show in a short script.
+//! Tests of the laws: `list` with one fault each. The laws must find the fault and show it in a short script.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use matchpoint::event::script;
 use matchpoint::{Engine, Order};
 use matchpoint_conformance::{Calls, Law, Options, Violation, check};
 
-/// Enough to catch all of them, and little enough to run at each change.
+/// Large enough to find all faults, small enough for each change.
 fn options() -> Options {
     Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30, 70], ..Options::quick() }
 }
 
-/// Long queues alone.
+/// Only long queues.
 fn deep() -> Options {
     Options { streams: 0, depths: Vec::new(), deep: 70_000, ..Options::quick() }
 }
@@ -33,7 +33,7 @@ fn the_original_has_no_fault() {
     }
 }
 
-/// An engine that keeps ranks and tags as `int`s and knows no masks is right for MPI, and wrong for more.
+/// An engine with ranks and tags of type `int` and without masks is right for MPI only.
 #[test]
 fn mpi_only_check_accepts_mpi_only_engine() {
     for fault in [Fault::MasksTakenForAnyTag, Fault::SourceBit31Ignored] {
@@ -77,8 +77,8 @@ fn law_finds_its_fault_by_short_script() {
     }
 }
 
-/// Engines that share something are right one at a time, and found where there are two: also through a library that has
-/// only the functions it must have, so that queues show by their lengths and by what is taken.
+/// Engines with shared state are right one at a time. Two engines show the fault, also through a library with
+/// only the required functions, by queue lengths and matches.
 #[test]
 fn engines_with_shared_state_are_found() {
     let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };
@@ -95,7 +95,7 @@ fn engines_with_shared_state_are_found() {
     }
 }
 
-/// Scripts of 65,538 events, in a few lines.
+/// Scripts of 65,538 events in a few lines.
 fn caught_and_shown_in_a_few_lines(faults: &[(Fault, &[Law], usize)]) {
     for &(fault, laws, longest) in faults {
         let violation = violation(fault, &deep());
@@ -105,7 +105,7 @@ fn caught_and_shown_in_a_few_lines(faults: &[(Fault, &[Law], usize)]) {
     }
 }
 
-// Two tests, since each fault takes seconds: two threads share them.
+// Two tests, so that two threads share the faults. Each fault takes seconds.
 #[test]
 fn faults_of_long_queues_are_caught() {
     caught_and_shown_in_a_few_lines(&DEEP_FAULTS[..2]);
@@ -116,7 +116,7 @@ fn other_faults_of_long_queues_are_caught() {
     caught_and_shown_in_a_few_lines(&DEEP_FAULTS[2..]);
 }
 
-/// The random streams find these by themselves: the numbers in half of them have bits everywhere.
+/// Random streams find these faults, because half of them use all bits of their numbers.
 #[test]
 fn disguised_streams_alone_find_what_loses_bits() {
     for fault in [Fault::IdsIn16Bits, Fault::IdsIn32Bits, Fault::TagBit20Ignored, Fault::SourceBit31Ignored] {

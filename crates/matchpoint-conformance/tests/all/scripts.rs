@@ -1,4 +1,4 @@
-//! Bugs that became tests: each script in `scripts/` on every engine, under the judge.
+//! Regression tests: each script in `scripts/` on every engine, under the oracle.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What an engine behind another interface may lack: not asked for, and everything else is.
+//! Engines that lack calls: missing calls are not made, and all other calls are made.
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Pair, Queue, Rank,
@@ -6,7 +6,7 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
-/// The calls that no library may lack, and panics instead of the others; and what it claims to demand of applications.
+/// An engine with only the required calls, which panics in the others, and with the given demands.
 struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {

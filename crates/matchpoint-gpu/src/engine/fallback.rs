@@ -14,17 +14,17 @@ use crate::machine::Machine;
 use crate::matching::Algorithm;
 
 static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
-static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static REPORTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Sets the function that receives a sentence about each replacement of a machine. Each sentence is passed
 /// once, for any number of engines. Only the first call has an effect.
-pub fn listen(listener: fn(&str)) {
+pub fn set_listener(listener: fn(&str)) {
     LISTENER.get_or_init(|| listener);
 }
 
-fn tell(sentence: &str) {
+fn report(sentence: &str) {
     if let Some(listener) = LISTENER.get() {
-        if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(sentence.to_owned()) {
+        if REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(sentence.to_owned()) {
             listener(sentence);
         }
     }
@@ -36,7 +36,7 @@ fn tell(sentence: &str) {
 /// need not know the current engine.
 pub struct Fallback<M: Machine> {
     algorithm: Algorithm,
-    now: Now<M>,
+    now: Current<M>,
     /// The machine's engine, with empty queues, while the fallback engine replaces it temporarily.
     waiting: Option<Box<KernelEngine<M>>>,
     /// Name of the fallback engine.
@@ -50,13 +50,13 @@ pub struct Fallback<M: Machine> {
     peak_bytes: u64,
 }
 
-enum Now<M: Machine> {
+enum Current<M: Machine> {
     Machine(Box<KernelEngine<M>>),
     Other(Box<dyn Engine>),
 }
 
 impl<M: Machine + Send + Sync + 'static> Fallback<M> {
-    fn of(algorithm: Algorithm, now: Now<M>, other: Option<String>, is_counting: bool) -> Self {
+    fn of(algorithm: Algorithm, now: Current<M>, other: Option<String>, is_counting: bool) -> Self {
         let (counted, taking_over) = (Attempts::default(), Attempts::default());
         Fallback { algorithm, now, waiting: None, other, is_counting, counted, taking_over, peak_bytes: 0 }
     }
@@ -69,7 +69,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     pub fn new(engine: KernelEngine<M>, other: Option<&str>, is_counting: bool) -> Result<Self, NameError> {
         other.map(engines::create).transpose()?;
         let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
-        let now = Now::Machine(Box::new(engine));
+        let now = Current::Machine(Box::new(engine));
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
@@ -84,23 +84,23 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         is_counting: bool,
         why: &str,
     ) -> Result<Self, NameError> {
-        let now = Now::Other(made(other, is_counting)?);
-        tell(&format!("{other} takes the place of {}: {why}", algorithm.name()));
+        let now = Current::Other(create_counting(other, is_counting)?);
+        report(&format!("{other} takes the place of {}: {why}", algorithm.name()));
         let other = Some(other.to_owned());
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
     fn engine(&self) -> &dyn Engine {
         match &self.now {
-            Now::Machine(engine) => &**engine,
-            Now::Other(engine) => &**engine,
+            Current::Machine(engine) => &**engine,
+            Current::Other(engine) => &**engine,
         }
     }
 
     fn engine_mut(&mut self) -> &mut dyn Engine {
         match &mut self.now {
-            Now::Machine(engine) => &mut **engine,
-            Now::Other(engine) => &mut **engine,
+            Current::Machine(engine) => &mut **engine,
+            Current::Other(engine) => &mut **engine,
         }
     }
 
@@ -111,20 +111,20 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             self.return_if_free();
         }
         let engine = match &mut self.now {
-            Now::Other(engine) => return call(&mut **engine),
-            Now::Machine(engine) => engine,
+            Current::Other(engine) => return call(&mut **engine),
+            Current::Machine(engine) => engine,
         };
-        // An earlier probe may have set a hindrance. It is not the reason for a refusal of this call.
-        engine.hindrance = None;
+        // An earlier probe may have set a temporary failure. This failure is not the reason for a refusal of this call.
+        engine.temporary_failure = None;
         let answer = call(&mut **engine);
-        if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
+        if answer.is_err() && self.switch_to_fallback()? { call(self.engine_mut()) } else { answer }
     }
 
     /// Returns true if the machine failed or is occupied and the fallback engine has replaced it.
-    fn goes_on(&mut self) -> Result<bool, Refused> {
-        let Now::Machine(engine) = &self.now else { return Ok(false) };
+    fn switch_to_fallback(&mut self) -> Result<bool, Refused> {
+        let Current::Machine(engine) = &self.now else { return Ok(false) };
         let is_over = engine.failure().is_some();
-        let Some(why) = engine.failure().or(engine.hindrance()) else { return Ok(false) };
+        let Some(why) = engine.failure().or(engine.temporary_failure()) else { return Ok(false) };
         let name = self.algorithm.name();
         let Some(other) = &self.other else {
             let what = if is_over {
@@ -132,20 +132,20 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             } else {
                 "refuses what it cannot match for now"
             };
-            tell(&format!(
+            report(&format!(
                 "{name} {what}: {why}; with fallback=hybrid an engine of the processor would have gone on"
             ));
             return Ok(false);
         };
-        let taken_over = taken_over(engine, other, self.is_counting)?;
+        let taken_over = migrate(engine, other, self.is_counting)?;
         self.taking_over = taken_over.attempts();
         // Both engines hold all queued entries now.
         let both = self.footprint().now_bytes() + taken_over.footprint().now_bytes();
         self.peak_bytes = both.max(self.peak_bytes);
         let for_now = if is_over { "" } else { " for now" };
-        tell(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
-        let before = std::mem::replace(&mut self.now, Now::Other(taken_over));
-        if let (Now::Machine(mut engine), false) = (before, is_over) {
+        report(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
+        let before = std::mem::replace(&mut self.now, Current::Other(taken_over));
+        if let (Current::Machine(mut engine), false) = (before, is_over) {
             engine.clear();
             self.waiting = Some(engine);
         }
@@ -167,8 +167,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         }
         self.peak_bytes = peak_bytes;
         (self.counted, self.taking_over) = (self.attempts(), Attempts::default());
-        self.now = Now::Machine(engine);
-        tell(&format!("{} matches again", self.algorithm.name()));
+        self.now = Current::Machine(engine);
+        report(&format!("{} matches again", self.algorithm.name()));
     }
 
     fn admit(&self, selector: &Selector) -> Result<(), Refused> {
@@ -176,17 +176,17 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     }
 }
 
-fn made(name: &str, is_counting: bool) -> engines::Built {
+fn create_counting(name: &str, is_counting: bool) -> engines::Built {
     if is_counting { engines::create_counting(name) } else { engines::create(name) }
 }
 
 /// Creates an engine with the queued entries and assertions of another engine.
-fn taken_over<M: Machine + Send + Sync>(
+fn migrate<M: Machine + Send + Sync>(
     from: &KernelEngine<M>,
     name: &str,
     is_counting: bool,
 ) -> Result<Box<dyn Engine>, Refused> {
-    let mut engine = made(name, is_counting).map_err(|_| Refused::Full)?;
+    let mut engine = create_counting(name, is_counting).map_err(|_| Refused::Full)?;
     migrate_entries(&mut *engine, from)?;
     from.hints.iter().try_for_each(|(context, hints)| engine.set_hints(context, hints))?;
     Ok(engine)
@@ -284,7 +284,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
     }
 
     fn substitute(&self) -> Option<&str> {
-        if let Now::Other(_) = self.now { self.other.as_deref() } else { None }
+        if let Current::Other(_) = self.now { self.other.as_deref() } else { None }
     }
 
     fn attempts(&self) -> Attempts {
@@ -309,7 +309,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut statistics = self.engine().statistics();
-        statistics.push(("fell_back", f64::from(u8::from(matches!(self.now, Now::Other(_))))));
+        statistics.push(("fell_back", f64::from(u8::from(matches!(self.now, Current::Other(_))))));
         statistics
     }
 }

@@ -27,11 +27,11 @@ use matchpoint::{
 
 use self::queue::Queue;
 use crate::batch::{Batch, NONE};
-use crate::machine::{Lasts, Machine};
+use crate::machine::{FailureDuration, Machine};
 use crate::matcher::Matcher;
 use crate::matching::Algorithm;
 
-pub use self::fallback::{Fallback, listen};
+pub use self::fallback::{Fallback, set_listener};
 
 /// An engine that matches on a machine. After a failure of the machine, calls that need it are refused as
 /// [`Refused::Full`], so that callers migrate to another engine. The host answers probes. While another
@@ -48,7 +48,7 @@ pub struct KernelEngine<M: Machine> {
     batches: u64,
     copied: u64,
     failure: Option<M::Error>,
-    hindrance: Option<M::Error>,
+    temporary_failure: Option<M::Error>,
     matcher: Matcher<M>,
     /// Maximum bytes held before an earlier reduction.
     peak_bytes: u64,
@@ -67,7 +67,7 @@ impl<M: Machine> KernelEngine<M> {
             batches: 0,
             copied: 0,
             failure: None,
-            hindrance: None,
+            temporary_failure: None,
             matcher: Matcher::default(),
             peak_bytes: 0,
         }
@@ -79,8 +79,8 @@ impl<M: Machine> KernelEngine<M> {
     }
 
     /// Temporary failure of the last use of the machine.
-    pub fn hindrance(&self) -> Option<&M::Error> {
-        self.hindrance.as_ref()
+    pub fn temporary_failure(&self) -> Option<&M::Error> {
+        self.temporary_failure.as_ref()
     }
 
     /// Bytes of the engine in addition to `of_machine` bytes of the machine.
@@ -89,10 +89,10 @@ impl<M: Machine> KernelEngine<M> {
         fixed_bytes + self.posted.bytes() + self.unexpected.bytes() + of_machine
     }
 
-    /// Removes all queued entries and the hindrance. Keeps the assertions.
+    /// Removes all queued entries and the temporary failure. Keeps the assertions.
     fn clear(&mut self) {
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.bytes()));
-        (self.posted, self.unexpected, self.hindrance) = (Queue::default(), Queue::default(), None);
+        (self.posted, self.unexpected, self.temporary_failure) = (Queue::default(), Queue::default(), None);
     }
 
     /// Queues all entries of another engine, none of which match each other. The queues must be empty. Makes
@@ -134,17 +134,17 @@ impl<M: Machine> KernelEngine<M> {
         self.batches += 1;
         self.copied += (envelopes.len() + selectors.len()) as u64;
         let batch = Batch::of(envelopes, selectors);
-        self.hindrance = None;
+        self.temporary_failure = None;
         let matched = self.matcher.match_batch(&*self.machine, algorithm, &batch, self.seed);
         // A refused batch held this memory and freed it.
         self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.last_bytes()));
-        matched.map_err(|error| match M::lasts(&error) {
-            Lasts::UntilMemory => Refused::Memory,
-            Lasts::WhileOccupied => {
-                self.hindrance = Some(error);
+        matched.map_err(|error| match M::failure_duration(&error) {
+            FailureDuration::UntilMemory => Refused::Memory,
+            FailureDuration::WhileOccupied => {
+                self.temporary_failure = Some(error);
                 Refused::Full
             }
-            Lasts::ForGood => {
+            FailureDuration::Permanent => {
                 self.failure = Some(error);
                 Refused::Full
             }
@@ -169,7 +169,7 @@ impl<M: Machine> KernelEngine<M> {
     }
 
     /// Position of the message for a probe. If the batch is refused, the host searches.
-    fn look_for(&mut self, selector: &Selector) -> Option<usize> {
+    fn find_for_probe(&mut self, selector: &Selector) -> Option<usize> {
         self.admit(selector).ok()?;
         self.find_unexpected(selector).unwrap_or_else(|_| {
             let mut all = self.unexpected.iter();
@@ -196,7 +196,7 @@ impl<M: Machine> KernelEngine<M> {
             found[message as usize] = Some(place);
         }
         if self.algorithm == Algorithm::Hash {
-            earlier_first(&envelopes, &mut found);
+            prefer_earlier_duplicates(&envelopes, &mut found);
         }
         Ok(found)
     }
@@ -204,7 +204,7 @@ impl<M: Machine> KernelEngine<M> {
 
 /// Gives the receives of duplicates to the earliest duplicates. Messages arrive one after the other, so the
 /// later duplicates stay without a receive, even without ordering.
-fn earlier_first(envelopes: &[Envelope], found: &mut [Option<usize>]) {
+fn prefer_earlier_duplicates(envelopes: &[Envelope], found: &mut [Option<usize>]) {
     let mut without: HashMap<Envelope, VecDeque<usize>> = HashMap::new();
     for (at, envelope) in envelopes.iter().enumerate() {
         if found[at].is_none() {
@@ -236,11 +236,11 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.look_for(selector).map(|place| self.unexpected.get(place).id)
+        self.find_for_probe(selector).map(|place| self.unexpected.get(place).id)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.look_for(selector).map(|place| self.unexpected.take(place).id)
+        self.find_for_probe(selector).map(|place| self.unexpected.take(place).id)
     }
 
     fn cancel(&mut self, receive: &Receive) -> bool {
@@ -371,11 +371,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_of_equal_messages_match() {
+    fn earliest_duplicates_match() {
         let envelope = |tag: u64| Envelope::new(ContextId(0), Rank(1), Tag(tag));
         let envelopes = [1, 2, 1, 1, 2, 1].map(envelope);
         let mut found = [None, Some(20), Some(10), None, None, Some(11)];
-        earlier_first(&envelopes, &mut found);
+        prefer_earlier_duplicates(&envelopes, &mut found);
         assert_eq!(found, [Some(10), Some(20), Some(11), None, None, None]);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fastrand::Rng;
 use matchpoint::{ContextId, Envelope, MsgId, Rank, RecvId, Selector, Tag, TagMask, Wild, engines};
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::compaction::{Compaction, Left};
+use matchpoint_gpu::compaction::{Compaction, Unmatched};
 use matchpoint_gpu::machine::{Grid, Machine};
 use matchpoint_gpu::partition::Partition;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
@@ -215,7 +215,7 @@ pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> 
 
 /// First case of `mixes` with an incorrect compaction. Cases are matched in segments by source. The
 /// compaction uses a block or a warp per segment.
-pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bool) -> Option<Mix> {
+pub fn first_wrong_compaction<M: Machine>(machine: &M, mixes: &[Mix], are_short: bool) -> Option<Mix> {
     mixes.iter().copied().find(|&mix| {
         let rng = &mut Rng::with_seed(7);
         let partition = Partition::by_source(&Case::of(mix, rng).batch(rng), rng.usize(1..9)).unwrap();
@@ -225,7 +225,7 @@ pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bo
         let mut compaction = Compaction::new(machine, &loaded).unwrap();
         compaction.launch(machine, &mut loaded, are_short, grid).unwrap();
         let matched = loaded.matched(machine).unwrap();
-        let Left { messages, receives, segments } = compaction.left(machine, &loaded).unwrap();
+        let Unmatched { messages, receives, segments } = compaction.read_unmatched(machine, &loaded).unwrap();
         partition.segments.iter().zip(&segments).any(|(whole, left)| {
             let is_free = |&message: &u32| !matched.contains(&message);
             let free: Vec<u32> = (whole.message..whole.message_end).filter(is_free).collect();
@@ -242,7 +242,7 @@ pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bo
 }
 
 /// Matches `times` cases of each of `mixes`. Returns the first with another result than `list`.
-pub fn first_that_differs<M: Machine>(
+pub fn first_different<M: Machine>(
     machine: &M,
     mixes: &[Mix],
     times: u64,
@@ -259,7 +259,7 @@ pub fn first_that_differs<M: Machine>(
 
 /// First case of `mixes` with an incorrect result without order: a message with two receives, a pair that
 /// does not match, or an envelope with an unmatched message and an unmatched receive.
-pub fn first_not_hashed_well<M: Machine>(
+pub fn first_wrong_hashing<M: Machine>(
     machine: &M,
     mixes: &[Mix],
     times: u64,

@@ -15,13 +15,13 @@ use matchpoint::{
 };
 use matchpoint_gpu::batch::Layout;
 use matchpoint_gpu::card::CardError;
-use matchpoint_gpu::resident::{Resident, fed_by_card};
+use matchpoint_gpu::resident::{Resident, match_stream_on_card};
 use matchpoint_gpu::{Algorithm, Batch, Card, KernelEngine, match_batch};
 
 use crate::left_out::leave_out;
 
 /// Set in a process with the fake driver.
-const IS_PLAYED: &str = "MATCHPOINT_TEST_DRIVER";
+const HAS_FAKE_DRIVER: &str = "MATCHPOINT_TEST_DRIVER";
 
 /// Every engine has `post` and `arrive_message`.
 fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
@@ -29,8 +29,8 @@ fn any(engine: &mut dyn Engine) -> &mut dyn Engine {
 }
 
 /// Runs the test of this name in a separate process with the fake driver.
-fn played(name: &str, test: fn(&Driver)) {
-    if std::env::var_os(IS_PLAYED).is_some() {
+fn with_fake_driver(name: &str, test: fn(&Driver)) {
+    if std::env::var_os(HAS_FAKE_DRIVER).is_some() {
         return test(&Driver(Library::this()));
     }
     let folder = tempfile::tempdir().unwrap();
@@ -46,7 +46,7 @@ fn played(name: &str, test: fn(&Driver)) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     symlink(&driver, folder.path().join("libnvrtc.so")).unwrap();
     let mut process = Command::new(std::env::current_exe().unwrap());
-    process.args(["--exact", &format!("driver::{name}"), "--nocapture"]).env(IS_PLAYED, "1");
+    process.args(["--exact", &format!("driver::{name}"), "--nocapture"]).env(HAS_FAKE_DRIVER, "1");
     let output = process.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
     let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     assert!(output.status.success(), "{}\n{}", said[0], said[1]);
@@ -127,7 +127,7 @@ fn eight_batches() -> Batch {
 }
 
 /// Longer than any operation of these tests.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const OUT_OF_MEMORY: c_int = 2;
 const STUB_LIBRARY: c_int = 34;
@@ -138,7 +138,7 @@ const ILLEGAL_ADDRESS: c_int = 700;
 /// The oldest driver that loads code from NVRTC 12. It refuses PTX of a newer CUDA than its own.
 #[test]
 fn driver_of_cuda_12_0_suffices() {
-    played("driver_of_cuda_12_0_suffices", |_| {
+    with_fake_driver("driver_of_cuda_12_0_suffices", |_| {
         let card = Card::open(0).unwrap();
         Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
     });
@@ -146,7 +146,7 @@ fn driver_of_cuda_12_0_suffices() {
 
 #[test]
 fn older_driver_than_nvrtc_is_reported() {
-    played("older_driver_than_nvrtc_is_reported", |driver| {
+    with_fake_driver("older_driver_than_nvrtc_is_reported", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("cuModuleLoadData", NO_BINARY_FOR_GPU);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
@@ -161,8 +161,8 @@ fn older_driver_than_nvrtc_is_reported() {
 
 /// An event after the kernel would wait in a hardware queue that other streams share.
 #[test]
-fn no_work_is_queued_behind_persistent_kernel() {
-    played("no_work_is_queued_behind_persistent_kernel", |driver| {
+fn no_work_follows_persistent_kernel() {
+    with_fake_driver("no_work_follows_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("cuEventRecord", ILLEGAL_ADDRESS);
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
@@ -174,8 +174,8 @@ fn no_work_is_queued_behind_persistent_kernel() {
 }
 
 #[test]
-fn unstarted_persistent_kernel_leaves_nothing() {
-    played("unstarted_persistent_kernel_leaves_nothing", |driver| {
+fn unstarted_persistent_kernel_frees_memory() {
+    with_fake_driver("unstarted_persistent_kernel_frees_memory", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("match_resident", OUT_OF_MEMORY);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
@@ -187,10 +187,10 @@ fn unstarted_persistent_kernel_leaves_nothing() {
 /// The kernel's memory is freed in stream order, which would wait forever.
 #[test]
 fn idle_persistent_kernel_is_ended() {
-    played("idle_persistent_kernel_is_ended", |driver| {
+    with_fake_driver("idle_persistent_kernel_is_ended", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("feed_resident", OUT_OF_MEMORY);
-        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
+        let error = match_stream_on_card(&card, &eight_batches(), 8, 1, TIMEOUT).unwrap_err();
         assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
         let begin = Instant::now();
         while driver.staying() > 0 {
@@ -203,33 +203,33 @@ fn idle_persistent_kernel_is_ended() {
 /// The submitting kernel or the persistent kernel may run forever. The caller's later operations wait for
 /// neither.
 #[test]
-fn card_is_waited_for_in_both_directions() {
-    played("card_is_waited_for_in_both_directions", |driver| {
+fn wait_for_either_kernel_ends() {
+    with_fake_driver("wait_for_either_kernel_ends", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
             driver.feeds_never(never);
             let staying = driver.staying();
-            let error = fed_by_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
+            let error = match_stream_on_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
             assert_eq!(error, CardError::Driver(what, "it does not end".to_owned()));
             assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
             match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         }
         // The abandoned kernel counts as a persistent kernel.
         let error = match_batch(&card, Algorithm::Hash, &batch(), 1).unwrap_err();
-        assert_eq!(error, CardError::IsStaying("match_hash"));
+        assert_eq!(error, CardError::PersistentKernelRuns("match_hash"));
     });
 }
 
 /// The driver would end the kernel after seconds, with the whole context of the process.
 #[test]
 fn driver_time_limit_prevents_persistent_kernel() {
-    played("driver_time_limit_prevents_persistent_kernel", |driver| {
+    with_fake_driver("driver_time_limit_prevents_persistent_kernel", |driver| {
         let card = Card::open(0).unwrap();
         driver.watches();
-        assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::IsWatched);
-        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
-        assert_eq!((&error, driver.staying()), (&CardError::IsWatched, 0));
+        assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::KernelTimeLimit);
+        let error = match_stream_on_card(&card, &eight_batches(), 8, 1, TIMEOUT).unwrap_err();
+        assert_eq!((&error, driver.staying()), (&CardError::KernelTimeLimit, 0));
         assert_eq!((driver.calls("match_resident"), driver.calls("feed_resident")), (0, 0));
         assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
         let said = error.to_string();
@@ -240,8 +240,8 @@ fn driver_time_limit_prevents_persistent_kernel() {
 }
 
 #[test]
-fn failed_card_is_reported_to_waiting_batch() {
-    played("failed_card_is_reported_to_waiting_batch", |driver| {
+fn failed_card_ends_waiting_batch() {
+    with_fake_driver("failed_card_ends_waiting_batch", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -255,8 +255,8 @@ fn failed_card_is_reported_to_waiting_batch() {
 
 /// A kernel that answers after the time limit of a batch is not abandoned at its end.
 #[test]
-fn late_kernel_is_waited_for_at_end() {
-    played("late_kernel_is_waited_for_at_end", |driver| {
+fn late_kernel_is_not_abandoned() {
+    with_fake_driver("late_kernel_is_not_abandoned", |driver| {
         let card = Card::open(0).unwrap();
         let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         driver.sleeps(true);
@@ -286,15 +286,15 @@ fn late_kernel_is_waited_for_at_end() {
 
 /// Loading waits for all running kernels.
 #[test]
-fn nothing_is_loaded_while_a_kernel_stays() {
-    played("nothing_is_loaded_while_a_kernel_stays", |driver| {
+fn persistent_kernel_prevents_loading() {
+    with_fake_driver("persistent_kernel_prevents_loading", |driver| {
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
         let loaded = driver.calls("cuModuleLoadData");
         // Per process, for any number of handles of the card.
         let other = Card::open(0).unwrap();
         let error = Resident::start(&other, Layout::Wide, 1).unwrap_err();
-        assert_eq!(error, CardError::IsStaying("match_resident"));
+        assert_eq!(error, CardError::PersistentKernelRuns("match_resident"));
         assert!(match_batch(&card, Algorithm::Matrix, &batch(), 1).is_err());
         assert_eq!(driver.calls("cuModuleLoadData"), loaded);
         // A loaded kernel needs no load.
@@ -308,7 +308,7 @@ fn nothing_is_loaded_while_a_kernel_stays() {
 /// later the card.
 #[test]
 fn engine_matches_again_after_persistent_kernel() {
-    played("engine_matches_again_after_persistent_kernel", |driver| {
+    with_fake_driver("engine_matches_again_after_persistent_kernel", |driver| {
         matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         let card = Card::open(0).unwrap();
         let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
@@ -340,7 +340,7 @@ fn engine_matches_again_after_persistent_kernel() {
 /// During the compilation in one thread, other threads launch kernels.
 #[test]
 fn compiled_kernels_start_during_compilation() {
-    played("compiled_kernels_start_during_compilation", |driver| {
+    with_fake_driver("compiled_kernels_start_during_compilation", |driver| {
         let card = Card::open(0).unwrap();
         match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
         driver.compiles_never(true);
@@ -359,7 +359,7 @@ fn compiled_kernels_start_during_compilation() {
 /// Every launch would wait for the end of the kernel.
 #[test]
 fn serial_launches_prevent_persistent_kernel() {
-    played("serial_launches_prevent_persistent_kernel", |driver| {
+    with_fake_driver("serial_launches_prevent_persistent_kernel", |driver| {
         // SAFETY: no other thread of this process reads the environment now.
         #[allow(unsafe_code)]
         unsafe {
@@ -367,14 +367,14 @@ fn serial_launches_prevent_persistent_kernel() {
         }
         let card = Card::open(0).unwrap();
         let refused = Resident::start(&card, Layout::Packed, 1).unwrap_err();
-        assert_eq!((refused, driver.staying()), (CardError::IsBlocking, 0));
+        assert_eq!((refused, driver.staying()), (CardError::BlockingLaunches, 0));
     });
 }
 
 /// As on a login node with only the toolkit.
 #[test]
-fn a_driver_without_cards_is_no_failure() {
-    played("a_driver_without_cards_is_no_failure", |driver| {
+fn driver_without_cards_reports_no_card() {
+    with_fake_driver("driver_without_cards_reports_no_card", |driver| {
         driver.fails("cuInit", NO_DEVICE);
         assert_eq!(Card::open(0).unwrap_err(), CardError::NoCard(0, 0));
         driver.fails("cuInit", STUB_LIBRARY);
@@ -385,8 +385,8 @@ fn a_driver_without_cards_is_no_failure() {
 }
 
 #[test]
-fn a_card_without_memory_is_asked_again() {
-    played("a_card_without_memory_is_asked_again", |driver| {
+fn card_without_memory_is_retried() {
+    with_fake_driver("card_without_memory_is_retried", |driver| {
         let card = Arc::new(Card::open(0).unwrap());
         let mut engine = KernelEngine::new(card, Algorithm::Matrix);
         let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
@@ -406,7 +406,7 @@ fn a_card_without_memory_is_asked_again() {
 /// The kernels of the card are loaded, so no later call would check the card.
 #[test]
 fn failed_card_gives_no_engine() {
-    played("failed_card_gives_no_engine", |driver| {
+    with_fake_driver("failed_card_gives_no_engine", |driver| {
         matchpoint::engines::register(matchpoint_gpu::engines::SPECS);
         matchpoint::engines::create("gpu_ordered").unwrap();
         driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);

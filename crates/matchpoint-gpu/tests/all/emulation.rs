@@ -23,7 +23,7 @@ pub struct Emulation {
     libraries: [Library; 2],
     /// Locked while a kernel runs: a library runs one block at a time.
     order: Mutex<Rng>,
-    shared_bytes_most: u32,
+    shared_bytes_max: u32,
 }
 
 /// `Launch` of `emulation/kernels.cpp`.
@@ -93,7 +93,7 @@ impl Emulation {
                 // SAFETY: a library built above, without effects at load time.
                 unsafe { Library::new(&path) }.unwrap()
             });
-        Emulation { libraries, order: Mutex::new(Rng::with_seed(1)), shared_bytes_most: 227 << 10 }
+        Emulation { libraries, order: Mutex::new(Rng::with_seed(1)), shared_bytes_max: 227 << 10 }
     }
 }
 
@@ -137,7 +137,7 @@ fn compile(optimisation: &str, file: &str, right: &str, wrong: &str) -> Option<C
 impl Emulation {
     /// Limits the shared memory of a block. The default is that of an H100.
     pub fn limited(&mut self, bytes: u32) {
-        self.shared_bytes_most = bytes;
+        self.shared_bytes_max = bytes;
     }
 
     /// Hash of an envelope.
@@ -187,7 +187,7 @@ impl Machine for Emulation {
         grid: Grid,
         arguments: &A,
     ) -> Result<(), Stopped> {
-        if kernel.shared_bytes(grid.threads, layout) > self.shared_bytes_most {
+        if kernel.shared_bytes(grid.threads, layout) > self.shared_bytes_max {
             return Err(Stopped::SharedMemory(kernel));
         }
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
@@ -209,8 +209,8 @@ impl Machine for Emulation {
         if ended { Ok(()) } else { Err(Stopped::Deadlock(kernel)) }
     }
 
-    fn shared_bytes_most(&self) -> u32 {
-        self.shared_bytes_most
+    fn shared_bytes_max(&self) -> u32 {
+        self.shared_bytes_max
     }
 
     fn multiprocessors(&self) -> u32 {

@@ -12,9 +12,9 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Options, check};
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::engine::{Fallback, listen};
+use matchpoint_gpu::engine::{Fallback, set_listener};
 use matchpoint_gpu::kernels::Kernel;
-use matchpoint_gpu::machine::{Grid, Lasts, Machine};
+use matchpoint_gpu::machine::{Grid, FailureDuration, Machine};
 use matchpoint_gpu::{Algorithm, Batch, Division, KernelEngine, Loaded, Matcher, Recorded, match_batch};
 
 /// Every engine has `post` and `arrive_message`.
@@ -28,30 +28,30 @@ fn options() -> Options {
     Options { streams: 2, events: 150, depths: vec![9], ..Options::quick() }
 }
 
-fn keeps_the_laws(algorithm: Algorithm, matches: u64) {
+fn keeps_laws(algorithm: Algorithm, matches: u64) {
     let Some(emulation) = Emulation::built() else { return };
     let report = laws::report(&Arc::new(emulation), algorithm, &options());
     assert!(report.matches > matches, "{}: {report:?}", algorithm.name());
 }
 
 #[test]
-fn the_matrix_keeps_the_laws() {
-    keeps_the_laws(Algorithm::Matrix, 1000);
+fn matrix_keeps_laws() {
+    keeps_laws(Algorithm::Matrix, 1000);
 }
 
 #[test]
-fn queues_by_source_keep_the_laws() {
-    keeps_the_laws(Algorithm::Partitioned, 500);
+fn queues_by_source_keep_laws() {
+    keeps_laws(Algorithm::Partitioned, 500);
 }
 
 #[test]
-fn hashing_keeps_the_laws() {
-    keeps_the_laws(Algorithm::Hash, 300);
+fn hashing_keeps_laws() {
+    keeps_laws(Algorithm::Hash, 300);
 }
 
 #[test]
-fn numbers_within_envelopes_keep_the_laws() {
-    keeps_the_laws(Algorithm::Ordered, 1000);
+fn numbers_within_envelopes_keep_laws() {
+    keeps_laws(Algorithm::Ordered, 1000);
 }
 
 /// A machine that fails after a number of launches, or is occupied at times.
@@ -141,11 +141,11 @@ impl Machine for Failing {
         Ok(unsafe { self.inner.launch(kernel, layout, grid, arguments) }?)
     }
 
-    fn lasts(error: &Failed) -> Lasts {
+    fn failure_duration(error: &Failed) -> FailureDuration {
         match error {
-            Failed::Gone => Lasts::ForGood,
-            Failed::Taken => Lasts::WhileOccupied,
-            Failed::Memory => Lasts::UntilMemory,
+            Failed::Gone => FailureDuration::Permanent,
+            Failed::Taken => FailureDuration::WhileOccupied,
+            Failed::Memory => FailureDuration::UntilMemory,
         }
     }
 
@@ -153,8 +153,8 @@ impl Machine for Failing {
         self.turn()
     }
 
-    fn shared_bytes_most(&self) -> u32 {
-        self.inner.shared_bytes_most()
+    fn shared_bytes_max(&self) -> u32 {
+        self.inner.shared_bytes_max()
     }
 
     fn multiprocessors(&self) -> u32 {
@@ -281,7 +281,7 @@ fn failed_probe_does_not_stop_later_calls() {
 
 /// A driver's allocation takes as long as matching, so memory is reused and part of the footprint.
 #[test]
-fn machine_memory_is_kept_and_counted() {
+fn machine_memory_is_reused_and_counted() {
     let Some(machine) = machine() else { return };
     machine.left.store(u32::MAX, Ordering::Relaxed);
     for algorithm in Algorithm::ALL {
@@ -360,7 +360,7 @@ fn refused_batch_keeps_machine_memory() {
 /// Reused memory with content of larger and smaller batches, in both layouts and with every method, does not
 /// change results.
 #[test]
-fn kept_memory_matches_like_new_memory() {
+fn reused_memory_matches_like_new_memory() {
     let Some(emulation) = Emulation::built() else { return };
     let rng = &mut fastrand::Rng::with_seed(11);
     let mut matcher = Matcher::default();
@@ -488,19 +488,19 @@ fn substitute_is_named_and_counted() {
 }
 
 #[test]
-fn the_user_is_told_once() {
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    listen(|sentence| TOLD.lock().unwrap().push(sentence.to_owned()));
+fn replacement_is_reported_once() {
+    static REPORTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    set_listener(|sentence| REPORTED.lock().unwrap().push(sentence.to_owned()));
     for _ in 0..3 {
         Fallback::<Failing>::without_machine(Algorithm::Matrix, "list", false, "there is none").unwrap();
     }
-    let told = TOLD.lock().unwrap();
+    let told = REPORTED.lock().unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(Fallback::<Failing>::without_machine(Algorithm::Matrix, "no such", false, "").is_err());
 }
 
 #[test]
-fn what_breaks_a_demand_is_refused() {
+fn receive_against_assertion_is_refused() {
     let Some(emulation) = Emulation::built() else { return };
     let machine = Arc::new(emulation);
     let any_tag = Receive::new(RecvId(2), Selector::new(HERE, Wild::Is(Rank(1)), Wild::Any));

@@ -1,14 +1,14 @@
-//! Withdrawals, and sources that are learned, while other threads call.
+//! Withdrawals and readdressing concurrent with other calls.
 
 use matchpoint_conformance::Issued;
 
 use super::*;
 
-/// Gives each withdrawal the selector or envelope that its id is posted or arrives with, in whichever thread.
+/// Gives each withdrawal the selector or envelope of its id, from any thread.
 pub(super) fn complete(before: &[Asked], of_threads: &mut [Vec<Asked>]) {
     let mut issued = Issued::default();
     for asked in before.iter().chain(of_threads.iter().flatten()) {
-        // A message is named while others call: it is retracted by the envelope that it arrived with.
+        // A message is readdressed during other calls. Retractions use its original envelope.
         if let Asked::Event(event) = asked
             && !matches!(event, Event::Readdress(..))
         {
@@ -22,7 +22,8 @@ pub(super) fn complete(before: &[Asked], of_threads: &mut [Vec<Asked>]) {
     }
 }
 
-/// Whether a retraction was answered false although its message is queued, because the message was named: the engine may leave it.
+/// Returns true if a retraction returned false for a queued message that was readdressed. The contract
+/// permits this.
 pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
     let Asked::Event(Event::Retract(message)) = &call.asked else { return false };
     let mut is_named = false;
@@ -33,7 +34,8 @@ pub(super) fn is_left(call: &Call, list: &dyn Engine) -> bool {
     is_named && call.answer == Answer::Outcome(Outcome::Done(false))
 }
 
-/// Calls of one thread where sources are learned late: names, and what comes and goes of the receives that ask for them.
+/// Calls of one thread with readdressing, and with posts and cancels of the receives that match the new
+/// sources.
 fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Asked> {
     let call = |number| {
         let (id, some) = (100 * (thread + 1) + number, 1 + choices.below(4));

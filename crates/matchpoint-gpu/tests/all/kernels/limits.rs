@@ -95,7 +95,7 @@ fn too_small_card_reports_missing_room() {
 /// Blocks that share receives would write to the same ledger, and beyond it.
 #[test]
 #[should_panic(expected = "segments have receives in common")]
-fn long_segments_with_shared_receives_are_refused() {
+fn long_segments_sharing_receives_are_refused() {
     let Some(emulation) = Emulation::built() else {
         panic!("segments have receives in common: nobody looked")
     };

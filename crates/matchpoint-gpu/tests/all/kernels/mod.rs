@@ -9,13 +9,13 @@ use std::process::Command;
 
 use crate::cases::{
     CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Match, Mix, REPEATED, WILD, WITH_WILDCARDS, divided,
-    first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
+    first_wrong_compaction, first_wrong_hashing, first_different, mixes, partitioned, whole,
 };
 use crate::emulation::Emulation;
 use crate::left_out;
 use fastrand::Rng;
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::resident::{fed_at_once, fed_by_itself};
+use matchpoint_gpu::resident::{match_preloaded_batches, match_preloaded_stream};
 use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
@@ -30,7 +30,7 @@ const DIVIDED: Match<Emulation> = divided;
 
 fn compare(mixes: &[Mix], times: u64, match_case: Match<Emulation>) {
     let Some(emulation) = Emulation::built() else { return };
-    assert_eq!(first_that_differs(&emulation, mixes, times, match_case), None, "{OTHERWISE}");
+    assert_eq!(first_different(&emulation, mixes, times, match_case), None, "{OTHERWISE}");
 }
 
 const HASHED_THREADS: &[u32] = &[32, 64, 256];
@@ -43,7 +43,7 @@ fn hashed() -> Vec<Mix> {
 }
 
 #[test]
-fn the_matrix_matches_as_mpi_does() {
+fn matrix_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 2, MATRIX);
 }
 
@@ -55,7 +55,7 @@ fn largest_matrix_matches_as_mpi() {
 }
 
 #[test]
-fn segments_match_as_mpi_does() {
+fn segments_match_as_mpi() {
     compare(&mixes(&[(0, 0, 0), (0, 50, 20)]), 3, PARTITIONED);
     compare(&mixes(&[(0, 0, 0), (0, 50, 20)]), 1, |emulation, case, rng| {
         partitioned(emulation, case, rng, Algorithm::Matrix)
@@ -73,7 +73,7 @@ fn numbering_within_envelope_matches_as_mpi() {
 }
 
 #[test]
-fn a_whole_card_matches_as_mpi_does() {
+fn whole_card_matches_as_mpi() {
     compare(&mixes(WITH_WILDCARDS), 1, DIVIDED);
     compare(&[REPEATED, LARGE], 2, DIVIDED);
     compare(WILD, 2, DIVIDED);
@@ -83,7 +83,7 @@ fn a_whole_card_matches_as_mpi_does() {
 fn parts_larger_than_block_match_as_mpi() {
     let Some(mut emulation) = Emulation::built() else { return };
     emulation.limited(64 << 10);
-    assert_eq!(first_that_differs(&emulation, CROWDED, 1, DIVIDED), None);
+    assert_eq!(first_different(&emulation, CROWDED, 1, DIVIDED), None);
 }
 
 /// Matches a case on a persistent kernel, in batches of new entries.
@@ -97,7 +97,7 @@ fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
         })
         .collect();
     let mut matched = vec![NONE; case.selectors.len()];
-    for (receive, message) in fed_at_once(emulation, 64, &batches, rng.u64(..)).unwrap().concat() {
+    for (receive, message) in match_preloaded_batches(emulation, 64, &batches, rng.u64(..)).unwrap().concat() {
         assert_eq!(matched[receive as usize], NONE, "receive {receive} is matched twice");
         matched[receive as usize] = message;
     }
@@ -114,12 +114,12 @@ fn persistent_kernel_matches_as_mpi() {
 
 /// Another kernel of the same machine submits the batches.
 #[test]
-fn persistent_kernel_is_fed_by_another() {
+fn persistent_kernel_takes_batches_from_kernel() {
     let Some(emulation) = Emulation::built() else { return };
     for (batches, entries) in [(1, 1), (3, 100), (8, 7), (8, 64)] {
         let (stream, _) = matchpoint_gpu::measure::Mix::of(entries).stream(batches, 3);
         for seed in [1, 5] {
-            let last = fed_by_itself(&emulation, 64, &stream, entries, seed);
+            let last = match_preloaded_stream(&emulation, 64, &stream, entries, seed);
             assert_eq!(last, Ok(entries), "{batches} batches of {entries}");
         }
     }
@@ -129,14 +129,14 @@ fn persistent_kernel_is_fed_by_another() {
 fn compaction_keeps_order() {
     let Some(emulation) = Emulation::built() else { return };
     for are_short in [false, true] {
-        assert_eq!(first_not_compacted(&emulation, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
+        assert_eq!(first_wrong_compaction(&emulation, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
     }
 }
 
 #[test]
-fn hashing_matches_all_that_there_is() {
+fn hashing_finds_all_pairs() {
     let Some(emulation) = Emulation::built() else { return };
-    assert_eq!(first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS), None);
+    assert_eq!(first_wrong_hashing(&emulation, &hashed(), 5, HASHED_THREADS), None);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn mistakes_in_hashing_are_found() {
     for (what, right, wrong) in mistakes {
         let Some(emulation) = Emulation::changed("-O1", "hash.cu", right, wrong) else { return };
         assert!(
-            first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS).is_some(),
+            first_wrong_hashing(&emulation, &hashed(), 5, HASHED_THREADS).is_some(),
             "nobody notices that {what}"
         );
     }
@@ -222,7 +222,7 @@ const MISTAKES: [Mistake; 29] = [
         MATRIX,
     ),
     ("all bidders win", "matrix.cu", "votes != 0 && (bidders & below) == 0", "votes != 0", MATRIX),
-    ("masks are not looked at", "batch.h", " & ~open.ignore) == 0", ") == 0", MATRIX),
+    ("masks are not looked at", "batch.h", " & ~wild_mask.ignore) == 0", ") == 0", MATRIX),
     ("a warp's messages are taken twice", "partitioned.cu", "*left ^= first;", "", PARTITIONED),
     ("lanes of one envelope share a number", "ordered.cu", "__popc(same & ((1u << lane) - 1))", "0", ORDERED),
     ("a warp counts itself as earlier", "ordered.cu", "(1u << warp % 4 * 8) - 1", "ALL", ORDERED),
@@ -273,7 +273,7 @@ const MISTAKES: [Mistake; 29] = [
     (
         "a wildcard takes what an earlier one may want that waits",
         "wild.cu",
-        "accepts(envelopes[earlier], opens[earlier], envelope)",
+        "accepts(envelopes[earlier], wild_masks[earlier], envelope)",
         "false",
         DIVIDED,
     ),
@@ -361,7 +361,7 @@ fn find_mistakes(are_in: fn(&str) -> bool) {
         assert!(source.contains(mistake.2), "{} has no {}", mistake.1, mistake.2);
         let mut process = Command::new(std::env::current_exe().unwrap());
         process
-            .args(["--exact", "kernels::nobody_notices_a_mistake", "--ignored"])
+            .args(["--exact", "kernels::kernel_with_mistake_passes", "--ignored"])
             .env(MISTAKE, index.to_string());
         let output = process.output().unwrap();
         let said = [&output.stdout[..], &output.stderr].concat();
@@ -388,7 +388,7 @@ const MISTAKE: &str = "MATCHPOINT_TEST_MISTAKE";
 
 #[test]
 #[ignore = "one mistake, of the test that starts this process"]
-fn nobody_notices_a_mistake() {
+fn kernel_with_mistake_passes() {
     let Ok(index) = std::env::var(MISTAKE) else {
         return left_out::leave_out("no mistake is chosen", "`find_mistakes` starts this test");
     };
@@ -414,5 +414,5 @@ fn nobody_notices_a_mistake() {
         _ => {}
     }
     made.extend(mixes(open));
-    assert_eq!(first_that_differs(&emulation, &made, 3, match_case), None, "{OTHERWISE}");
+    assert_eq!(first_different(&emulation, &made, 3, match_case), None, "{OTHERWISE}");
 }

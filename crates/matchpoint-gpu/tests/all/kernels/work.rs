@@ -61,17 +61,17 @@ fn time_of_envelope_is_linear() {
 }
 
 #[test]
-fn it_does_so_where_others_come_first() {
+fn time_after_other_envelopes_is_linear() {
     grows_linearly(&[1, 2], &[2, 1], 1024, false);
 }
 
 #[test]
-fn it_does_so_where_nobody_meets() {
+fn time_without_matches_is_linear() {
     grows_linearly(&[1], &[2], 1024, false);
 }
 
 #[test]
-fn whole_card_time_of_envelope_is_linear() {
+fn whole_card_time_is_linear() {
     grows_linearly(&[1], &[1], 8192, true);
 }
 
