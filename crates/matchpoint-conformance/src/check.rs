@@ -5,18 +5,18 @@ use matchpoint::Order;
 use crate::adversarial::{self, SCENARIOS};
 use crate::choices::Choices;
 use crate::deep;
-use crate::disguise::Disguise;
+use crate::relabel::Relabelling;
 use crate::generate::{self, SHAPES};
-use crate::played::{Factory, Report, Violation, check_events};
+use crate::report::{Factory, Report, Violation, check_events};
 use crate::terms::{Calls, Terms};
-use crate::turns::check_by_turns;
+use crate::interleave::check_interleaved;
 
 /// Size of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// First seed. The same seed gives the same streams.
     pub seed: u64,
-    /// Random streams of each shape. Every second stream is [relabelled](Disguise). A tenth of this number,
+    /// Random streams of each shape. Every second stream is [relabelled](Relabelling). A tenth of this number,
     /// rounded up, runs interleaved on two engines.
     pub streams: u64,
     /// Events of a random stream.
@@ -56,8 +56,8 @@ impl Options {
 
     /// Number of streams that [`check()`] runs on a correct engine.
     pub fn streams_total(&self) -> u64 {
-        let [random, by_turns, adversarial, deep] = self.streams_by_kind();
-        random + by_turns + adversarial + deep
+        let [random, interleaved, adversarial, deep] = self.streams_by_kind();
+        random + interleaved + adversarial + deep
     }
 
     /// Number of streams by kind: random, interleaved, adversarial, deep.
@@ -65,11 +65,11 @@ impl Options {
         let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
         let shapes = SHAPES.len() as u64;
         let adversarial = (SCENARIOS.len() * self.depths.len()) as u64;
-        [self.streams * shapes, self.streams_by_turns() * shapes, adversarial, deep as u64]
+        [self.streams * shapes, self.interleaved_streams() * shapes, adversarial, deep as u64]
     }
 
     /// Random streams of each shape for two interleaved engines.
-    fn streams_by_turns(&self) -> u64 {
+    fn interleaved_streams(&self) -> u64 {
         self.streams.div_ceil(10)
     }
 
@@ -115,19 +115,19 @@ pub fn check_watched(
             let mut events = generate::stream(*shape, Choices::Seed(seed), options.events);
             let mut name = format!("{name}, seed {seed}");
             if stream % 2 == 1 {
-                Disguise::new(seed).put_on(&mut events);
+                Relabelling::new(seed).apply(&mut events);
                 name += ", disguised";
             }
             each(&report, &name);
             report.take(check_events(factory, events, options.terms(), || name))?;
         }
     }
-    for stream in 0..options.streams_by_turns() {
+    for stream in 0..options.interleaved_streams() {
         for (seed, (name, shape)) in seeds(stream) {
             let events = generate::stream(*shape, Choices::Seed(seed), options.events);
             let name = format!("{name}, seed {seed}, by turns on two engines");
             each(&report, &name);
-            report.take(check_by_turns(factory, &events, options.terms(), &name))?;
+            report.take(check_interleaved(factory, &events, options.terms(), &name))?;
         }
     }
     for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {

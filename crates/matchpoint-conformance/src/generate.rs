@@ -5,7 +5,7 @@ use matchpoint::{
 };
 
 use crate::choices::Choices;
-use crate::disguise::Disguise;
+use crate::relabel::Relabelling;
 use crate::issued::Issued;
 
 /// Parameters of a random stream. Weights are relative to their sum.
@@ -42,7 +42,7 @@ pub struct Shape {
     /// Maximum messages in a batch.
     pub batch: u64,
     /// Weight of hints, closings and failures.
-    pub upkeep: u64,
+    pub maintenance: u64,
 }
 
 /// Ignored bits: the lowest, some, all but a sign, one half, the other half, all but the lowest.
@@ -65,11 +65,11 @@ const MIXED: Shape = Shape {
     withdrawals: 8,
     batches: 2,
     batch: 4,
-    upkeep: 2,
+    maintenance: 2,
 };
 
 /// Many duplicates of receives.
-const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, upkeep: 1, ..MIXED };
+const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, maintenance: 1, ..MIXED };
 
 /// Shapes that [`check`](crate::check()) uses, by name.
 pub const SHAPES: &[(&str, Shape)] = &[
@@ -87,10 +87,10 @@ pub const SHAPES: &[(&str, Shape)] = &[
     ),
     ("many sources", Shape { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
     ("many tags", Shape { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
-    ("long posted queue", Shape { posts: 70, arrivals: 30, tags: 64, upkeep: 0, withdrawals: 2, ..MIXED }),
+    ("long posted queue", Shape { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED }),
     (
         "long unexpected queue",
-        Shape { posts: 30, arrivals: 70, tags: 64, upkeep: 0, withdrawals: 2, ..MIXED },
+        Shape { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
     ),
     ("nameless", Shape { unknown_percent: 50, withdrawals: 30, ..MIXED }),
     ("withdrawn", Shape { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
@@ -99,7 +99,7 @@ pub const SHAPES: &[(&str, Shape)] = &[
         "many masks",
         Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
     ),
-    ("upkeep", Shape { upkeep: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
+    ("upkeep", Shape { maintenance: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
     // Batches of some hundred messages for some hundred receives with many duplicates.
     ("in batches", Shape { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
 ];
@@ -116,15 +116,15 @@ pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     stream
 }
 
-/// Decodes a stream from a fuzzer's bytes: the first selects the shape, the second a [relabelling](Disguise)
+/// Decodes a stream from a fuzzer's bytes: the first selects the shape, the second a [relabelling](Relabelling)
 /// or none, about three bytes an event. Accepts all bytes.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
-    let disguise = choices.below(256);
+    let relabel = choices.below(256);
     let mut events = stream(shape, choices, usize::MAX);
-    if disguise > 0 {
-        Disguise::new(disguise).put_on(&mut events);
+    if relabel > 0 {
+        Relabelling::new(relabel).apply(&mut events);
     }
     events
 }
@@ -148,8 +148,8 @@ impl Generator<'_> {
                 _ => {}
             }
         }
-        let Shape { posts, arrivals, probes, withdrawals, batches, upkeep, .. } = self.shape;
-        let weights = [posts, arrivals, probes, withdrawals, batches, upkeep];
+        let Shape { posts, arrivals, probes, withdrawals, batches, maintenance, .. } = self.shape;
+        let weights = [posts, arrivals, probes, withdrawals, batches, maintenance];
         let mut at = self.choices.below(weights.iter().sum());
         let kind = weights.iter().position(|&weight| {
             let here = at < weight;
@@ -166,7 +166,7 @@ impl Generator<'_> {
             Some(4) => Event::ArriveBatch(
                 (0..self.choices.below(self.shape.batch + 1)).map(|_| self.message()).collect(),
             ),
-            Some(5) => self.upkeep(),
+            Some(5) => self.maintenance(),
             _ => Event::Arrive(self.message()),
         }
     }
@@ -267,7 +267,7 @@ impl Generator<'_> {
         }
     }
 
-    fn upkeep(&mut self) -> Event {
+    fn maintenance(&mut self) -> Event {
         let context = self.context();
         match self.choices.below(8) {
             0 | 1 => Event::Close(context),

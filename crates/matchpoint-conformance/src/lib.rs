@@ -9,7 +9,7 @@
 //! # Ok::<(), Box<matchpoint_conformance::Violation>>(())
 //! ```
 //!
-//! A [`Judge`] keeps both queues, checks each outcome against the [contract](matchpoint::engine), and follows
+//! A [`Oracle`] keeps both queues, checks each outcome against the [contract](matchpoint::engine), and follows
 //! the choices that the contract leaves to the engine. [`check`] runs streams of events on the engine:
 //! [random](generate), [adversarial] and [deep]. Some streams run interleaved on two engines. If a law
 //! breaks, [`check`] shrinks the stream to the shortest script that breaks the same law. A script in this
@@ -19,25 +19,25 @@ pub mod adversarial;
 mod check;
 mod choices;
 pub mod deep;
-mod disguise;
+mod relabel;
 pub mod generate;
 mod issued;
-mod judge;
+mod oracle;
 mod law;
-mod played;
+mod report;
 mod renumber;
 mod run;
 mod shrink;
 mod terms;
-mod turns;
+mod interleave;
 
 pub use check::{Options, check, check_watched};
 pub use choices::Choices;
-pub use disguise::Disguise;
+pub use relabel::Relabelling;
 pub use issued::Issued;
-pub use judge::Judge;
+pub use oracle::Oracle;
 pub use law::{Broken, Law};
-pub use played::{Report, Substitute, Violation, check_events};
+pub use report::{Report, Substitute, Violation, check_events};
 pub use run::{Run, run};
 pub use shrink::shrink;
 pub use terms::{Calls, Terms, is_mpi};

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
 
-use crate::judge::{Judge, drained_text};
+use crate::oracle::{Oracle, drained_text};
 use crate::law::{Broken, Law};
 use crate::terms::Terms;
 
@@ -33,9 +33,9 @@ const RARE: usize = 4;
 const LONG: usize = 4096;
 const EACH: usize = 4;
 
-/// Runs `events` on a new engine under a [`Judge`], up to the first broken law.
+/// Runs `events` on a new engine under a [`Oracle`], up to the first broken law.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
-    let mut watch = Watch::new(engine, terms.into());
+    let mut watch = Checker::new(engine, terms.into());
     let mut played = Vec::with_capacity(events.len());
     let mut broken = None;
     for event in events {
@@ -59,32 +59,32 @@ pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
 }
 
 /// An oracle for an engine, and the number of events since both queues were compared in full.
-pub(crate) struct Watch {
-    judge: Judge,
+pub(crate) struct Checker {
+    oracle: Oracle,
     since: usize,
 }
 
-impl Watch {
+impl Checker {
     /// Creates a checker for a new engine.
     pub(crate) fn new(engine: &dyn Engine, terms: Terms) -> Self {
         let terms = Terms { demands: engine.demands(), ..terms };
-        Watch { judge: Judge::new(engine.order(), terms), since: 0 }
+        Checker { oracle: Oracle::new(engine.order(), terms), since: 0 }
     }
 
     /// The call as a caller may make it, or `None` if no caller may.
     pub(crate) fn admit(&self, event: &Event) -> Option<Event> {
-        self.judge.admit(event)
+        self.oracle.admit(event)
     }
 
     /// Matches so far.
     pub(crate) fn matches(&self) -> u64 {
-        self.judge.matches()
+        self.oracle.matches()
     }
 
     /// Runs an admitted event.
     pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
         self.since += 1;
-        if step(engine, &mut self.judge, event, self.since)? {
+        if step(engine, &mut self.oracle, event, self.since)? {
             self.since = 0;
         }
         Ok(())
@@ -92,12 +92,12 @@ impl Watch {
 
     /// Compares both queues in full.
     pub(crate) fn compare(&self, engine: &dyn Engine) -> Result<(), Broken> {
-        guarded(|| self.judge.compare(engine))?
+        guarded(|| self.oracle.compare(engine))?
     }
 
     /// Compares once more, then closes every context.
     pub(crate) fn close_all(&self, engine: &mut dyn Engine) -> Result<(), Broken> {
-        close_all(engine, &self.judge)
+        close_all(engine, &self.oracle)
     }
 }
 
@@ -116,10 +116,10 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
 
 /// Runs one event, `since` events after the last full comparison. Returns true if both queues were compared
 /// in full.
-fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize) -> Result<bool, Broken> {
+fn step(engine: &mut dyn Engine, oracle: &mut Oracle, event: &Event, since: usize) -> Result<bool, Broken> {
     let outcome = guarded(|| event.play(engine))?;
-    judge.judge(event, &outcome)?;
-    let compared = match judge.queued() {
+    oracle.check(event, &outcome)?;
+    let compared = match oracle.queued() {
         queued if queued <= SHORT => true,
         queued if queued <= LONG => {
             let often = if is_frequent(event) { 64 } else { RARE };
@@ -127,7 +127,7 @@ fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize)
         }
         queued => since * EACH >= queued,
     };
-    guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })??;
+    guarded(|| if compared { oracle.compare(engine) } else { oracle.compare_lengths(engine) })??;
     Ok(compared)
 }
 
@@ -140,9 +140,9 @@ fn is_refusal(outcome: &Outcome) -> bool {
 }
 
 /// Compares once more, then closes every context into one [`Drained`] that is not empty.
-fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
-    guarded(|| judge.compare(engine))??;
-    if !judge.terms().calls.close {
+fn close_all(engine: &mut dyn Engine, oracle: &Oracle) -> Result<(), Broken> {
+    guarded(|| oracle.compare(engine))??;
+    if !oracle.terms().calls.close {
         return Ok(());
     }
     let before = || Drained {
@@ -151,8 +151,8 @@ fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
         pending: vec![RecvId(u64::MAX)],
     };
     let (mut drained, mut expected) = (before(), before());
-    for context in judge.contexts() {
-        let here = judge.drained_by_close(context);
+    for context in oracle.contexts() {
+        let here = oracle.drained_by_close(context);
         expected.receives.extend(here.receives);
         expected.messages.extend(here.messages);
         guarded(|| engine.close(context, &mut drained))?;

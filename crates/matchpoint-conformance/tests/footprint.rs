@@ -94,7 +94,7 @@ fn wrong(name: &str, fill: Fill, depth: u64) -> Option<String> {
 }
 
 /// A footprint that omits or adds a kilobyte fails the comparison.
-fn this_can_fail() {
+fn wrong_footprint_is_found() {
     let before = MEMORY.allocated();
     let held = vec![0u8; 10_000];
     let says = |entries_bytes| Footprint { entries_bytes, peak_bytes: 10_000, ..Footprint::default() };
@@ -109,7 +109,7 @@ const PROFILED: [&str; 2] = [
 ];
 
 /// Two partners take some hundred bytes at any distance.
-fn far_partners_take_little() {
+fn distant_partners_take_little_memory() {
     let before = MEMORY.allocated();
     let engine = engines::create(PROFILED[1]).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(engine.statistics().iter().filter(|of| of.0.ends_with("partners") && of.1 == 2.0).count(), 2);
@@ -118,8 +118,8 @@ fn far_partners_take_little() {
 }
 
 fn main() {
-    this_can_fail();
-    far_partners_take_little();
+    wrong_footprint_is_found();
+    distant_partners_take_little_memory();
     let mut found = Vec::new();
     for name in engines::variants().map(|Variant { name, .. }| name).chain(PROFILED.map(str::to_owned)) {
         for &(filled, fill) in FILLS {

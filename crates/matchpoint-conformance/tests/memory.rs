@@ -13,13 +13,13 @@ use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Pair, Queue, Rank, Readdressed,
     Receive, RecvId, Refused, Selector, Tag, TagMask, Wild, concurrent, engines,
 };
-use matchpoint_conformance::{Choices, Judge, generate};
+use matchpoint_conformance::{Choices, Oracle, generate};
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Runs an event with at most `bytes` bytes to allocate. The caller's memory is reserved before.
-fn starved(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
+fn play_with_limit(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     let entries = engine.posted_len() + engine.unexpected_len();
     let mut drained = Drained {
         receives: Vec::with_capacity(entries),
@@ -89,12 +89,12 @@ fn made(name: &str) -> Box<dyn Engine> {
 /// Runs a stream, each event first without memory, and again with memory after a refusal. Returns the
 /// refusals.
 fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
-    let mut judge = Judge::new(engine.order(), false);
+    let mut oracle = Oracle::new(engine.order(), false);
     let mut refusals = 0;
     for event in events {
-        let Some(event) = &judge.admit(event) else { continue };
+        let Some(event) = &oracle.admit(event) else { continue };
         let before = queued(engine);
-        let mut outcome = starved(engine, event, 0);
+        let mut outcome = play_with_limit(engine, event, 0);
         if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) = (event, &mut outcome)
             && *result == Err(Refused::Memory)
         {
@@ -107,7 +107,7 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
             assert_eq!(queued(engine), before, "{name}: {event} was refused, but changed what is queued");
             outcome = event.play(engine);
         }
-        if let Err(broken) = judge.judge(event, &outcome).and_then(|()| judge.compare(engine)) {
+        if let Err(broken) = oracle.check(event, &outcome).and_then(|()| oracle.compare(engine)) {
             panic!("{name}: {event}: {broken}");
         }
     }
@@ -122,7 +122,7 @@ fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
 }
 
 /// Runs a batch with little memory, then its rest with a little more. Adds the refusals.
-fn batch_denied_at_random(
+fn play_batch_with_random_limits(
     engine: &mut dyn Engine,
     name: &str,
     messages: &[Message],
@@ -133,7 +133,7 @@ fn batch_denied_at_random(
     loop {
         let before = queued(engine);
         let rest = Event::ArriveBatch(messages[all.len()..].to_vec());
-        let Outcome::ArrivedBatch(out, result) = starved(engine, &rest, bytes) else { unreachable!() };
+        let Outcome::ArrivedBatch(out, result) = play_with_limit(engine, &rest, bytes) else { unreachable!() };
         if result != Err(Refused::Memory) {
             all.extend(out);
             return Outcome::ArrivedBatch(all, result);
@@ -150,20 +150,20 @@ fn batch_denied_at_random(
 
 /// Runs a stream and compares with `list`, each event with little memory, then a little more. Returns the
 /// refusals.
-fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
+fn play_with_random_limits(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
     let mut engines = [name, "list"].map(made);
-    let mut judge = Judge::new(engines[0].order(), false);
+    let mut oracle = Oracle::new(engines[0].order(), false);
     let mut refusals = 0;
     for event in events {
-        let Some(event) = &judge.admit(event) else { continue };
+        let Some(event) = &oracle.admit(event) else { continue };
         let (before, mut bytes) = (queued(&*engines[0]), 0);
         let right = event.play(&mut *engines[1]);
         let ours = loop {
             if let Event::ArriveBatch(messages) = event {
                 let engine = &mut *engines[0];
-                break batch_denied_at_random(engine, name, messages, &mut choices, &mut refusals);
+                break play_batch_with_random_limits(engine, name, messages, &mut choices, &mut refusals);
             }
-            let outcome = starved(&mut *engines[0], event, bytes);
+            let outcome = play_with_limit(&mut *engines[0], event, bytes);
             if !is_refused(&outcome) {
                 break outcome;
             }
@@ -173,7 +173,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
             bytes = budget(&mut choices, bytes);
         };
         // If the engine promises less order than `list`, other results may be valid too. The oracle decides.
-        judge.judge(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
+        oracle.check(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
         if ours != right {
             assert!(engines[0].order() != engines[1].order(), "{name}: {event}: {ours:?}, not {right:?}");
             return refusals;
@@ -200,13 +200,13 @@ fn drained(engine: &mut dyn Engine, name: &str) {
         Event::Post(Receive::new(RecvId(5000), any)),
         Event::Close(ContextId(0)),
     ] {
-        starved(engine, &event, 0);
+        play_with_limit(engine, &event, 0);
     }
 }
 
 /// A receive finds the table full while memory for the software fallback is missing. The receive is refused,
 /// and the tables are unchanged, until memory suffices.
-fn moved_without_memory(name: &str) {
+fn migrate_without_memory(name: &str) {
     let mut choices = Choices::Seed(5);
     let envelope = |at: u64| Envelope::new(ContextId(0), Rank((at % 3) as u32), Tag(at));
     let receive = |at: u64| Receive::new(RecvId(at), Selector::exactly(&envelope(at)));
@@ -217,7 +217,7 @@ fn moved_without_memory(name: &str) {
         let messages = (100..100 + waiting).map(|at| Message::new(MsgId(at), envelope(at)));
         messages.for_each(|message| assert_eq!(engine.arrive_message(message), Ok(None)));
         let (before, mut bytes) = (queued(&*engine), 0);
-        while starved(&mut *engine, &Event::Post(receive(4)), bytes) == Outcome::Posted(Err(Refused::Memory))
+        while play_with_limit(&mut *engine, &Event::Post(receive(4)), bytes) == Outcome::Posted(Err(Refused::Memory))
         {
             refusals += 1;
             assert_eq!(queued(&*engine), before, "{name} with {bytes} bytes");
@@ -249,7 +249,7 @@ fn moved_without_memory(name: &str) {
 
 /// A message is readdressed while an index by source has no memory for it. Receives find the message all the
 /// same.
-fn found_by_its_source_without_memory() {
+fn find_readdressed_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     for at in 0..3000 {
         let source = if at < 100 { Rank(1) } else { Rank::UNKNOWN };
@@ -263,7 +263,7 @@ fn found_by_its_source_without_memory() {
     for at in (100..3000).rev() {
         let nameless = Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(at));
         let event = Event::Readdress(Message::new(MsgId(at), nameless), Rank(2));
-        match starved(&mut *engine, &event, 0) {
+        match play_with_limit(&mut *engine, &event, 0) {
             Outcome::Readdressed(Ok(Readdressed::SourceSet)) => named += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
                 assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::SourceSet)));
@@ -280,7 +280,7 @@ type Asks = fn(u64) -> (Selector, MsgId);
 
 /// With thousands of queued messages, wildcard receives find distant messages with no, little or enough
 /// memory. An index may be incomplete, a result may not.
-fn found_far_without_memory(name: &str) {
+fn find_distant_without_memory(name: &str) {
     const WAITING: u64 = 5000;
     const WORLD: ContextId = ContextId(0);
     let kinds: [Asks; 3] = [
@@ -304,7 +304,7 @@ fn found_far_without_memory(name: &str) {
         for at in [WAITING - 1, 3000, 4000] {
             let (selector, found) = asks(at);
             let probe = Event::Probe(selector);
-            let told = starved(&mut *engine, &probe, bytes);
+            let told = play_with_limit(&mut *engine, &probe, bytes);
             assert_eq!(told, Outcome::Found(Some(found)), "{name}: {probe}, with {bytes} bytes");
         }
     }
@@ -312,7 +312,7 @@ fn found_far_without_memory(name: &str) {
 
 /// A few messages stay among many received ones while memory is denied often. No message is lost, and the
 /// order stays.
-fn sparse_log_without_memory() {
+fn receive_around_leaks_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = |at: u64, source| Envelope::new(ContextId(0), Rank(source), Tag(at % 3));
     let mut leaked = Vec::new();
@@ -321,7 +321,7 @@ fn sparse_log_without_memory() {
         let is_leaked = at % 20 == 0;
         let message = Message::new(MsgId(at), envelope(at, if is_leaked { 0 } else { 1 + (at % 5) as u32 }));
         let bytes = [0, 600, 1_200, 2_400, 9_000, 40_000, 200_000][(at / 7 % 7) as usize];
-        if starved(&mut *engine, &Event::Arrive(message), bytes) == Outcome::Arrived(Err(Refused::Memory)) {
+        if play_with_limit(&mut *engine, &Event::Arrive(message), bytes) == Outcome::Arrived(Err(Refused::Memory)) {
             refusals += 1;
             assert_eq!(engine.arrive_message(message), Ok(None));
         }
@@ -377,7 +377,7 @@ fn queue_entry(engine: &mut dyn Engine, at: u64, choice: u64) -> Result<bool, Re
 }
 
 /// With reserved memory, the reserved number of entries of any mix is queued without an allocation.
-fn reserved_entries_need_no_memory(name: &str) {
+fn queue_reserved_without_memory(name: &str) {
     // Entries in each queue: before the reservation, at the reservation, after it; then the number of queued
     // entries.
     let cases = [
@@ -432,7 +432,7 @@ fn reserved_entries_need_no_memory(name: &str) {
 
 /// The last block of the log is full, and memory for another is missing. Receives take all its messages, and
 /// the block is reused.
-fn full_block_emptied_without_memory() {
+fn reuse_full_block_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
     let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));
     let arrival = |at| Event::Arrive(Message::new(MsgId(at), envelope));
@@ -441,10 +441,10 @@ fn full_block_emptied_without_memory() {
     for at in 0..63 {
         assert_eq!(arrival(at).play(&mut *engine), Outcome::Arrived(Ok(None)));
     }
-    assert_eq!(starved(&mut *engine, &arrival(63), 0), Outcome::Arrived(Ok(None)));
-    assert_eq!(starved(&mut *engine, &arrival(64), 0), Outcome::Arrived(Err(Refused::Memory)));
+    assert_eq!(play_with_limit(&mut *engine, &arrival(63), 0), Outcome::Arrived(Ok(None)));
+    assert_eq!(play_with_limit(&mut *engine, &arrival(64), 0), Outcome::Arrived(Err(Refused::Memory)));
     for at in 0..64 {
-        assert_eq!(starved(&mut *engine, &exact(at), 0), Outcome::Posted(Ok(Some(MsgId(at)))));
+        assert_eq!(play_with_limit(&mut *engine, &exact(at), 0), Outcome::Posted(Ok(Some(MsgId(at)))));
     }
     for at in 64..164 {
         assert_eq!(arrival(at).play(&mut *engine), Outcome::Arrived(Ok(None)));
@@ -456,13 +456,13 @@ fn full_block_emptied_without_memory() {
 
 fn main() {
     for name in ["list", "hybrid:seed=0", "hybrid"] {
-        reserved_entries_need_no_memory(name);
+        queue_reserved_without_memory(name);
     }
-    found_by_its_source_without_memory();
-    sparse_log_without_memory();
-    full_block_emptied_without_memory();
+    find_readdressed_without_memory();
+    receive_around_leaks_without_memory();
+    reuse_full_block_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
-        moved_without_memory(name);
+        migrate_without_memory(name);
     }
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
@@ -476,10 +476,10 @@ fn main() {
                 let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
                 let mut engine = made(name);
                 refusals += play(&mut *engine, name, &events);
-                refusals += denied_at_random(name, &events, Choices::Seed(seed + stream));
+                refusals += play_with_random_limits(name, &events, Choices::Seed(seed + stream));
             }
         }
-        found_far_without_memory(name);
+        find_distant_without_memory(name);
         let mut engine = made(name);
         drained(&mut *engine, name);
         assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");

@@ -85,7 +85,7 @@ fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
 }
 
 /// Returns true if the calls are equal except for their ids.
-fn goes_on(one: &Event, other: &Event) -> bool {
+fn is_repetition(one: &Event, other: &Event) -> bool {
     match (one, other) {
         (Event::Post(one), Event::Post(other)) => one.selector == other.selector,
         (Event::Arrive(one), Event::Arrive(other)) => one.envelope == other.envelope,
@@ -102,7 +102,7 @@ fn runs(events: &[Event]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, event) in events.iter().enumerate() {
         match runs.last_mut() {
-            Some(run) if goes_on(&events[run.start], event) => run.end = at + 1,
+            Some(run) if is_repetition(&events[run.start], event) => run.end = at + 1,
             _ => runs.push(at..at + 1),
         }
     }
@@ -127,19 +127,19 @@ fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     events
 }
 
-/// The smallest sufficient number, at most `all`, if `do_they` is monotonic.
-fn fewest(all: usize, do_they: &dyn Fn(usize) -> bool) -> usize {
+/// The smallest sufficient number, at most `all`, if `is_enough` is monotonic.
+fn fewest(all: usize, is_enough: &dyn Fn(usize) -> bool) -> usize {
     // Usually all or none are necessary.
-    if all == 0 || do_they(0) {
+    if all == 0 || is_enough(0) {
         return 0;
     }
-    if !do_they(all - 1) {
+    if !is_enough(all - 1) {
         return all;
     }
     let (mut low, mut high) = (1, all - 1);
     while low < high {
         let middle = (low + high) / 2;
-        if do_they(middle) {
+        if is_enough(middle) {
             high = middle;
         } else {
             low = middle + 1;

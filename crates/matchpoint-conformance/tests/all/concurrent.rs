@@ -13,9 +13,9 @@ use matchpoint::{
 use matchpoint_conformance::{Choices, Options, check};
 
 mod full;
-mod naming;
+mod readdress;
 
-use self::naming::{complete, is_left};
+use self::readdress::{complete, is_left};
 
 const NAMES: [&str; 7] = [
     "locked:engine=hybrid",
@@ -141,7 +141,7 @@ fn check_one_thread(name: &str, options: Options) {
 }
 
 #[test]
-fn the_laws_hold_for_one_thread() {
+fn laws_hold_for_one_thread() {
     for name in NAMES {
         check_one_thread(name, Options::quick());
     }
@@ -149,7 +149,7 @@ fn the_laws_hold_for_one_thread() {
 
 /// A call to an engine.
 #[derive(Clone, Debug)]
-enum Asked {
+enum Request {
     Event(Event),
     Visit(Queue),
 }
@@ -166,23 +166,23 @@ enum Answer {
 struct Call {
     began: u64,
     ended: u64,
-    asked: Asked,
+    asked: Request,
     answer: Answer,
     follows: bool,
 }
 
 /// Makes the calls of an event and records them.
-fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
+fn play(asked: &Request, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     let began = now();
     let answer = match asked {
-        Asked::Visit(queue) => {
+        Request::Visit(queue) => {
             let mut seen = Vec::new();
             engine.visit(*queue, &mut |entry| seen.push(entry));
             Answer::Seen(seen)
         }
-        Asked::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
-        Asked::Event(event) => Answer::Outcome(event.play_concurrently(engine)),
+        Request::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
+        Request::Event(event) => Answer::Outcome(event.play_concurrently(engine)),
     };
     vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
 }
@@ -206,7 +206,7 @@ fn play_batch(
     let call = |(number, found): (usize, Result<Option<RecvId>, Refused>)| Call {
         began,
         ended: ended.min(delivered[number].load(Ordering::SeqCst)),
-        asked: Asked::Event(Event::Arrive(messages[number])),
+        asked: Request::Event(Event::Arrive(messages[number])),
         answer: Answer::Outcome(Outcome::Arrived(found)),
         follows: number > 0,
     };
@@ -217,18 +217,18 @@ fn play_batch(
 struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
 
 impl Listed {
-    fn new(name: &str, calls: &[&Asked]) -> Self {
+    fn new(name: &str, calls: &[&Request]) -> Self {
         if !name.starts_with("sharded") {
             return Listed(None);
         }
         let mut keys = HashMap::new();
         for asked in calls {
             match asked {
-                Asked::Event(Event::Post(Receive { id, selector, .. })) => {
+                Request::Event(Event::Post(Receive { id, selector, .. })) => {
                     let named = if let Wild::Is(source) = selector.source() { Some(source) } else { None };
                     keys.insert(id.0, (selector.context(), named));
                 }
-                Asked::Event(Event::Arrive(Message { id, envelope, .. })) => {
+                Request::Event(Event::Arrive(Message { id, envelope, .. })) => {
                     keys.insert(id.0, (envelope.context, Some(envelope.source)));
                 }
                 _ => {}
@@ -270,10 +270,10 @@ impl Listed {
     }
 }
 
-fn answer(asked: &Asked, list: &mut dyn Engine) -> Answer {
+fn answer(asked: &Request, list: &mut dyn Engine) -> Answer {
     match asked {
-        Asked::Event(event) => Answer::Outcome(event.play(list)),
-        Asked::Visit(queue) => {
+        Request::Event(event) => Answer::Outcome(event.play(list)),
+        Request::Visit(queue) => {
             let mut seen = Vec::new();
             list.visit(*queue, &mut |entry| seen.push(entry));
             Answer::Seen(seen)
@@ -288,8 +288,8 @@ fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
     let mut in_order = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         match (&call.asked, &call.answer) {
-            (Asked::Event(Event::Post(Receive { id: RecvId(id), .. })), _)
-            | (Asked::Event(Event::Arrive(Message { id: MsgId(id), .. })), _) => drop(by_id.insert(*id, at)),
+            (Request::Event(Event::Post(Receive { id: RecvId(id), .. })), _)
+            | (Request::Event(Event::Arrive(Message { id: MsgId(id), .. })), _) => drop(by_id.insert(*id, at)),
             (_, Answer::Seen(seen)) => in_order.extend(listed.in_order(seen)),
             _ => {}
         }
@@ -318,18 +318,18 @@ struct Search<'a> {
     /// For each call, a bit mask of the calls that precede it in every order.
     earlier: Vec<u128>,
     /// States without a solution: the calls made, and the queues and hints after them.
-    in_vain: HashSet<(u128, Vec<u64>)>,
+    dead_ends: HashSet<(u128, Vec<u64>)>,
     /// Remaining steps.
     budget: u64,
 }
 
 impl<'a> Search<'a> {
     fn new(name: &str, before: &'a [Call], calls: &'a [Call], budget: u64) -> Self {
-        let asked: Vec<&Asked> = before.iter().chain(calls).map(|call| &call.asked).collect();
+        let asked: Vec<&Request> = before.iter().chain(calls).map(|call| &call.asked).collect();
         assert!(calls.len() <= 128, "a bit for each call");
         let listed = Listed::new(name, &asked);
         let earlier = earlier(calls, &listed);
-        Search { before, calls, listed, earlier, in_vain: HashSet::new(), budget }
+        Search { before, calls, listed, earlier, dead_ends: HashSet::new(), budget }
     }
 
     /// Returns true if an order exists, and `None` if the search ran out of steps.
@@ -347,8 +347,8 @@ impl<'a> Search<'a> {
         let may_be_next = |at: &usize| made & 1 << at == 0 && self.earlier[*at] & !made == 0;
         let mut next: Vec<usize> = (0..calls.len()).filter(may_be_next).collect();
         // Likely candidates first: the rest of a batch, then the call that ended first.
-        let goes_on = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
-        next.sort_by_key(|&at| (!goes_on(at), calls[at].ended));
+        let is_repetition = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
+        next.sort_by_key(|&at| (!is_repetition(at), calls[at].ended));
         for at in next {
             if self.budget == 0 {
                 return false;
@@ -357,11 +357,11 @@ impl<'a> Search<'a> {
             order.push(at);
             if let Some(state) = self.after(order) {
                 let made = made | 1 << at;
-                if !self.in_vain.contains(&(made, state.clone())) {
+                if !self.dead_ends.contains(&(made, state.clone())) {
                     if self.search(order) {
                         return true;
                     }
-                    self.in_vain.insert((made, state));
+                    self.dead_ends.insert((made, state));
                 }
             }
             order.pop();
@@ -381,7 +381,7 @@ impl<'a> Search<'a> {
             {
                 return None;
             }
-            if matches!(call.asked, Asked::Event(Event::SetHints(..) | Event::Close(_))) {
+            if matches!(call.asked, Request::Event(Event::SetHints(..) | Event::Close(_))) {
                 state.push(at as u64);
             }
         }
@@ -410,7 +410,7 @@ struct Shape {
 }
 
 /// Events of one thread. They use few keys, so that they match entries of other threads.
-fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
+fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Request> {
     let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
     (0..shape.calls)
         .map(|number| {
@@ -421,7 +421,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
             if choices.below(shape.rare) == 0 {
                 return rare(choices, context, shape);
             }
-            Asked::Event(match choices.below(25) {
+            Request::Event(match choices.below(25) {
                 0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
                 8..14 => Event::Arrive(message(choices, id(thread, number), shape)),
                 14..18 => {
@@ -457,23 +457,23 @@ fn message(choices: &mut Choices<'_>, id: u64, shape: Shape) -> Message {
     Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
 }
 
-fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Asked {
+fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Request {
     let hints = match choices.below(3) {
         0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
         1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },
         _ => Hints { no_any_source: choices.chance(50), ..Hints::default() },
     };
     match choices.below(5) {
-        0 => Asked::Visit(Queue::Posted),
-        1 => Asked::Visit(Queue::Unexpected),
-        2 => Asked::Event(Event::FailSource(context, Rank(choices.below(2) as u32))),
-        3 => Asked::Event(Event::Close(context)),
-        _ => Asked::Event(Event::SetHints(context, hints)),
+        0 => Request::Visit(Queue::Posted),
+        1 => Request::Visit(Queue::Unexpected),
+        2 => Request::Event(Event::FailSource(context, Rank(choices.below(2) as u32))),
+        3 => Request::Event(Event::Close(context)),
+        _ => Request::Event(Event::SetHints(context, hints)),
     }
 }
 
 /// Runs the events in concurrent threads and returns the history.
-fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Asked>>) -> Vec<Call> {
+fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Request>>) -> Vec<Call> {
     let (clock, barrier) = (AtomicU64::new(0), Barrier::new(of_threads.len()));
     let (clock, barrier) = (&clock, &barrier);
     std::thread::scope(|scope| {
@@ -499,13 +499,13 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
         let shape = Shape { is_hinted: seed % 2 == 0, ..shape };
         let mut before = Vec::new();
         if shape.is_hinted {
-            before.extend((0..2).map(|context| Asked::Event(Event::SetHints(ContextId(context), spread))));
+            before.extend((0..2).map(|context| Request::Event(Event::SetHints(ContextId(context), spread))));
         }
         before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
             // During other calls, the context's queues are merged.
-            of_threads[0].insert(2, Asked::Event(Event::SetHints(ContextId(0), Hints::default())));
+            of_threads[0].insert(2, Request::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
         searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
     }
@@ -517,8 +517,8 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
 fn is_searched(
     name: &str,
     seed: u64,
-    before: &[Asked],
-    mut of_threads: Vec<Vec<Asked>>,
+    before: &[Request],
+    mut of_threads: Vec<Vec<Request>>,
     budget: u64,
 ) -> bool {
     complete(before, &mut of_threads);
@@ -528,7 +528,7 @@ fn is_searched(
     let mut calls = record(&engine, of_threads);
     // The remaining entries restrict the order.
     for queue in [Queue::Posted, Queue::Unexpected] {
-        calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
+        calls.extend(play(&Request::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
     }
     match Search::new(name, &before, &calls, budget).run() {
         Some(false) => panic!("{name}, history {seed}: {before:#?}, then {calls:#?}"),
@@ -560,11 +560,11 @@ fn long_histories_of_several_threads_are_linearizable() {
 }
 
 #[test]
-fn a_history_without_an_order_is_told() {
+fn history_without_order_is_rejected() {
     let receive = Receive::new(RecvId(1), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let message = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(1), Tag(1)));
     let call = |began, ended, event, outcome| {
-        let (asked, answer) = (Asked::Event(event), Answer::Outcome(outcome));
+        let (asked, answer) = (Request::Event(event), Answer::Outcome(outcome));
         Call { began, ended, asked, answer, follows: false }
     };
     let is_linearizable =

@@ -191,13 +191,13 @@ fn million_wildcard_receives_take_one_lookup() {
 /// Runs events on an engine and on `list`, which must agree. Returns the maximum number of entries.
 fn compare_with_list(name: &str, events: &[Event], seed: u64) -> usize {
     let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
-    let mut judge = matchpoint_conformance::Judge::new(engines[1].order(), false);
+    let mut oracle = matchpoint_conformance::Oracle::new(engines[1].order(), false);
     let mut longest = 0;
     for (number, event) in events.iter().enumerate() {
-        let Some(event) = &judge.admit(event) else { continue };
+        let Some(event) = &oracle.admit(event) else { continue };
         let [ours, right]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
         assert_eq!(ours, right, "{name}, seed {seed}: event {number}, {event}");
-        judge.judge(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
+        oracle.check(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
         longest = longest.max(engines[0].posted_len() + engines[0].unexpected_len());
     }
     longest
@@ -209,7 +209,7 @@ fn long_streams_equal_list() {
     for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
         // Without closes, which would keep the queues short.
         for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
-            let shape = generate::Shape { posts, arrivals, upkeep: 0, tags: 4096, ..*shape };
+            let shape = generate::Shape { posts, arrivals, maintenance: 0, tags: 4096, ..*shape };
             assert!(posts + arrivals > 0, "{name}");
             let events = generate::stream(shape, Choices::Seed(seed), 20_000);
             longest = longest.max(compare_with_list("hybrid", &events, seed));

@@ -28,7 +28,7 @@ fn names() -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn every_instruction_set_keeps_the_laws() {
+fn every_instruction_set_keeps_laws() {
     for name in names() {
         let create = || engines::create(&name).unwrap_or_else(|error| panic!("{error}"));
         let options = Options { depths: vec![1, 2, 7, 70, 300], ..Options::quick() };
@@ -38,7 +38,7 @@ fn every_instruction_set_keeps_the_laws() {
 }
 
 #[test]
-fn attempts_are_those_of_a_list() {
+fn attempts_equal_those_of_list() {
     let names: Vec<_> = names().collect();
     for (number, (_, shape)) in (0..).zip(generate::SHAPES) {
         let events: Vec<Event> = generate::stream(*shape, Choices::Seed(number), 1000);
@@ -74,7 +74,7 @@ fn false_positives(engine: &dyn Engine) -> (f64, f64) {
 }
 
 /// Verifications without a match for a search that finds the receive after `first`.
-fn hits_in_vain(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
+fn count_false_positives(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
     let mut engine = engines::create_counting(name).unwrap();
     // The oldest and the newest receive are compared without a kernel.
     post(&mut *engine, 0, Wild::Is(Rank(77)), Wild::Is(Tag(770)));
@@ -93,12 +93,12 @@ fn colliding_keys_of_paper_are_distinguished() {
         for (first, wanted) in
             [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1))]
         {
-            assert_eq!(hits_in_vain(name, first, wanted), 0.0, "{name}, {first:?}");
+            assert_eq!(count_false_positives(name, first, wanted), 0.0, "{name}, {first:?}");
         }
     }
     // Folding collides: 256 · 1 + 1 and 0.
-    assert_eq!(hits_in_vain("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
-    assert_eq!(hits_in_vain("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
+    assert_eq!(count_false_positives("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
+    assert_eq!(count_false_positives("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn keys_equal_those_of_paper() {
         [("fuzzy:fold=xor", [1.0, 1.0, 1.0, 1.0, 0.0]), ("fuzzy:bits=16,fold=xor", [1.0, 1.0, 0.0, 1.0, 0.0])]
     {
         for ((first, wanted), expected) in pairs.into_iter().zip(expected) {
-            assert_eq!(hits_in_vain(name, first, wanted), expected, "{name}, {first:?}");
+            assert_eq!(count_false_positives(name, first, wanted), expected, "{name}, {first:?}");
         }
     }
 }
@@ -137,7 +137,7 @@ const PATTERNS: [(&str, Keys); 14] = [
 ];
 
 #[test]
-fn common_patterns_are_told_apart() {
+fn common_patterns_have_distinct_keys() {
     for (pattern, keys) in PATTERNS {
         for (name, most) in [("fuzzy:bits=8", 32), ("fuzzy:bits=16", 1), ("fuzzy:bits=32", 1)] {
             let mut engine = engines::create_counting(name).unwrap();
@@ -176,7 +176,7 @@ fn wildcard_does_not_cause_verification_of_block() {
 }
 
 #[test]
-fn a_receive_from_any_source_compares_tags() {
+fn any_source_receive_compares_tags() {
     for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
         let mut engine = engines::create_counting(name).unwrap();
         (0..200).for_each(|tag| assert_eq!(arrive(&mut *engine, tag, tag * 7 % 13, tag), None));
@@ -203,7 +203,7 @@ fn missing_instruction_set_is_refused() {
 }
 
 #[test]
-fn parameters_that_mean_nothing_are_refused() {
+fn meaningless_parameters_are_refused() {
     for name in [
         "fuzzy:bits=9",
         "fuzzy:bits=32,rank=30",
@@ -219,8 +219,8 @@ fn parameters_that_mean_nothing_are_refused() {
 
 /// Run by the test below, with the variable set.
 #[test]
-#[ignore = "part of the_environment_forces_an_instruction_set"]
-fn what_the_environment_makes() {
+#[ignore = "part of environment_forces_instruction_set"]
+fn child_uses_forced_instruction_set() {
     for name in ["fuzzy", "vector", "fuzzy:isa=scalar"] {
         match engines::create(name) {
             Ok(_) => println!("{name}: made"),
@@ -230,11 +230,11 @@ fn what_the_environment_makes() {
 }
 
 #[test]
-fn the_environment_forces_an_instruction_set() {
+fn environment_forces_instruction_set() {
     let said = |value: &str| {
         let program = std::env::current_exe().expect("a test knows its program");
         let output = Command::new(program)
-            .args(["--exact", "instruction_sets::what_the_environment_makes", "--ignored", "--nocapture"])
+            .args(["--exact", "instruction_sets::child_uses_forced_instruction_set", "--ignored", "--nocapture"])
             .env("MATCHPOINT_ISA", value)
             .output();
         String::from_utf8_lossy(&output.expect("it runs once more").stdout).into_owned()

@@ -28,7 +28,7 @@ fn create(name: &str) -> Box<dyn Engine> {
 }
 
 #[test]
-fn every_engine_keeps_the_laws() {
+fn every_engine_keeps_laws() {
     // Only engines with this prefix. Under Miri, one engine takes long enough.
     let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
     for Variant { name, is_tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
@@ -95,7 +95,7 @@ fn batch_appends_to_outcomes() {
 }
 
 #[test]
-fn engines_relax_the_order_only_when_asked() {
+fn engines_relax_order_only_if_asserted() {
     for spec in engines::REGISTRY {
         assert_eq!(create(spec.name).order(), Order::Total, "{}", spec.name);
     }
@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_seed_will_do(seed: u64, shape in 0..generate::SHAPES.len()) {
+    fn random_stream_keeps_laws(seed: u64, shape in 0..generate::SHAPES.len()) {
         let (name, shape) = generate::SHAPES[shape];
         let events = generate::stream(shape, Choices::Seed(seed), 300);
         for Variant { name: engine, is_tight } in variants() {
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+    fn any_bytes_decode_to_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let events = generate::decode(&bytes);
         for Variant { name: engine, is_tight } in variants() {
             let checked = check_events(&|| create(&engine), events.clone(), is_tight, || "bytes".to_owned());

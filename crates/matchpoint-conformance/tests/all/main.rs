@@ -3,7 +3,7 @@
 mod concurrent;
 mod hybrid;
 mod instruction_sets;
-mod judge;
+mod oracle;
 mod laws;
 mod mutant;
 mod mutants;

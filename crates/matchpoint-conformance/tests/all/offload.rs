@@ -119,7 +119,7 @@ impl Engine for Offloaded {
 }
 
 #[test]
-fn the_laws_hold_wherever_matching_is_done() {
+fn laws_hold_within_and_beyond_budget() {
     let streams = streams(3, 10);
     for name in [
         "offload:engine=hybrid",
@@ -133,7 +133,7 @@ fn the_laws_hold_wherever_matching_is_done() {
 }
 
 #[test]
-fn names_say_what_is_inside() {
+fn name_includes_inner_engine() {
     for name in [
         "offload",
         "offload:engine=bins:n=3",
@@ -260,7 +260,7 @@ fn cancel_works_before_and_after_matcher() {
 }
 
 #[test]
-fn nobody_waits_for_an_engine_that_panicked() {
+fn panicked_engine_ends_waits() {
     let engine = Mutant::new(Some(Fault::PanicsOnTheThirdEqual));
     let (mut offload, _wire) = Offload::start(Box::new(engine), Settings::default()).unwrap();
     (0..3).for_each(|_| offload.post(receive(0)).unwrap());

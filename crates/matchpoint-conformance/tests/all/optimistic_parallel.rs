@@ -66,7 +66,7 @@ fn laws_hold_with_any_thread_count() {
 }
 
 /// Content of a stream: few keys cause many conflicts.
-struct Crowd {
+struct Load {
     contexts: u64,
     keys: u64,
     any_source_percent: u64,
@@ -76,21 +76,21 @@ struct Crowd {
     run: u64,
 }
 
-const CROWDS: [Crowd; 9] = [
-    Crowd { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Crowd { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
-    Crowd { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
-    Crowd { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
-    Crowd { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
-    Crowd { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
+const LOADS: [Load; 9] = [
+    Load { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Load { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
+    Load { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
+    Load { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
+    Load { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
+    Load { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
     // One communicator without wildcards: threads share the bins.
-    Crowd { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Crowd { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
-    Crowd { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
+    Load { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Load { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
+    Load { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
 ];
 
 struct Stream<'a> {
-    crowd: &'a Crowd,
+    crowd: &'a Load,
     choices: Choices<'static>,
     next: u64,
 }
@@ -142,10 +142,10 @@ impl Stream<'_> {
 }
 
 #[test]
-fn crowded_batches_match_like_single_messages() {
+fn conflicting_batches_match_like_single_messages() {
     let rounds = if cfg!(miri) { 3 } else { 300 };
     for name in NAMES {
-        for (seed, crowd) in (0..).zip(&CROWDS) {
+        for (seed, crowd) in (0..).zip(&LOADS) {
             let (mut ours, mut right) = (engine(name), engine("list"));
             let mut stream = Stream { crowd, choices: Choices::Seed(seed), next: 0 };
             for round in 0..rounds {
@@ -337,7 +337,7 @@ fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
 }
 
 /// Parameters of a stream, drawn from few values, so that streams differ much.
-struct Sort {
+struct StreamShape {
     contexts: u64,
     keys: u64,
     tags: u64,
@@ -351,9 +351,9 @@ struct Sort {
     batch: u64,
 }
 
-impl Sort {
+impl StreamShape {
     fn draw(choices: &mut Choices<'_>) -> Self {
-        Sort {
+        StreamShape {
             contexts: one(choices, &[1, 1, 1, 2, 3]),
             keys: one(choices, &[1, 2, 3, 5, 40]),
             tags: one(choices, &[1, 2, 3, 40]),
@@ -368,20 +368,20 @@ impl Sort {
 }
 
 /// An engine and `list` with the same calls, which must return the same results.
-struct Two {
+struct EngineAndList {
     ours: Box<dyn Engine>,
     right: Box<dyn Engine>,
     choices: Choices<'static>,
-    sort: Sort,
+    sort: StreamShape,
     issued: Issued,
     next: u64,
 }
 
-impl Two {
+impl EngineAndList {
     fn new(name: &str, seed: u64) -> Self {
         let mut choices = Choices::Seed(seed);
-        let sort = Sort::draw(&mut choices);
-        Two { ours: engine(name), right: engine("list"), choices, sort, issued: Issued::default(), next: 0 }
+        let sort = StreamShape::draw(&mut choices);
+        EngineAndList { ours: engine(name), right: engine("list"), choices, sort, issued: Issued::default(), next: 0 }
     }
 
     fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
@@ -571,7 +571,7 @@ fn random_streams_match_like_list() {
                         "optimistic_parallel:capacity=0,bins={bins},by={by},threads={threads},block={block}"
                     );
                     let play = || {
-                        let mut two = Two::new(&name, seed);
+                        let mut two = EngineAndList::new(&name, seed);
                         (0..rounds).for_each(|_| two.round());
                     };
                     if let Err(panic) = catch_unwind(play) {

@@ -128,12 +128,12 @@ fn adaptive_uses_ranks_only_if_asked() {
 }
 
 /// Memory in the paper (§IV-E): 20 bytes per bin in each of three tables, 64 per receive.
-fn memory_of_the_paper(bins: u64, receives: u64) -> u64 {
+fn paper_memory(bins: u64, receives: u64) -> u64 {
     3 * bins * 20 + receives * 64
 }
 
 /// Memory of `optimistic` with `receives` receives: a third without wildcards, a third with each wildcard.
-fn memory_of_ours(bins: u64, receives: u64) -> Footprint {
+fn optimistic_memory(bins: u64, receives: u64) -> Footprint {
     let mut engine = engines::create(&format!("optimistic:bins={bins},capacity={receives}")).unwrap();
     for id in 0..receives {
         let source = (id % 3 != 1).then_some(id);
@@ -144,17 +144,17 @@ fn memory_of_ours(bins: u64, receives: u64) -> Footprint {
 
 #[test]
 fn optimistic_memory_is_below_paper() {
-    assert_eq!(memory_of_the_paper(128, 0), 7680, "7.5 KiB");
-    assert_eq!(memory_of_the_paper(128, 8192).div_ceil(1024), 520, "KiB");
+    assert_eq!(paper_memory(128, 0), 7680, "7.5 KiB");
+    assert_eq!(paper_memory(128, 8192).div_ceil(1024), 520, "KiB");
     let empty = engines::create("optimistic").unwrap().footprint();
-    let full = memory_of_ours(128, 8192);
+    let full = optimistic_memory(128, 8192);
     assert_eq!(full.entries_bytes, 8192 * 64, "the paper's 64 bytes a receive");
     let tables = full.fixed_bytes - empty.fixed_bytes;
     // 4 bytes per bin, where the paper has 20, and the heads of eight indexes for four communicators.
     assert!((3 * 128 * 4..3 * 128 * 4 + 2048).contains(&tables), "{tables} bytes");
-    assert!(full.peak_bytes < memory_of_the_paper(128, 8192));
+    assert!(full.peak_bytes < paper_memory(128, 8192));
     // Bins dominate if, as in the paper, their number is twice that of the receives (§VI).
-    let (ours, paper) = (memory_of_ours(16384, 8192).peak_bytes, memory_of_the_paper(16384, 8192));
+    let (ours, paper) = (optimistic_memory(16384, 8192).peak_bytes, paper_memory(16384, 8192));
     assert!(ours < paper / 2, "{ours} of {paper} bytes");
 }
 

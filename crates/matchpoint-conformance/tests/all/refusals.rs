@@ -57,7 +57,7 @@ fn broken_assertion_precedes_full_table() {
 }
 
 #[test]
-fn what_is_refused_allocates_nothing() {
+fn refused_call_allocates_nothing() {
     for (name, capacity) in tight() {
         let mut engine = full(&name, capacity);
         let hints = Hints { no_any_tag: true, no_unexpected: true, ..Hints::default() };

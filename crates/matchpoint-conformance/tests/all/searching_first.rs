@@ -156,7 +156,7 @@ fn message_arrived_after_probe_is_matched() {
 }
 
 #[test]
-fn message_named_after_probe_is_matched() {
+fn message_readdressed_after_probe_is_matched() {
     each_case(|engine, selector, _, case| {
         let nameless = Message::new(MsgId(1), Envelope::new(CONTEXT, Rank::UNKNOWN, TAG));
         if selector.source() != Wild::Is(RANK) || engine.arrive_message(nameless) != Ok(None) {

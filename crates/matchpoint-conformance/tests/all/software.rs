@@ -69,7 +69,7 @@ fn full_table_falls_back_empty_returns() {
 }
 
 #[test]
-fn changing_crowds_match_like_list() {
+fn changing_loads_match_like_list() {
     let rounds = if cfg!(miri) { 4 } else { 400 };
     for name in NAMES {
         let (mut ours, mut right) = (engine(name), engine("list"));
@@ -141,7 +141,7 @@ fn five(engine: &mut dyn Engine, are_posted: bool) {
 }
 
 #[test]
-fn assertions_hold_wherever_they_were_made() {
+fn assertions_hold_in_both_engines() {
     let hints = Hints { no_any_source: true, ..Hints::default() };
     for name in NAMES {
         // In the tables first, and in software first.
@@ -218,7 +218,7 @@ fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMu
 /// Software holds much memory while the tables hold little, and frees it. Then the tables hold much. No
 /// sample exceeds the reported peak, and the peak is not the sum of both peaks.
 #[test]
-fn the_peak_is_that_of_both_together() {
+fn peak_covers_both_engines() {
     for name in NAMES {
         let mut engine = engine(name);
         let mut most = 0;
@@ -282,7 +282,7 @@ fn peak_includes_software_between_checks() {
 }
 
 #[test]
-fn unknown_word_of_full_is_error() {
+fn unknown_value_of_full_is_error() {
     for name in ["optimistic:full=soft", "optimistic_parallel:full="] {
         let error = engines::create(name).map(|_| ()).expect_err(name).to_string();
         assert!(error.contains("is no value for `full`") && error.contains("refuse"), "{error}");

@@ -5,7 +5,7 @@ use matchpoint::{
     Attempts, ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Queue, Rank, Receive, RecvId,
     Selector, Tag, TagMask, Wild, engines,
 };
-use matchpoint_conformance::{Choices, Judge, generate};
+use matchpoint_conformance::{Choices, Oracle, generate};
 
 fn selector(source: u64, tag: u64) -> Selector {
     Selector::new(ContextId(0), Wild::Is(Rank(source as u32)), Wild::Is(Tag(tag)))
@@ -38,7 +38,7 @@ fn last(name: &str, depth: u64, keys: Keys) -> u64 {
 }
 
 #[test]
-fn searches_cost_what_the_structure_says() {
+fn searches_cost_as_documented() {
     let [tags, sources]: [Keys; 2] = [|at| (0, at), |at| (at, 0)];
     assert_eq!(last("list", 1024, tags), 1025);
     assert_eq!(last("rank_array", 1024, tags), 1025);
@@ -57,7 +57,7 @@ fn searches_cost_what_the_structure_says() {
 }
 
 #[test]
-fn bins_fill_evenly_whatever_the_keys_pattern() {
+fn bins_fill_evenly_for_patterned_keys() {
     let patterns: [Keys; 7] = [
         |at| (at, at),
         |at| (at, 1023 - at),
@@ -84,7 +84,7 @@ fn bins_fill_evenly_whatever_the_keys_pattern() {
 }
 
 #[test]
-fn counting_is_exact_and_off_unless_asked() {
+fn counting_is_exact_and_optional() {
     let (_, shape) = generate::SHAPES[0];
     let events = generate::stream(shape, Choices::Seed(7), 2000);
     for spec in engines::REGISTRY {
@@ -115,7 +115,7 @@ fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts
 }
 
 #[test]
-fn a_thousand_idle_engines_are_small() {
+fn idle_engine_is_small() {
     for spec in engines::REGISTRY {
         let bytes = engines::create(spec.name).unwrap().footprint().now_bytes();
         assert!(bytes <= 4096, "{}: {bytes} bytes", spec.name);
@@ -135,7 +135,7 @@ fn large_source_needs_no_memory() {
 }
 
 #[test]
-fn once_warm_nothing_is_allocated() {
+fn warm_engine_allocates_nothing() {
     for spec in engines::REGISTRY {
         let mut engine = engines::create(spec.name).unwrap();
         let mut warm = None;
@@ -153,7 +153,7 @@ fn once_warm_nothing_is_allocated() {
 }
 
 #[test]
-fn closing_gives_back_what_peers_took() {
+fn close_frees_memory_of_peers() {
     let mut engine = engines::create("rank_array").unwrap();
     for event in script::parse("arrive m1 7/60000/0\npost r1 0/3/0").unwrap() {
         event.play(&mut *engine);
@@ -182,7 +182,7 @@ fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
 }
 
 #[test]
-fn many_masks_cost_what_the_structure_says() {
+fn many_masks_cost_as_documented() {
     for masks in [8, 64, 1024] {
         // With one source, no index separates them.
         for name in ["list", "rank_array", "bins", "four_d", "partner", "vector", "fuzzy", "optimistic"] {
@@ -237,7 +237,7 @@ fn thousand_communicators_cost_as_documented() {
 }
 
 #[test]
-fn keys_tell_a_thousand_communicators_apart() {
+fn keys_separate_thousand_communicators() {
     for (name, most) in [("vector", 0.0), ("fuzzy:bits=32", 0.0), ("fuzzy:bits=16", 20.0), ("fuzzy", 2500.0)]
     {
         let mut engine = engines::create_counting(name).unwrap();
@@ -264,14 +264,14 @@ fn keys_tell_a_thousand_communicators_apart() {
 fn visit_shows_entries_of_context() {
     let (_, shape) = generate::SHAPES[0];
     // More contexts than an engine counts separately, with ids as in programs.
-    let shape = generate::Shape { contexts: 200, upkeep: 1, ..shape };
+    let shape = generate::Shape { contexts: 200, maintenance: 1, ..shape };
     for variant in engines::variants().filter(|variant| !variant.is_tight) {
         let mut engine = engines::create(&variant.name).unwrap();
-        let mut judge = Judge::new(engine.order(), false);
+        let mut oracle = Oracle::new(engine.order(), false);
         for (number, event) in generate::stream(shape, Choices::Seed(3), 2000).iter().enumerate() {
-            if let Some(event) = judge.admit(event) {
+            if let Some(event) = oracle.admit(event) {
                 let outcome = event.play(&mut *engine);
-                judge.judge(&event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
+                oracle.check(&event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
             }
             if number % 100 > 0 {
                 continue;
@@ -432,7 +432,7 @@ fn work_grows_with_queue_as_documented() {
 }
 
 #[test]
-fn a_growth_that_is_another_is_told() {
+fn wrong_growth_is_rejected() {
     let (constant, linear, square) = ([1.1, 1.3, 1.2], [2.5, 4.5, 8.5], [1.0, 4.0, 16.0]);
     assert!(!disagrees(Growth::Constant, constant) && !disagrees(Growth::Linear, linear));
     assert!(disagrees(Growth::Linear, constant) && disagrees(Growth::Constant, linear));
@@ -448,7 +448,7 @@ fn page(engine: &str) -> String {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
-fn pages_say_what_one_receive_takes() {
+fn pages_state_memory_of_receive() {
     let [adaptive, bins] = ["adaptive", "bins"].map(|name| {
         let mut engine = engines::create(name).unwrap();
         post(&mut *engine, 0, 0, 0);

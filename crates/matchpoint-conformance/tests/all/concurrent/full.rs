@@ -24,7 +24,7 @@ fn full_shard_refusal_has_no_effect() {
     let shape = Shape { calls: 60, is_hinted: true, rare: u64::MAX };
     let hints = |no_any_source| {
         let hints = Hints { no_any_source, ..Hints::default() };
-        [0, 1].map(|context| Asked::Event(Event::SetHints(ContextId(context), hints)))
+        [0, 1].map(|context| Request::Event(Event::SetHints(ContextId(context), hints)))
     };
     let mut refused = HashMap::new();
     for seed in 0..seeds {

@@ -2,7 +2,7 @@
 
 use matchpoint::event::script;
 use matchpoint::{MsgId, Order, Outcome, Readdressed, RecvId, Refused};
-use matchpoint_conformance::{Judge, Law};
+use matchpoint_conformance::{Oracle, Law};
 
 const QUEUED: Outcome = Outcome::Arrived(Ok(None));
 
@@ -18,8 +18,8 @@ fn posted(id: u64) -> Outcome {
 fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
     let events = script::parse(text).unwrap();
     assert_eq!(events.len(), outcomes.len());
-    let mut judge = Judge::new(order, false);
-    let mut laws = events.iter().zip(outcomes).map(|(event, outcome)| judge.judge(event, outcome));
+    let mut oracle = Oracle::new(order, false);
+    let mut laws = events.iter().zip(outcomes).map(|(event, outcome)| oracle.check(event, outcome));
     let last = laws.nth(events.len() - 1);
     last.and_then(|verdict| verdict.err()).map(|broken| broken.law)
 }
@@ -49,7 +49,7 @@ fn promised_order_decides_allowed_matches() {
 
 /// Messages with an unknown source may have one source. It is unknown whether a known source is the same.
 #[test]
-fn nameless_messages_keep_their_order_among_themselves() {
+fn messages_of_unknown_source_keep_order() {
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n arrive m3 0/?/7\n post r1 0/*/7";
     let taking = |order, id| verdict(order, text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
     assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
@@ -78,7 +78,7 @@ fn late_source_takes_earliest_matching_receive() {
 }
 
 #[test]
-fn overtaking_is_allowed_where_it_was_asserted() {
+fn asserted_overtaking_is_allowed() {
     let text = |context| {
         format!("set_hints {context} allow_overtaking\n arrive m1 0/1/7\n arrive m2 0/1/7\n post r1 0/1/7")
     };

@@ -1,17 +1,17 @@
 //! Test oracle: keeps both queues and checks each outcome against the contract.
 
 mod compare;
-mod line;
+mod aged_queue;
 mod matching;
-mod upkeep;
+mod maintenance;
 
-pub(crate) use upkeep::drained_text;
+pub(crate) use maintenance::drained_text;
 
 use std::collections::BTreeMap;
 
 use matchpoint::{ContextId, Event, Hints, Message, MsgId, Order, Outcome, Receive, Selector};
 
-use self::line::Line;
+use self::aged_queue::AgedQueue;
 use crate::law::{Broken, Law};
 use crate::terms::{Terms, is_mpi};
 
@@ -20,11 +20,11 @@ use crate::terms::{Terms, is_mpi};
 /// If the contract leaves a choice to the engine ([`Order::PerSource`], [`Order::None`], a full table), the
 /// oracle follows the engine's choice.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct Oracle {
     order: Order,
     terms: Terms,
-    posted: Line<Receive>,
-    unexpected: Line<Message>,
+    posted: AgedQueue<Receive>,
+    unexpected: AgedQueue<Message>,
     hints: BTreeMap<ContextId, Hints>,
     /// Result of the last event, if it was a probe.
     promise: Option<(Selector, Option<MsgId>)>,
@@ -41,15 +41,15 @@ fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
     if holds { Ok(()) } else { broken(law, how()) }
 }
 
-impl Judge {
+impl Oracle {
     /// Creates an oracle for an engine that promises `order`. The terms may relax the order.
     pub fn new(order: Order, terms: impl Into<Terms>) -> Self {
         let terms = terms.into();
-        Judge {
+        Oracle {
             order: terms.order.unwrap_or(order),
             terms,
-            posted: Line::default(),
-            unexpected: Line::default(),
+            posted: AgedQueue::default(),
+            unexpected: AgedQueue::default(),
             hints: BTreeMap::new(),
             promise: None,
             matches: 0,
@@ -123,11 +123,11 @@ impl Judge {
         all
     }
 
-    /// Checks the outcome of `event`, which the oracle has [admitted](Judge::admit).
+    /// Checks the outcome of `event`, which the oracle has [admitted](Oracle::admit).
     ///
     /// # Errors
     /// The broken law. The oracle is then invalid.
-    pub fn judge(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
+    pub fn check(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
         let promise = self.promise.take();
         match (event, outcome) {
             (Event::Post(receive), Outcome::Posted(result)) => self.post(receive, *result, promise),

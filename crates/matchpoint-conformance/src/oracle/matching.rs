@@ -2,7 +2,7 @@
 
 use matchpoint::{Envelope, Message, MsgId, Order, Receive, RecvId, Refused, Selector};
 
-use super::{Judge, Verdict, broken, require};
+use super::{Oracle, Verdict, broken, require};
 use crate::law::Law;
 
 fn receive_name(id: Option<RecvId>) -> String {
@@ -13,7 +13,7 @@ fn message_name(id: Option<MsgId>) -> String {
     id.map_or("nothing".to_owned(), |id| format!("m{}", id.0))
 }
 
-impl Judge {
+impl Oracle {
     /// Checks that a receive with `selector` may take `found`.
     fn may_take(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
         let first = self.unexpected.first_for(selector).map(|message| message.id);
@@ -87,7 +87,7 @@ impl Judge {
         if let Err(why) = result {
             return self.may_refuse(why, || format!("A post of {selector}"));
         }
-        Judge::keeps(promise, selector, found)?;
+        Oracle::keeps(promise, selector, found)?;
         match found {
             Some(id) => self.take_unexpected(id),
             None => self.posted.push(*receive),
@@ -195,6 +195,6 @@ impl Judge {
             });
         }
         self.may_take(selector, found, law)?;
-        Judge::keeps(promise, selector, found)
+        Oracle::keeps(promise, selector, found)
     }
 }

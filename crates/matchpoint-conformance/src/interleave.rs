@@ -7,16 +7,16 @@
 use matchpoint::{Engine, Event};
 
 use crate::law::{Broken, Law};
-use crate::played::{Factory, Report, Violation, check_events};
-use crate::run::{Run, Watch, guarded, run, substitute};
+use crate::report::{Factory, Report, Violation, check_events};
+use crate::run::{Run, Checker, guarded, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
 /// Alternates `events` between two new engines. An event that the next engine does not admit is left out and
 /// takes no turn. Running the result again therefore gives the same calls.
-fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
+fn run_interleaved(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let mut engines = [factory(), factory()];
-    let mut watches = engines.each_ref().map(|engine| Watch::new(&**engine, terms));
+    let mut watches = engines.each_ref().map(|engine| Checker::new(&**engine, terms));
     let mut played = Vec::with_capacity(events.len());
     let mut result = Ok(());
     for event in events {
@@ -34,11 +34,11 @@ fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
     let broken = ended.err().map(|(turn, Broken { how, .. })| {
         Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
     });
-    Run { played, matches: watches.iter().map(Watch::matches).sum(), broken, substitute }
+    Run { played, matches: watches.iter().map(Checker::matches).sum(), broken, substitute }
 }
 
 /// Compares both engines, drops the first, and checks the second.
-fn end(engines: [Box<dyn Engine>; 2], watches: &[Watch; 2]) -> Result<(), (usize, Broken)> {
+fn end(engines: [Box<dyn Engine>; 2], watches: &[Checker; 2]) -> Result<(), (usize, Broken)> {
     for turn in [0, 1] {
         watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
     }
@@ -53,7 +53,7 @@ fn halves(played: &[Event]) -> [Vec<Event>; 2] {
 }
 
 /// Shrinks, also by two events at a time: leaving out one event moves all later events to the other engine.
-fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
+fn shrink_interleaved(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
     let mut events = shrink(events, fails);
     let without = |events: &[Event], at: usize| [&events[..at], &events[at + 2..]].concat();
     while let Some(fewer) = (1..events.len()).map(|at| without(&events, at - 1)).find(|fewer| fails(fewer)) {
@@ -66,13 +66,13 @@ fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<
 ///
 /// # Errors
 /// The violation, shrunk. If the events of one engine alone break a law, that law; otherwise [`Law::Apart`].
-pub(crate) fn check_by_turns(
+pub(crate) fn check_interleaved(
     factory: Factory<'_>,
     events: &[Event],
     terms: Terms,
     stream: &str,
 ) -> Result<Report, Box<Violation>> {
-    let played = |events: &[Event]| run_by_turns(factory, events, terms);
+    let played = |events: &[Event]| run_interleaved(factory, events, terms);
     let first = played(events);
     let report = Report::of(&first);
     let Some(broken) = first.broken else {
@@ -86,7 +86,7 @@ pub(crate) fn check_by_turns(
         let alone = |half: &Vec<Event>| run(&mut *factory(), half, terms).broken.is_none();
         both.broken.is_some() && halves(&both.played).iter().all(alone)
     };
-    let shrunk = played(&shrink_by_turns(first.played, &entangled));
+    let shrunk = played(&shrink_interleaved(first.played, &entangled));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
     Err(Box::new(Violation { broken, events, stream: stream.to_owned(), substitute, played: report }))
 }

@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag, Wild};
 
 /// An entry of a queue.
-pub(super) trait Waiting {
+pub(super) trait QueueEntry {
     /// Id of the entry.
-    fn name(&self) -> u64;
+    fn id(&self) -> u64;
 
     /// Envelope, unless the entry has a wildcard.
     fn envelope(&self) -> Option<Envelope>;
 }
 
-impl Waiting for Receive {
-    fn name(&self) -> u64 {
+impl QueueEntry for Receive {
+    fn id(&self) -> u64 {
         self.id.0
     }
 
@@ -24,8 +24,8 @@ impl Waiting for Receive {
     }
 }
 
-impl Waiting for Message {
-    fn name(&self) -> u64 {
+impl QueueEntry for Message {
+    fn id(&self) -> u64 {
         self.id.0
     }
 
@@ -42,9 +42,9 @@ fn key(envelope: &Envelope) -> Key {
 
 /// See the [module's documentation](self).
 #[derive(Clone, Debug)]
-pub(super) struct Line<T> {
+pub(super) struct AgedQueue<T> {
     by_age: BTreeMap<u64, T>,
-    by_name: HashMap<u64, u64>,
+    by_id: HashMap<u64, u64>,
     /// Entries without a wildcard, by envelope and age.
     exact: BTreeSet<(Key, u64)>,
     /// Ages of the entries with a wildcard.
@@ -52,14 +52,14 @@ pub(super) struct Line<T> {
     next: u64,
 }
 
-impl<T> Default for Line<T> {
+impl<T> Default for AgedQueue<T> {
     fn default() -> Self {
-        let (by_age, by_name) = (BTreeMap::new(), HashMap::new());
-        Line { by_age, by_name, exact: BTreeSet::new(), open: BTreeSet::new(), next: 0 }
+        let (by_age, by_id) = (BTreeMap::new(), HashMap::new());
+        AgedQueue { by_age, by_id, exact: BTreeSet::new(), open: BTreeSet::new(), next: 0 }
     }
 }
 
-impl<T: Waiting + Copy> Line<T> {
+impl<T: QueueEntry + Copy> AgedQueue<T> {
     pub(super) fn len(&self) -> usize {
         self.by_age.len()
     }
@@ -69,8 +69,8 @@ impl<T: Waiting + Copy> Line<T> {
         self.by_age.values()
     }
 
-    pub(super) fn get(&self, name: u64) -> Option<&T> {
-        self.by_name.get(&name).map(|age| &self.by_age[age])
+    pub(super) fn get(&self, id: u64) -> Option<&T> {
+        self.by_id.get(&id).map(|age| &self.by_age[age])
     }
 
     pub(super) fn push(&mut self, entry: T) {
@@ -83,12 +83,12 @@ impl<T: Waiting + Copy> Line<T> {
             Some(envelope) => self.exact.insert((key(&envelope), age)),
             None => self.open.insert(age),
         };
-        self.by_name.insert(entry.name(), age);
+        self.by_id.insert(entry.id(), age);
         self.by_age.insert(age, entry);
     }
 
-    fn take(&mut self, name: u64) -> Option<(u64, T)> {
-        let age = self.by_name.remove(&name)?;
+    fn take(&mut self, id: u64) -> Option<(u64, T)> {
+        let age = self.by_id.remove(&id)?;
         let entry = self.by_age.remove(&age)?;
         match entry.envelope() {
             Some(envelope) => self.exact.remove(&(key(&envelope), age)),
@@ -97,12 +97,12 @@ impl<T: Waiting + Copy> Line<T> {
         Some((age, entry))
     }
 
-    pub(super) fn remove(&mut self, name: u64) -> Option<T> {
+    pub(super) fn remove(&mut self, id: u64) -> Option<T> {
         self.take(name).map(|(_, entry)| entry)
     }
 
     /// Replaces the entry with this id and keeps its age.
-    pub(super) fn replace(&mut self, name: u64, entry: T) {
+    pub(super) fn replace(&mut self, id: u64, entry: T) {
         if let Some((age, _)) = self.take(name) {
             self.put(age, entry);
         }
@@ -110,9 +110,9 @@ impl<T: Waiting + Copy> Line<T> {
 
     /// Removes all entries for which `picks` is true. Returns their ids, oldest first. O(entries).
     pub(super) fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<u64> {
-        let names: Vec<_> = self.iter().filter(|entry| picks(entry)).map(Waiting::name).collect();
-        names.iter().for_each(|&name| _ = self.take(name));
-        names
+        let ids: Vec<_> = self.iter().filter(|entry| picks(entry)).map(QueueEntry::id).collect();
+        ids.iter().for_each(|&id| _ = self.take(name));
+        ids
     }
 
     fn first_exact(&self, envelope: &Envelope) -> Option<u64> {
@@ -121,7 +121,7 @@ impl<T: Waiting + Copy> Line<T> {
     }
 }
 
-impl Line<Receive> {
+impl AgedQueue<Receive> {
     /// The oldest receive that matches `envelope`: the oldest exact receive, or an older wildcard receive.
     pub(super) fn first_for(&self, envelope: &Envelope) -> Option<&Receive> {
         let exact = self.first_exact(envelope);
@@ -131,7 +131,7 @@ impl Line<Receive> {
     }
 }
 
-impl Line<Message> {
+impl AgedQueue<Message> {
     /// The oldest message that matches `selector`.
     pub(super) fn first_for(&self, selector: &Selector) -> Option<&Message> {
         match selector.exact() {
@@ -159,9 +159,9 @@ mod tests {
 
     /// Compares the indexes with a linear scan during random posts and arrivals.
     #[test]
-    fn indexes_find_what_a_scan_finds() {
+    fn indexes_agree_with_linear_scan() {
         for (seed, (name, shape)) in (1..).zip(SHAPES) {
-            let (mut posted, mut unexpected) = (Line::default(), Line::default());
+            let (mut posted, mut unexpected) = (AgedQueue::default(), AgedQueue::default());
             for event in stream(*shape, Choices::Seed(seed), 1000) {
                 match event {
                     Event::Post(receive) => {
@@ -193,16 +193,16 @@ mod tests {
                     }
                     Event::Close(context) => {
                         let picks = |receive: &Receive| receive.selector.context() == context;
-                        let names: Vec<_> = posted.iter().filter(|r| picks(r)).map(|r| r.id.0).collect();
-                        assert_eq!(posted.extract(picks), names, "{name}");
+                        let ids: Vec<_> = posted.iter().filter(|r| picks(r)).map(|r| r.id.0).collect();
+                        assert_eq!(posted.extract(picks), ids, "{name}");
                     }
                     _ => {}
                 }
-                for line in [posted.by_name.len(), posted.exact.len() + posted.open.len()] {
+                for line in [posted.by_id.len(), posted.exact.len() + posted.open.len()] {
                     assert_eq!(line, posted.len(), "{name}");
                 }
                 assert_eq!(
-                    [unexpected.by_name.len(), unexpected.exact.len()],
+                    [unexpected.by_id.len(), unexpected.exact.len()],
                     [unexpected.len(); 2],
                     "{name}"
                 );

@@ -2,7 +2,7 @@
 
 use matchpoint::{Engine, Entry, Message, Queue};
 
-use super::{Judge, Verdict, require};
+use super::{Oracle, Verdict, require};
 use crate::law::Law;
 
 fn listed(entries: &[Entry]) -> String {
@@ -25,7 +25,7 @@ fn kept(entry: Entry) -> Entry {
     }
 }
 
-impl Judge {
+impl Oracle {
     /// Compares the lengths of the queues. O(1).
     ///
     /// # Errors

@@ -46,7 +46,7 @@ impl Bits {
 
 /// A bijection for each kind of number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Disguise {
+pub struct Relabelling {
     contexts: Bits,
     sources: Bits,
     tags: Bits,
@@ -54,13 +54,13 @@ pub struct Disguise {
     messages: Bits,
 }
 
-impl Disguise {
+impl Relabelling {
     /// Creates relabelling `number`. Any 64 consecutive numbers move the lowest bit of each kind to every
     /// position.
     pub fn new(number: u64) -> Self {
         let mut choices = Choices::Seed(number ^ 0xD15_6015E);
         let mut bits = |width, turn| Bits::new(width, turn, &mut choices);
-        Disguise {
+        Relabelling {
             contexts: bits(32, number),
             sources: bits(32, number),
             tags: bits(64, number),
@@ -70,12 +70,12 @@ impl Disguise {
     }
 
     /// Relabels all events.
-    pub fn put_on(&self, events: &mut [Event]) {
+    pub fn apply(&self, events: &mut [Event]) {
         events.iter_mut().for_each(|event| *event = map(event, &mut self.clone()));
     }
 }
 
-impl Numbers for Disguise {
+impl Numbers for Relabelling {
     fn context(&mut self, context: ContextId) -> ContextId {
         ContextId(self.contexts.number(context.0.into()) as u32)
     }
@@ -116,39 +116,39 @@ mod tests {
     use crate::run::run;
 
     #[test]
-    fn no_two_numbers_become_one() {
+    fn relabelling_is_injective() {
         for number in 0..200 {
-            let mut disguise = Disguise::new(number);
+            let mut relabel = Relabelling::new(number);
             let numbers: Vec<u64> = (0..64).map(|bit| 1 << bit).chain(0..1000).collect();
             let distinct = numbers.iter().collect::<BTreeSet<_>>().len();
-            let sources: BTreeSet<_> = (0..1000).map(|at| disguise.source(Rank(at))).collect();
-            let tags: BTreeSet<_> = numbers.iter().map(|&at| disguise.tag(Tag(at))).collect();
+            let sources: BTreeSet<_> = (0..1000).map(|at| relabel.source(Rank(at))).collect();
+            let tags: BTreeSet<_> = numbers.iter().map(|&at| relabel.tag(Tag(at))).collect();
             assert_eq!((sources.len(), tags.len()), (1000, distinct));
             assert!(!sources.contains(&Rank::UNKNOWN));
-            let contexts: BTreeSet<_> = (0..1000).map(|at| disguise.context(ContextId(at))).collect();
+            let contexts: BTreeSet<_> = (0..1000).map(|at| relabel.context(ContextId(at))).collect();
             assert_eq!(contexts.len(), 1000);
         }
     }
 
     #[test]
-    fn the_lowest_bit_goes_everywhere() {
+    fn lowest_bit_reaches_every_position() {
         let mut union = [0, 0, 0];
         for number in 1..65 {
-            let mut disguise = Disguise::new(number);
-            union[0] |= disguise.tag(Tag(0)).0 ^ disguise.tag(Tag(1)).0;
-            union[1] |= disguise.receive(0) ^ disguise.receive(1);
-            union[2] |= u64::from(disguise.context(ContextId(0)).0 ^ disguise.context(ContextId(1)).0);
+            let mut relabel = Relabelling::new(number);
+            union[0] |= relabel.tag(Tag(0)).0 ^ relabel.tag(Tag(1)).0;
+            union[1] |= relabel.receive(0) ^ relabel.receive(1);
+            union[2] |= u64::from(relabel.context(ContextId(0)).0 ^ relabel.context(ContextId(1)).0);
         }
         assert_eq!(union, [u64::MAX, u64::MAX, u32::MAX.into()]);
     }
 
     /// The relabelled stream has the same matches as the original.
     #[test]
-    fn what_matches_stays() {
+    fn relabelled_stream_keeps_matches() {
         for (number, (name, shape)) in (0..).zip(SHAPES) {
             let plain = stream(*shape, Choices::Seed(number), 500);
             let mut other = plain.clone();
-            Disguise::new(number).put_on(&mut other);
+            Relabelling::new(number).apply(&mut other);
             assert_ne!(plain, other, "{name}");
             let matches = [plain, other].map(|events| {
                 let run = run(&mut *matchpoint::engines::create("list").unwrap(), &events, false);

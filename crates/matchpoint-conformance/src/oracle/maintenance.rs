@@ -4,7 +4,7 @@ use matchpoint::{
     ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, Readdressed, RecvId, Refused, Wild,
 };
 
-use super::{Judge, Verdict, broken, require};
+use super::{Oracle, Verdict, broken, require};
 use crate::law::Law;
 
 /// Receives, messages and pending receives in one line.
@@ -16,7 +16,7 @@ pub(crate) fn drained_text(drained: &Drained) -> String {
     if all.is_empty() { "nothing".to_owned() } else { all.join(" ") }
 }
 
-impl Judge {
+impl Oracle {
     pub(super) fn cancel(&mut self, id: RecvId, done: bool) -> Verdict {
         let waits = self.posted.remove(id.0).is_some();
         require(done == waits, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
