@@ -98,12 +98,12 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<T> {
-        self.take(name).map(|(_, entry)| entry)
+        self.take(id).map(|(_, entry)| entry)
     }
 
     /// Replaces the entry with this id and keeps its age.
     pub(super) fn replace(&mut self, id: u64, entry: T) {
-        if let Some((age, _)) = self.take(name) {
+        if let Some((age, _)) = self.take(id) {
             self.put(age, entry);
         }
     }
@@ -111,7 +111,7 @@ impl<T: QueueEntry + Copy> AgedQueue<T> {
     /// Removes all entries for which `picks` is true. Returns their ids, oldest first. O(entries).
     pub(super) fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<u64> {
         let ids: Vec<_> = self.iter().filter(|entry| picks(entry)).map(QueueEntry::id).collect();
-        ids.iter().for_each(|&id| _ = self.take(name));
+        ids.iter().for_each(|&id| _ = self.take(id));
         ids
     }
 
