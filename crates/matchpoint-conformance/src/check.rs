@@ -5,11 +5,11 @@ use matchpoint::Order;
 use crate::adversarial::{self, SCENARIOS};
 use crate::choices::Choices;
 use crate::deep;
-use crate::relabel::Relabelling;
 use crate::generate::{self, SHAPES};
+use crate::interleave::check_interleaved;
+use crate::relabel::Relabelling;
 use crate::report::{Factory, Report, Violation, check_events};
 use crate::terms::{Calls, Terms};
-use crate::interleave::check_interleaved;
 
 /// Size of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]

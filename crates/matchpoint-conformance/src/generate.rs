@@ -5,8 +5,8 @@ use matchpoint::{
 };
 
 use crate::choices::Choices;
-use crate::relabel::Relabelling;
 use crate::issued::Issued;
+use crate::relabel::Relabelling;
 
 /// Parameters of a random stream. Weights are relative to their sum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,7 +87,10 @@ pub const SHAPES: &[(&str, Shape)] = &[
     ),
     ("many sources", Shape { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
     ("many tags", Shape { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
-    ("long posted queue", Shape { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED }),
+    (
+        "long posted queue",
+        Shape { posts: 70, arrivals: 30, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },
+    ),
     (
         "long unexpected queue",
         Shape { posts: 30, arrivals: 70, tags: 64, maintenance: 0, withdrawals: 2, ..MIXED },

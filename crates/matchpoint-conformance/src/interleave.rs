@@ -8,7 +8,7 @@ use matchpoint::{Engine, Event};
 
 use crate::law::{Broken, Law};
 use crate::report::{Factory, Report, Violation, check_events};
-use crate::run::{Run, Checker, guarded, run, substitute};
+use crate::run::{Checker, Run, guarded, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 

@@ -1,9 +1,9 @@
 //! Test oracle: keeps both queues and checks each outcome against the contract.
 
-mod compare;
 mod aged_queue;
-mod matching;
+mod compare;
 mod maintenance;
+mod matching;
 
 pub(crate) use maintenance::drained_text;
 

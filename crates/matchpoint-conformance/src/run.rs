@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
 
-use crate::oracle::{Oracle, drained_text};
 use crate::law::{Broken, Law};
+use crate::oracle::{Oracle, drained_text};
 use crate::terms::Terms;
 
 /// Result of a stream.

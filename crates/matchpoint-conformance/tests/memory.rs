@@ -133,7 +133,9 @@ fn play_batch_with_random_limits(
     loop {
         let before = queued(engine);
         let rest = Event::ArriveBatch(messages[all.len()..].to_vec());
-        let Outcome::ArrivedBatch(out, result) = play_with_limit(engine, &rest, bytes) else { unreachable!() };
+        let Outcome::ArrivedBatch(out, result) = play_with_limit(engine, &rest, bytes) else {
+            unreachable!()
+        };
         if result != Err(Refused::Memory) {
             all.extend(out);
             return Outcome::ArrivedBatch(all, result);
@@ -217,7 +219,8 @@ fn migrate_without_memory(name: &str) {
         let messages = (100..100 + waiting).map(|at| Message::new(MsgId(at), envelope(at)));
         messages.for_each(|message| assert_eq!(engine.arrive_message(message), Ok(None)));
         let (before, mut bytes) = (queued(&*engine), 0);
-        while play_with_limit(&mut *engine, &Event::Post(receive(4)), bytes) == Outcome::Posted(Err(Refused::Memory))
+        while play_with_limit(&mut *engine, &Event::Post(receive(4)), bytes)
+            == Outcome::Posted(Err(Refused::Memory))
         {
             refusals += 1;
             assert_eq!(queued(&*engine), before, "{name} with {bytes} bytes");
@@ -321,7 +324,9 @@ fn receive_around_leaks_without_memory() {
         let is_leaked = at % 20 == 0;
         let message = Message::new(MsgId(at), envelope(at, if is_leaked { 0 } else { 1 + (at % 5) as u32 }));
         let bytes = [0, 600, 1_200, 2_400, 9_000, 40_000, 200_000][(at / 7 % 7) as usize];
-        if play_with_limit(&mut *engine, &Event::Arrive(message), bytes) == Outcome::Arrived(Err(Refused::Memory)) {
+        if play_with_limit(&mut *engine, &Event::Arrive(message), bytes)
+            == Outcome::Arrived(Err(Refused::Memory))
+        {
             refusals += 1;
             assert_eq!(engine.arrive_message(message), Ok(None));
         }

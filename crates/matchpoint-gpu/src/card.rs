@@ -17,7 +17,7 @@ use cudarc::nvrtc::Ptx;
 use crate::batch::Layout;
 use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
-use crate::machine::{Grid, FailureDuration, Machine, Memory};
+use crate::machine::{FailureDuration, Grid, Machine, Memory};
 use crate::timeout::poll_until;
 
 /// Reason for a failure of a card.
@@ -44,7 +44,7 @@ pub enum CardError {
     /// A kernel was not loaded because a persistent kernel runs. Loading waits for all running kernels.
     PersistentKernelRuns(&'static str),
     /// A self-test with known pairs found another number of pairs: found, expected.
-PairCount(usize, usize),
+    PairCount(usize, usize),
     /// The smallest block of a kernel needs more shared memory than the card has: kernel, needed bytes,
     /// available bytes.
     SharedMemory(&'static str, u32, u32),

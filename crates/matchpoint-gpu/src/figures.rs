@@ -7,7 +7,7 @@ use matchpoint::engines::NameError;
 
 use crate::card::{Card, CardError};
 use crate::matching::Algorithm;
-use crate::measure::{Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
+use crate::measure::{Fed, Mix, PostedOrder, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
 /// Launches, or passes. The result is the median.

@@ -37,9 +37,9 @@ mod matcher;
 pub mod matching;
 pub mod measure;
 pub mod partition;
-mod timeout;
 pub mod recorded;
 pub mod resident;
+mod timeout;
 mod wildcards;
 
 pub use batch::Batch;

@@ -98,8 +98,7 @@ impl<M: Machine> Matcher<M> {
         let mut by = algorithm;
         if algorithm == Algorithm::Ordered {
             let has_card = Division::fits(machine, batch.layout());
-            let block =
-                Kernel::MatchOrdered.threads_within(machine.shared_bytes_max(), 1024, batch.layout());
+            let block = Kernel::MatchOrdered.threads_within(machine.shared_bytes_max(), 1024, batch.layout());
             match Method::of(messages, receives, batch.wildcards(), block, has_card) {
                 Method::Numbers => {}
                 Method::Votes => by = Algorithm::Matrix,

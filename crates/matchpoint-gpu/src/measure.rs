@@ -16,9 +16,9 @@ use crate::compaction::Compaction;
 use crate::division::Division;
 use crate::machine::Grid;
 use crate::matching::{Algorithm, Loaded};
-use crate::timeout::TIMEOUT;
 use crate::recorded::Recorded;
 use crate::resident::{self, CAPACITY, Resident};
+use crate::timeout::TIMEOUT;
 
 /// Order of the receives, compared with the arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

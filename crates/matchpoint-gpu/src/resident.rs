@@ -12,7 +12,7 @@ use crate::batch::{Batch, Layout};
 use crate::card::{Card, CardError, PersistentKernel, check};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
-use crate::timeout::{TIMEOUT, wait_for_batch, poll_until};
+use crate::timeout::{TIMEOUT, poll_until, wait_for_batch};
 
 /// Maximum messages, and maximum receives, of a batch for the kernel.
 pub const SLOT_ENTRIES: usize = 1024;
@@ -606,7 +606,7 @@ mod tests {
         assert!(!waiting.has_room(&batch));
         waiting.receives = SLOT_ENTRIES;
         waiting.paired(SLOT_ENTRIES);
-        assert_eq!(waiting, Waiting { messages: CAPACITY - SLOT_ENTRIES, receives: 0 });
+        assert_eq!(waiting, QueueLengths { messages: CAPACITY - SLOT_ENTRIES, receives: 0 });
         assert!(waiting.has_room(&batch));
     }
 }

@@ -201,11 +201,7 @@ mod tests {
                 for line in [posted.by_id.len(), posted.exact.len() + posted.open.len()] {
                     assert_eq!(line, posted.len(), "{name}");
                 }
-                assert_eq!(
-                    [unexpected.by_id.len(), unexpected.exact.len()],
-                    [unexpected.len(); 2],
-                    "{name}"
-                );
+                assert_eq!([unexpected.by_id.len(), unexpected.exact.len()], [unexpected.len(); 2], "{name}");
             }
         }
     }

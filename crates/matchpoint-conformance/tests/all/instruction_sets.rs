@@ -234,7 +234,12 @@ fn environment_forces_instruction_set() {
     let said = |value: &str| {
         let program = std::env::current_exe().expect("a test knows its program");
         let output = Command::new(program)
-            .args(["--exact", "instruction_sets::child_uses_forced_instruction_set", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "instruction_sets::child_uses_forced_instruction_set",
+                "--ignored",
+                "--nocapture",
+            ])
             .env("MATCHPOINT_ISA", value)
             .output();
         String::from_utf8_lossy(&output.expect("it runs once more").stdout).into_owned()

@@ -3,12 +3,12 @@
 mod concurrent;
 mod hybrid;
 mod instruction_sets;
-mod oracle;
 mod laws;
 mod mutant;
 mod mutants;
 mod offload;
 mod optimistic_parallel;
+mod oracle;
 mod partner;
 mod published;
 mod refusals;

@@ -381,7 +381,14 @@ impl EngineAndList {
     fn new(name: &str, seed: u64) -> Self {
         let mut choices = Choices::Seed(seed);
         let sort = StreamShape::draw(&mut choices);
-        EngineAndList { ours: engine(name), right: engine("list"), choices, sort, issued: Issued::default(), next: 0 }
+        EngineAndList {
+            ours: engine(name),
+            right: engine("list"),
+            choices,
+            sort,
+            issued: Issued::default(),
+            next: 0,
+        }
     }
 
     fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {

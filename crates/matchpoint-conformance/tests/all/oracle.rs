@@ -2,7 +2,7 @@
 
 use matchpoint::event::script;
 use matchpoint::{MsgId, Order, Outcome, Readdressed, RecvId, Refused};
-use matchpoint_conformance::{Oracle, Law};
+use matchpoint_conformance::{Law, Oracle};
 
 const QUEUED: Outcome = Outcome::Arrived(Ok(None));
 

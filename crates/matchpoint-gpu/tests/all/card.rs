@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::cases::{CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Mix, REPEATED, WILD, WITH_WILDCARDS};
 use crate::cases::{
-    divided, first_wrong_compaction, first_wrong_hashing, first_different, mixes, partitioned, whole,
+    divided, first_different, first_wrong_compaction, first_wrong_hashing, mixes, partitioned, whole,
 };
 use fastrand::Rng;
 use matchpoint_conformance::Options;

@@ -210,7 +210,8 @@ fn wait_for_either_kernel_ends() {
         for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
             driver.feeds_never(never);
             let staying = driver.staying();
-            let error = match_stream_on_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
+            let error =
+                match_stream_on_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
             assert_eq!(error, CardError::Driver(what, "it does not end".to_owned()));
             assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
             match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();

@@ -14,7 +14,7 @@ use matchpoint_conformance::{Options, check};
 use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::engine::{Fallback, set_listener};
 use matchpoint_gpu::kernels::Kernel;
-use matchpoint_gpu::machine::{Grid, FailureDuration, Machine};
+use matchpoint_gpu::machine::{FailureDuration, Grid, Machine};
 use matchpoint_gpu::{Algorithm, Batch, Division, KernelEngine, Loaded, Matcher, Recorded, match_batch};
 
 /// Every engine has `post` and `arrive_message`.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::cases::{
     CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Match, Mix, REPEATED, WILD, WITH_WILDCARDS, divided,
-    first_wrong_compaction, first_wrong_hashing, first_different, mixes, partitioned, whole,
+    first_different, first_wrong_compaction, first_wrong_hashing, mixes, partitioned, whole,
 };
 use crate::emulation::Emulation;
 use crate::left_out;
@@ -97,7 +97,8 @@ fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
         })
         .collect();
     let mut matched = vec![NONE; case.selectors.len()];
-    for (receive, message) in match_preloaded_batches(emulation, 64, &batches, rng.u64(..)).unwrap().concat() {
+    for (receive, message) in match_preloaded_batches(emulation, 64, &batches, rng.u64(..)).unwrap().concat()
+    {
         assert_eq!(matched[receive as usize], NONE, "receive {receive} is matched twice");
         matched[receive as usize] = message;
     }
