@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("{}", row(&measured));
         traces.push(measured);
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
     let record = json!({
         "date": date,
         "commit": commit(),
@@ -108,7 +108,7 @@ fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Fa
     let (calls, ranks) = (number(&report["trace"]["calls"]), number(&report["trace"]["ranks"]));
     let mut runs = Vec::new();
     for _ in 0..arguments.runs.max(1) {
-        let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+        let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
         let run = analyze(binary, folder.path(), arguments)?;
         runs.push((run.seconds, run.peak_bytes, load));
     }
@@ -236,15 +236,15 @@ fn row(measured: &Value) -> String {
 }
 
 /// Output of a command, or an empty string after a failure.
-pub(crate) fn said(command: &mut Command) -> String {
+pub(crate) fn output_text(command: &mut Command) -> String {
     let output = command.current_dir(root()).stderr(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
 pub(crate) fn commit() -> Value {
-    let changed = said(Command::new("git").args(["status", "--porcelain"]));
+    let changed = output_text(Command::new("git").args(["status", "--porcelain"]));
     json!({
-        "id": said(Command::new("git").args(["rev-parse", "HEAD"])),
+        "id": output_text(Command::new("git").args(["rev-parse", "HEAD"])),
         "changed_files": changed.lines().count(),
     })
 }
@@ -260,8 +260,8 @@ pub(crate) fn host() -> Value {
         "processor": value(&processors, "model name"),
         "cores": thread::available_parallelism().map_or(0, usize::from),
         "memory": value(&memory, "MemTotal"),
-        "kernel": said(Command::new("uname").arg("-sr")),
-        "rust": said(Command::new("rustc").arg("--version")),
+        "kernel": output_text(Command::new("uname").arg("-sr")),
+        "rust": output_text(Command::new("rustc").arg("--version")),
     })
 }
 

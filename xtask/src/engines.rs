@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, said};
+use crate::bench::{build, commit, host, output_text};
 use crate::repository::root;
 
 /// Parameters of the measurement.
@@ -41,12 +41,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let times = if options.is_empty() { arguments.runs.max(1) } else { 1 };
         for _ in 0..times {
             println!("matchpoint bench {}", options.join(" "));
-            let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+            let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
             let results = bench(&binary, arguments, options)?;
             runs.push(json!({ "options": options, "load_average_before": load, "results": results }));
         }
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
     let record = json!({ "date": date, "commit": commit(), "host": host(), "runs": runs });
     let folder = root().join(&arguments.records);
     fs::create_dir_all(&folder)?;

@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     let (recorded, compiler) = parse(&fs::read_to_string(&path).unwrap_or_default());
-    let is_same = compiler == said("rustc");
+    let is_same = compiler == output_text("rustc");
     if !is_same {
         println!(
             "instructions: the record is of `{compiler}`, so only gross differences count; --record renews it"
@@ -208,7 +208,7 @@ fn build(package: &str, example: &str) -> Result<PathBuf, Failure> {
     binaries.next_back().ok_or_else(|| "cargo built no example".into())
 }
 
-fn said(command: &str) -> String {
+fn output_text(command: &str) -> String {
     let output = Command::new(command).arg("--version").current_dir(root()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
@@ -217,7 +217,7 @@ fn text(counts: &Counts) -> String {
     let mut text = format!(
         "# Instructions per matched message: engine, workload, count. Made by `cargo xtask instructions --record`.\n\
          compiler {}\n",
-        said("rustc")
+        output_text("rustc")
     );
     for ((engine, workload), count) in counts {
         text += &format!("{engine} {workload} {count:.1}\n");
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn record_is_read_back() {
         let (read, compiler) = parse(&text(&counts(12.5)));
-        assert_eq!((read, compiler), (counts(12.5), said("rustc")));
+        assert_eq!((read, compiler), (counts(12.5), output_text("rustc")));
     }
 
     #[test]

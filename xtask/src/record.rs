@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, said};
+use crate::bench::{build, commit, host, output_text};
 use crate::repository::root;
 
 /// Parameters of the measurement.
@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 /// Number and transport of the processes.
-struct Way {
+struct Setup {
     name: &'static str,
     processes: &'static str,
     /// For MPICH and its derivatives.
@@ -40,15 +40,15 @@ struct Way {
     options: &'static [&'static str],
 }
 
-const WAYS: &[Way] = &[
-    Way { name: "alone", processes: "1", variables: &[], options: &[] },
-    Way {
+const SETUPS: &[Setup] = &[
+    Setup { name: "alone", processes: "1", variables: &[], options: &[] },
+    Setup {
         name: "tcp",
         processes: "2",
         variables: &[("MPIR_CVAR_NOLOCAL", "1"), ("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp")],
         options: &["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
     },
-    Way { name: "shared memory", processes: "2", variables: &[], options: &[] },
+    Setup { name: "shared memory", processes: "2", variables: &[], options: &[] },
 ];
 
 const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns", "long_ping_pong_ns"];
@@ -68,12 +68,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     );
     for library in &arguments.libraries {
         let program = compile(library, &work)?;
-        for way in WAYS {
+        for way in SETUPS {
             results.extend(measure(&matchpoint, library, &program, way, arguments)?);
         }
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
     let record = json!({
         "date": date, "commit": commit(), "host": host(), "load_average_after": load,
         "runs": arguments.runs, "calls": arguments.calls, "results": results,
@@ -93,7 +93,7 @@ struct Program {
 }
 
 fn compile(library: &str, work: &Path) -> Result<Program, Failure> {
-    let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+    let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
     if bin.is_empty() {
         return Err(format!("scripts/mpi {library} failed").into());
     }
@@ -111,7 +111,7 @@ fn measure(
     matchpoint: &Path,
     library: &str,
     program: &Program,
-    way: &Way,
+    way: &Setup,
     arguments: &Arguments,
 ) -> Result<Vec<Value>, Failure> {
     let mut pairs = Vec::new();
@@ -146,7 +146,7 @@ fn measure(
 fn once(
     recorder: Option<(&Path, &Path)>,
     program: &Program,
-    way: &Way,
+    way: &Setup,
     arguments: &Arguments,
 ) -> Result<Value, Failure> {
     let launcher = program.bin.join("mpiexec");

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::Failure;
-use crate::bench::{build, commit, host, said};
+use crate::bench::{build, commit, host, output_text};
 use crate::repository::root;
 
 /// Parameters of the measurement.
@@ -51,20 +51,20 @@ const FEW: u32 = 48;
 
 /// Stack of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Setup {
     /// With `matchpoint run`.
-    Ours,
+    Matchpoint,
     /// The MPI library as shipped.
     Shipped,
 }
 
-impl Way {
-    const ALL: [Way; 2] = [Way::Shipped, Way::Ours];
+impl Setup {
+    const ALL: [Setup; 2] = [Setup::Shipped, Setup::Matchpoint];
 
     fn name(self) -> &'static str {
         match self {
-            Way::Ours => "ours",
-            Way::Shipped => "shipped",
+            Setup::Matchpoint => "ours",
+            Setup::Shipped => "shipped",
         }
     }
 }
@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     fs::create_dir_all(&work)?;
     let mut results = Vec::new();
     for library in &arguments.libraries {
-        let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
         let (bin, program) = (PathBuf::from(bin), work.join(format!("speed-{library}")));
         let source = root().join("benchmarks/run/speed.c");
         let status =
@@ -115,8 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             results.extend(measure(&Stack { matchpoint, library, launcher, program, transport }, arguments));
         }
     }
-    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
-    let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+    let date = output_text(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let load = output_text(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
     let record = json!({
         "date": date, "commit": commit(), "host": host(), "load_average_after": load, "engine": arguments.engine,
         "limit": arguments.limit, "runs": arguments.runs, "rounds": arguments.rounds, "gathered": arguments.gathered, "results": results,
@@ -139,11 +139,11 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    fn command(&self, way: Way, most_unexpected: Option<u32>, arguments: &Arguments) -> Command {
+    fn command(&self, way: Setup, most_unexpected: Option<u32>, arguments: &Arguments) -> Command {
         let mut command = Command::new("timeout");
         command.arg(LIMIT_S.to_string());
         command.envs(settings(self.library, self.transport).iter().copied());
-        if way == Way::Ours {
+        if way == Setup::Matchpoint {
             command.arg(self.matchpoint);
             command.args(["run", "--engine", &arguments.engine, "--limit", &arguments.limit, "--"]);
         }
@@ -157,11 +157,11 @@ impl Stack<'_> {
 fn measure(stack: &Stack<'_>, arguments: &Arguments) -> Vec<Value> {
     let (library, transport) = (stack.library, stack.transport);
     let mut told: BTreeMap<(&str, String), Vec<f64>> = BTreeMap::new();
-    let mut absent: Vec<Way> = Vec::new();
+    let mut absent: Vec<Setup> = Vec::new();
     // Stacks that cannot hold many unexpected messages are measured with few.
     let mut limits: BTreeMap<&str, u32> = BTreeMap::new();
     for _ in 0..arguments.runs.max(1) {
-        for way in Way::ALL {
+        for way in Setup::ALL {
             while !absent.contains(&way) {
                 let limit = limits.get(way.name()).copied();
                 let why = match figures(&mut stack.command(way, limit, arguments)) {
@@ -210,21 +210,21 @@ fn table(library: &str, transport: &str, told: &mut BTreeMap<(&str, String), Vec
 }
 
 /// Reason for a run without figures.
-struct Why {
+struct NoFigures {
     timed_out: bool,
     text: String,
 }
 
 /// The line of figures that the program prints.
-fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, Why> {
-    let fault = |text: String| Why { timed_out: false, text };
+fn figures(command: &mut Command) -> Result<Vec<(String, f64)>, NoFigures> {
+    let fault = |text: String| NoFigures { timed_out: false, text };
     let output = command.stdin(Stdio::null()).output().map_err(|error| fault(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let line = text.lines().find(|line| line.starts_with('{')).filter(|_| output.status.success());
     let Some(line) = line else {
         let said = String::from_utf8_lossy(&output.stderr);
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        return Err(Why {
+        return Err(NoFigures {
             timed_out: output.status.code() == Some(124),
             text: format!("{} {last}", output.status),
         });

@@ -14,7 +14,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::bench::{build, said};
+use crate::bench::{build, output_text};
 use crate::repository::root;
 
 /// Parameters of the comparison.
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "MPI", "program", "shipped", "ours", "predicted", "range", "true"
     );
     for library in &arguments.libraries {
-        let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
+        let bin = output_text(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
         let work = root().join("target/truth").join(library);
         fs::create_dir_all(&work)?;
         let mpicc = format!("MPICC={bin}/mpicc");
@@ -183,7 +183,7 @@ impl Stack<'_> {
         let trace = self.work.join("truth.trace");
         let file = trace.display().to_string();
         self.time(&["record", "--replace", "-o", &file, "--"], program.words)?;
-        let json = said(Command::new(self.matchpoint).args(["analyze", "--json", "-"]).arg(&trace));
+        let json = output_text(Command::new(self.matchpoint).args(["analyze", "--json", "-"]).arg(&trace));
         Ok(serde_json::from_str(&json)?)
     }
 

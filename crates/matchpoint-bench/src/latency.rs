@@ -388,7 +388,8 @@ mod tests {
     #[test]
     fn wrong_answer_ends_stage() {
         let mut times = Vec::new();
-        let ended = timed(&mut Floor::default(), &arrivals_first(1000)[0], Duration::from_secs(60), &mut times);
+        let ended =
+            timed(&mut Floor::default(), &arrivals_first(1000)[0], Duration::from_secs(60), &mut times);
         assert_eq!(ended, Some(Ended::Wrong("call 0 found number 0, not nothing".to_owned())));
         assert_eq!(times.len(), 1);
     }

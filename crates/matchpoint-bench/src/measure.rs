@@ -136,7 +136,8 @@ pub(crate) fn given_up(first: FirstRound, is_strict: bool, script: &Script) -> O
             Some(Outcome::Full(format!("after {calls} of the {} calls of a round", script.calls())))
         }
         FirstRound::TooSlow { calls, spent } => {
-            let why = format!("{calls} of the {} calls of a round took {}", script.calls(), format_duration(spent));
+            let why =
+                format!("{calls} of the {} calls of a round took {}", script.calls(), format_duration(spent));
             Some(Outcome::TooSlow { above_ns: spent.as_nanos() as f64 / script.matched as f64, why })
         }
     }

@@ -103,7 +103,8 @@ fn of_engine(
         ring: options.messages.max(2),
     };
     let mut other = engines::create(name)?;
-    let stood = post_unmatched(&mut *own, options).and_then(|right| Ok(right & post_unmatched(&mut *other, options)?));
+    let stood = post_unmatched(&mut *own, options)
+        .and_then(|right| Ok(right & post_unmatched(&mut *other, options)?));
     let (mut offload, mut wire) = Offload::start(other, settings)
         .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
     let mut is_right = true;

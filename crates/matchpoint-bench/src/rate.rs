@@ -317,7 +317,8 @@ impl Candidate {
             NO_MATCHING => None,
             name => Some(engines::create(&with_threads(name, threads))?),
         };
-        let stood = engine.as_mut().map_or(Ok(()), |engine| post_unmatched(&mut **engine, cell.options.depth));
+        let stood =
+            engine.as_mut().map_or(Ok(()), |engine| post_unmatched(&mut **engine, cell.options.depth));
         let mut contestant = Candidate {
             name,
             threads,

@@ -23,7 +23,7 @@ pub(super) fn count() -> Result<Counts, Failure> {
     let environment = [("MATCHPOINT_CORE", "mock"), ("MATCHPOINT_ENGINE", "hybrid:seed=0")];
     let folder = dumps((PACKAGE, EXAMPLE), FUNCTION, PATTERNS, &environment)?;
     let number = |(at, pattern): (usize, &str)| -> Result<_, Failure> {
-        let executed = ours(&dump(folder.path(), FUNCTION, at + 1)?);
+        let executed = own_instructions(&dump(folder.path(), FUNCTION, at + 1)?);
         if executed == 0 {
             return Err(format!("callgrind saw nothing of ours in {pattern}").into());
         }
@@ -33,7 +33,7 @@ pub(super) fn count() -> Result<Counts, Failure> {
 }
 
 /// Instructions that Matchpoint's functions executed themselves, from callgrind's format.
-fn ours(dump: &str) -> u64 {
+fn own_instructions(dump: &str) -> u64 {
     let (mut executed, mut by_function, mut by_file, mut is_call) = (0, false, false, false);
     for line in dump.lines() {
         if let Some(name) = line.strip_prefix("fn=") {
@@ -56,7 +56,7 @@ fn ours(dump: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::ours;
+    use super::own_instructions;
 
     #[test]
     fn only_own_functions_count() {
@@ -67,6 +67,6 @@ mod tests {
                     fl=/mock.rs\nfn=mock::core_read\n20 900\n\
                     fl=/rust/library/core/src/iter.rs\nfn=core::iter::fold\n1 50\n\
                     fi=/src/matchpoint/src/engines/list.rs\n3 4\n";
-        assert_eq!(ours(dump), 5 + 2 + 1 + 30 + 4);
+        assert_eq!(own_instructions(dump), 5 + 2 + 1 + 30 + 4);
     }
 }
