@@ -222,7 +222,7 @@ fn of_job(job: &Job) -> Value {
     }
 }
 
-fn posted(posted: Posted) -> &'static str {
+fn posted(posted: PostedOrder) -> &'static str {
     match posted {
         PostedOrder::InOrder => "in_order",
         PostedOrder::AtRandom => "at_random",
