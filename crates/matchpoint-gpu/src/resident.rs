@@ -178,8 +178,7 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: allocated by the driver, freed once. No kernel uses the memory, because the owner frees it
-        // only after the driver has reported the kernel's end. A failure here follows an earlier reported
-        // failure.
+        // only after the driver has reported the kernel's end. A failure follows an earlier one.
         let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
     }
 }
@@ -194,12 +193,11 @@ struct KernelResources {
     stay: Option<PersistentKernel>,
 }
 
-/// A persistent kernel. It matches each batch from the host with the unmatched entries of the batches before,
-/// in MPI's order. The kernel has a separate stream, so other work of the card runs concurrently. Operations
-/// that wait for all kernels do not return: synchronizing the card, freeing memory without memory pools,
-/// loading a kernel. Engines of this crate [refuse](CardError::PersistentKernelRuns) to load a kernel.
+/// A persistent kernel. It matches each batch from the host with earlier unmatched entries, in MPI's order.
 ///
-/// A drop ends the kernel as [`stop`](Self::stop) does.
+/// Other work of the card runs concurrently, because the kernel has a separate stream. Operations that wait
+/// for all kernels hang: synchronizing the card, freeing memory without pools, loading a kernel, which engines
+/// therefore [refuse](CardError::PersistentKernelRuns). A drop ends the kernel as [`stop`](Self::stop) does.
 #[derive(Debug)]
 pub struct Resident {
     layout: Layout,
@@ -265,8 +263,7 @@ impl Resident {
         };
         let lent = resident.lent.as_mut().expect("it has not ended");
         let grid = Grid { blocks: 1, threads };
-        // SAFETY: the arguments have the types in the source. All memory exists until `end` has seen the
-        // kernel end.
+        // SAFETY: the arguments have the types in the source. All memory exists until the kernel ends, or leaks.
         lent.stay =
             Some(unsafe { lent.card.launch_persistent(Kernel::MatchResident, layout, grid, &arguments)? });
         Ok(resident)
@@ -340,8 +337,7 @@ impl Resident {
     /// If no batch is in flight.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
         assert!(self.in_flight() > 0, "nothing is under way");
-        // Pairs with `store_release(resident.done, …)` in `match_resident`, which follows the writes of the
-        // pairs.
+        // Pairs with `store_release(resident.done, …)` in `match_resident`, after the writes of the pairs.
         let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
         let lost = |why: &str| CardError::Driver("matching", why.to_owned());
         let answered = wait_for_batch(TIMEOUT, is_done, || self.lent().card.has_ended(), lost);
@@ -377,8 +373,7 @@ impl Resident {
         // Pairs with the same load as in `publish`. The lower half is the count of submitted batches.
         lent.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
         let timeout = if self.is_lost { Duration::ZERO } else { TIMEOUT };
-        // A query, not an event: an event would wait in a hardware queue that the application's streams may
-        // share.
+        // A query: an event would wait in a hardware queue that the application's streams may share.
         let ended = poll_until(timeout, || lent.card.has_ended());
         if ended == Ok(true) {
             return Ok(());
@@ -401,15 +396,13 @@ impl Drop for Resident {
 }
 
 /// Pairs (receive, message) of each batch, numbered from the first batch on, in posted order. The kernel
-/// finds all batches in its ring at its start and ends after the last. For machines that run one operation at
-/// a time.
+/// finds all batches in its ring and ends after the last. For machines that run one operation at a time.
 ///
 /// # Errors
 /// If the machine fails.
 ///
 /// # Panics
-/// If there is no batch, more than eight, different layouts, or a side with more than [`SLOT_ENTRIES`]
-/// entries.
+/// For no batch, more than eight, different layouts, or a side with more than [`SLOT_ENTRIES`] entries.
 pub fn match_preloaded_batches<M: Machine>(
     machine: &M,
     threads: u32,
@@ -436,8 +429,7 @@ pub fn match_preloaded_batches<M: Machine>(
     let queues = Queues::new(machine, layout)?;
     let arguments = queues.arguments(ring.address(), shape, seed);
     let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_max(), threads, layout);
-    // SAFETY: the arguments have the types in the source. All memory exists until `read` has seen the kernel
-    // end.
+    // SAFETY: the arguments have the types in the source. All memory exists until `read` has seen the end.
     unsafe { machine.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)? };
     machine.read(&ring, &mut bytes)?;
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -449,8 +441,7 @@ pub fn match_preloaded_batches<M: Machine>(
     Ok((0..batches.len()).map(of).collect())
 }
 
-/// A ring and batches in the machine's memory, for a persistent kernel with a second kernel that submits the
-/// batches.
+/// A ring and batches in the machine's memory, for a persistent kernel and a kernel that submits batches.
 #[derive(Debug)]
 struct CardRing<M: Machine> {
     layout: Layout,
@@ -523,8 +514,7 @@ pub fn match_preloaded_stream<M: Machine>(
     let lying = CardRing::new(machine, stream, entries, seed)?;
     assert!(lying.feed.batches as usize <= SLOTS, "nobody makes room for more");
     let grid = Grid { blocks: 1, threads };
-    // SAFETY: the arguments have the types in the sources. All memory exists until `last` has seen both
-    // kernels end.
+    // SAFETY: the arguments have the types in the sources. All memory exists until `last` has seen both end.
     unsafe {
         machine.launch(Kernel::FeedResident, lying.layout, grid, &lying.feed)?;
         machine.launch(Kernel::MatchResident, lying.layout, grid, &lying.arguments)?;
@@ -559,8 +549,7 @@ pub fn match_stream_on_card(
     let threads = Kernel::MatchResident.threads_within(card.shared_bytes_max(), 1024, layout);
     let begin = staying.record_event()?;
     let grid = Grid { blocks: 1, threads };
-    // SAFETY: the arguments have the types in the sources. All memory exists until both kernels have ended,
-    // or is leaked.
+    // SAFETY: the arguments have the types in the sources. All memory exists until both kernels end, or leaks.
     let stay = unsafe { staying.launch_persistent(Kernel::MatchResident, layout, grid, &lying.arguments)? };
     let feeds = Grid { blocks: 1, threads: 1024 };
     // SAFETY: the same.
@@ -571,8 +560,7 @@ pub fn match_stream_on_card(
         Ok(()) => Ok(()),
     };
     let ended = fed.and_then(|()| feeding.wait_at_most(timeout, "feeding a kernel that stays"));
-    // A query, not an event, because an event waits without limit. A kernel without a stop flag is not waited
-    // for.
+    // A query: an event waits without limit. A kernel without a stop flag is not waited for.
     let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
     let timeout = if is_told { timeout } else { Duration::ZERO };
     let end = if ended.is_ok() { Some(staying.record_event()) } else { None };
