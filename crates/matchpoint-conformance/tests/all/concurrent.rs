@@ -290,7 +290,7 @@ fn earlier(calls: &[Call], listed: &Listed) -> Vec<u128> {
         match (&call.asked, &call.answer) {
             (Request::Event(Event::Post(Receive { id: RecvId(id), .. })), _)
             | (Request::Event(Event::Arrive(Message { id: MsgId(id), .. })), _) => {
-                drop(by_id.insert(*id, at))
+                _ = by_id.insert(*id, at);
             }
             (_, Answer::Seen(seen)) => in_order.extend(listed.in_order(seen)),
             _ => {}
