@@ -8,7 +8,7 @@
  *
  * Arguments. The caller chooses ids: any 64-bit numbers but 0x9E3779B97F4A7C15, such as addresses of requests. No two posted
  * receives have the same id, and no two unexpected messages. `pair` is context and source, made by mp_pair(). `ignore` has a 1
- * for each bit of the tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless a function permits NULL.
+ * for each bit of the tag that does not count. `engine` is not NULL. Pointers for results are not NULL, unless permitted.
  *
  * Results. A negative status: the call had no effect, except mp_arrive_batch(). Every function may return MP_BUSY and MP_INVALID.
  *
@@ -18,9 +18,9 @@
  * does not call its engine: such a call returns MP_BUSY. `user` is the pointer that the caller passed.
  *
  * Memory. Once queues have had their maximum length, mp_post(), mp_arrive() and probes do not allocate. The engine hybrid
- * may allocate when the use of wildcards changes, when a table grows, or after queues were short for a long time. Without memory, mp_create(),
- * mp_create_offload() and mp_statistics() end the process, and so do mp_close() and mp_fail_source() of engines that were made
- * with MP_ANY_THREAD or by mp_create_offload(). An error inside the library (a Rust panic) ends the process.
+ * may allocate when the use of wildcards changes, when a table grows, or after queues were short for a long time. Without memory,
+ * mp_create(), mp_create_offload() and mp_statistics() end the process. mp_close() and mp_fail_source() do so too for engines
+ * with MP_ANY_THREAD or from mp_create_offload(). An error inside the library (a Rust panic) ends the process.
  *
  * Versions. A program works with each later library of the same MP_ABI_VERSION. mp_calls and structs with a `size` argument grow
  * at their end: test calls->size before a call that a later version added. Version 0 is the interface before its first release,
